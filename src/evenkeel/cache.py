@@ -1,0 +1,53 @@
+"""The user's cache folder: converted models, fetched data, and the hashes of large files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+
+def cache_dir() -> Path:
+    """`EVENKEEL_CACHE`, or the platform's place for caches."""
+    given = os.environ.get("EVENKEEL_CACHE")
+    if given:
+        return Path(given)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("evenkeel")
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A temporary path beside `target` that takes its place when the block ends well, and is gone if not."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o644)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file; remembered by path, size and time, since weights run to gigabytes."""
+    state = path.stat()
+    memory = cache_dir() / "hashes.json"
+    stamp = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
+    known: dict[str, str] = {}
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        known = msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
+    if stamp not in known:
+        with path.open("rb") as file:
+            known[stamp] = hashlib.file_digest(file, "sha256").hexdigest()
+        with contextlib.suppress(OSError), replacing(memory) as draft:
+            draft.write_bytes(msgspec.json.encode(known))
+    return known[stamp]

@@ -1,0 +1,71 @@
+"""Every error that Evenkeel raises on purpose, in one small tree.
+
+    EvenkeelError                 exit code
+    ├── UsageError                2   the request itself cannot be carried out
+    │   ├── DataError             2   a data file is missing or does not parse; names file and place
+    │   ├── MissingExtra          2   an optional package is not installed; names the line that mends it
+    │   ├── CapabilityError       2   the model cannot do what the benchmark needs
+    │   └── RunConflict           2   the run's folder belongs to another spec, version or process
+    ├── ModelUnreachable          3   the model could not be reached, or refuses every call
+    ├── StorageError              1   the disk is full or the run's folder cannot be written
+    └── BudgetReached             1   a limit on requests, tokens or money was met; answers are kept
+
+The message is for a person: what was wrong, where, and what to do next. The command line prints it
+without a traceback and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class EvenkeelError(Exception):
+    """The root of the tree: catch this to catch everything Evenkeel raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(EvenkeelError):
+    """The request itself is wrong: an unknown name, a bad value, options that do not fit together."""
+
+    exit_code = 2
+
+
+class DataError(UsageError):
+    """A data file is missing or is not what was expected."""
+
+    def __init__(self, file: str | Path, problem: str, *, line: int | None = None, where: str = "") -> None:
+        place = f"{file}, line {line}" if line is not None else str(file)
+        super().__init__(f"{place}{f', at {where}' if where else ''}: {problem}")
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, *, package: str, install: str) -> None:
+        super().__init__(f"{what} needs the package '{package}', which is not installed. Run: {install}")
+
+
+class CapabilityError(UsageError):
+    """The model cannot do what the benchmark needs, or not soundly."""
+
+
+class RunConflict(UsageError):
+    """The run's folder cannot be used: another spec, another journal version, another process."""
+
+
+class ModelUnreachable(EvenkeelError):
+    """The model could not be reached, or refuses every call."""
+
+    exit_code = 3
+
+
+class StorageError(EvenkeelError):
+    """The disk is full or the run's folder cannot be written; what was stored before is kept."""
+
+
+class BudgetReached(EvenkeelError):
+    """A limit on requests, tokens or money was met before the run was done; the answers are kept."""

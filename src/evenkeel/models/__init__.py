@@ -1,0 +1,111 @@
+"""One file per backend, and the map from a model spec to the file that serves it.
+
+A spec is `scheme` or `scheme:name`. A backend is imported when its spec is first asked for, so that
+nobody pays for torch who talks to a server.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.options import describe, parse
+from evenkeel.types import Capability, ModelRef, Request, Response
+
+
+class Model(Protocol):
+    """What every backend offers. Making one is cheap: weights and connections come with the first request."""
+
+    capabilities: frozenset[Capability]
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides the answers: spec, lasting options, revision or file hash. Never a secret."""
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Raise CapabilityError where a needed capability turns out to be unsound here."""
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        """Answer a stream of requests, each as soon as it is done, in any order.
+
+        The stream is read only as far ahead as the backend can use. A request that fails for good comes
+        back with status `error`; only what makes every further call pointless is raised.
+        """
+
+    def close(self) -> None:
+        """Give back memory, threads and connections."""
+
+
+class Backend(NamedTuple):
+    module: str
+    cls: str
+    named: bool
+    """Whether the spec carries a name after the colon."""
+    about: str
+
+
+BACKENDS: dict[str, Backend] = {
+    "embedded": Backend("embedded", "Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, weigh"),
+    "embedded-embedder": Backend("sbert", "EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"),
+    "hf": Backend("hf", "HuggingFace", True, "any causal model of transformers: generate, weigh"),
+    "openai": Backend("openai", "OpenAI", True, "any OpenAI-compatible server: generate, weigh, embed"),
+    "sbert": Backend("sbert", "SentenceTransformer", True, "any model of sentence-transformers: embed"),
+    "replay": Backend("replay", "Replay", True, "answers recorded earlier: generate, weigh"),
+}
+
+
+def load_model(spec: str, **args: Any) -> Model:
+    """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`."""
+    scheme, colon, name = spec.partition(":")
+    backend = BACKENDS.get(scheme)
+    if backend is None or bool(colon and name) != backend.named:
+        raise UsageError(f"unknown model '{spec}'. A model is one of: {', '.join(spec_forms())}.")
+    cls = backend_class(scheme)
+    options = parse(cls.Options, args, of=f"the model '{spec}'")
+    return cls(name, options) if backend.named else cls(options)  # type: ignore[no-any-return]
+
+
+def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
+    """`load_model` for a ref; the ceiling on requests at once goes to backends that have one."""
+    args = dict(ref.args)
+    scheme = ref.spec.partition(":")[0]
+    if concurrency is not None and scheme in BACKENDS and "concurrency" in option_names(scheme):
+        args.setdefault("concurrency", concurrency)
+    return load_model(ref.spec, **args)
+
+
+def backend_class(scheme: str) -> Any:
+    backend = BACKENDS[scheme]
+    return getattr(importlib.import_module(f"evenkeel.models.{backend.module}"), backend.cls)
+
+
+def option_names(scheme: str) -> list[str]:
+    options: type[Struct] = backend_class(scheme).Options
+    return [option.name for option in describe(options)]
+
+
+def spec_forms() -> list[str]:
+    return [f"{scheme}:NAME" if backend.named else scheme for scheme, backend in BACKENDS.items()]
+
+
+def require(model: Model, spec: str, needs: frozenset[Capability], *, of: str) -> None:
+    """Refuse a model that lacks what a benchmark needs, before the first call."""
+    lacking = sorted(needs - model.capabilities)
+    if lacking:
+        offers = ", ".join(sorted(model.capabilities)) or "nothing"
+        raise CapabilityError(f"{of} needs a model that can {' and '.join(lacking)}; '{spec}' offers: {offers}.")
+    model.probe(needs)
+
+
+def parse_args(pairs: Iterable[str]) -> Mapping[str, str]:
+    """`key=value` strings of the command line as a mapping."""
+    args = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"'{key}' is not a model argument: write key=value.")
+        args[key] = value
+    return args

@@ -1,0 +1,58 @@
+"""Typed options with a description each, shared by the command line, Python and the backends.
+
+An options class is a frozen msgspec struct whose fields are `Annotated[type, Meta(description=...)]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.errors import UsageError
+
+RUNTIME = {"runtime": True}
+"""`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
+
+OptionsT = TypeVar("OptionsT", bound=Struct)
+
+
+class Option(NamedTuple):
+    name: str
+    type: Any
+    default: Any
+    description: str
+    runtime: bool
+
+
+def describe(options: type[Struct]) -> list[Option]:
+    """The options of a class, in the order in which they are written."""
+    hints = get_type_hints(options, include_extras=True)
+    described = []
+    for field in msgspec.structs.fields(options):
+        hint = hints[field.name]
+        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        meta = next((note for note in notes if isinstance(note, Meta)), Meta())
+        described.append(
+            Option(field.name, kind, field.default, meta.description or "", bool((meta.extra or {}).get("runtime")))
+        )
+    return described
+
+
+def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> OptionsT:
+    """Build an options struct from names and values (strings are converted); an unknown name is an error."""
+    known = [option.name for option in describe(options)]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise UsageError(f"{of} has no option '{unknown[0]}'. It knows: {', '.join(known) or 'none'}.")
+    try:
+        return msgspec.convert(dict(given), options, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{of}: {error}") from None
+
+
+def lasting(options: Struct) -> dict[str, Any]:
+    """The options that decide what is answered, for a model's identity and a run's spec."""
+    return {o.name: getattr(options, o.name) for o in describe(type(options)) if not o.runtime}

@@ -1,0 +1,186 @@
+"""The frozen records that flow from a data set to a summary.
+
+They are msgspec structs: immutable, hashable where their fields are, and encoded to JSON in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
+STATUSES: tuple[Status, ...] = ("ok", "refused", "truncated", "unparsed", "error")
+
+Capability: TypeAlias = Literal["generate", "weigh", "embed"]
+
+Tag: TypeAlias = str | int
+
+
+class Message(Struct, frozen=True):
+    """One turn of a chat."""
+
+    role: str
+    content: str
+
+
+class Sampling(Struct, frozen=True, kw_only=True):
+    """How a text is to be generated. Temperature 0 is greedy."""
+
+    temperature: float = 0.0
+    max_tokens: int = 256
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    """Together with the prompt and the repeat it decides the text, where the backend can promise that."""
+
+
+class Generate(Struct, frozen=True, kw_only=True, tag="generate", tag_field="kind"):
+    """Write a text: an answer to `messages`, or the continuation of a plain `prompt`."""
+
+    prompt: str | tuple[Message, ...]
+    sampling: Sampling
+    repeat: int = 0
+    role: str = "model"
+
+
+class Weigh(Struct, frozen=True, kw_only=True, tag="weigh", tag_field="kind"):
+    """Give the log-probability of every token of `continuation` after `prefix`."""
+
+    prefix: str
+    continuation: str
+    repeat: int = 0
+    role: str = "model"
+
+
+class Embed(Struct, frozen=True, kw_only=True, tag="embed", tag_field="kind"):
+    """Turn a text into a vector."""
+
+    text: str
+    repeat: int = 0
+    role: str = "embedder"
+
+
+Request: TypeAlias = Generate | Weigh | Embed
+KIND_NEEDS: dict[type[Request], Capability] = {Generate: "generate", Weigh: "weigh", Embed: "embed"}
+
+
+class Weighed(Struct, frozen=True):
+    """What a model gave to a continuation, token by token."""
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    merged: bool = False
+    """True where the prefix alone is tokenised otherwise than inside prefix + continuation."""
+
+
+class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one request ended. Only the part that the request asked for is filled in."""
+
+    status: Status
+    text: str = ""
+    reasoning: str = ""
+    """What the model thought aloud; never part of the answer."""
+    weighed: Weighed | None = None
+    vector: bytes | None = None
+    """An embedding: little-endian float32."""
+    cut: bool = False
+    """True where the input was longer than the model reads, so that its end was not seen."""
+    reason: str = ""
+    """Why the status is not `ok`, in a few words: `content_filter`, `HTTP 500`, `timeout`."""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """One item of a data set."""
+
+    id: str
+    group: str
+    """What belongs together when intervals are made: all levels of one question, say."""
+    tags: dict[str, Tag]
+    """The dimensions that a summary is broken down by: language, domain, level."""
+    inputs: dict[str, Any]
+
+
+class Answered(Struct, frozen=True):
+    """A sample, what was asked for it, and how each request ended."""
+
+    sample: Sample
+    requests: tuple[Request, ...]
+    responses: tuple[Response, ...]
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """The numbers of one sample. A value that could not be computed is None, never zero."""
+
+    sample_id: str
+    group: str
+    tags: dict[str, Tag]
+    values: dict[str, float | None]
+    statuses: dict[str, int]
+    """How many of the sample's requests ended in which status."""
+    answered: int
+    """How many of them can be scored: the numerator of coverage."""
+    detail: dict[str, Any] = {}
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """One line of records.jsonl: a sample with its answers and its scores."""
+
+    sample: Sample
+    answers: tuple[Response, ...]
+    score: Score
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """One number of a summary, with how sure it is and what it stands on."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str
+    n: int
+    """Samples that entered the value."""
+    clusters: int
+    """Independent groups among them (questions, for instance)."""
+    coverage: float
+    """Answered requests over requests asked, in the scope of this figure."""
+    statuses: dict[str, int]
+    unit: str = ""
+
+
+Summary: TypeAlias = dict[str, Figure]
+
+
+class ModelRef(Struct, frozen=True):
+    """A model as a person names it: a spec and the backend's arguments."""
+
+    spec: str
+    args: dict[str, Any] = {}
+
+
+class RunSpec(Struct, frozen=True, kw_only=True):
+    """What was asked of a run. Two runs with equal specs (provenance aside) ask the same things."""
+
+    format: int
+    benchmark: str
+    options: dict[str, Any]
+    models: dict[str, dict[str, Any]]
+    """Per role: the spec as given, and the identity that enters every key of the journal."""
+    data: dict[str, Any]
+    seed: int
+    limit: int | None
+    provenance: dict[str, Any]
+    """Versions, commit and time: recorded, never compared."""
+
+
+def to_jsonable(record: Any) -> Any:
+    """Plain dicts, lists and scalars, as they stand in the run's JSON files."""
+    return msgspec.to_builtins(record)
+
+
+def tags_match(tags: Mapping[str, Tag], wanted: Mapping[str, Tag]) -> bool:
+    return all(tags.get(name) == value for name, value in wanted.items())
