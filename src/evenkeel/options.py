@@ -36,7 +36,13 @@ def describe(options: type[Struct]) -> list[Option]:
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         meta = next((note for note in notes if isinstance(note, Meta)), Meta())
         described.append(
-            Option(field.name, kind, field.default, meta.description or "", bool((meta.extra or {}).get("runtime")))
+            Option(
+                field.name,
+                kind,
+                field.default,
+                meta.description or "",
+                bool((meta.extra or {}).get("runtime")),
+            )
         )
     return described
 

@@ -1,0 +1,75 @@
+"""Intervals: right on average, the same every time, and absent where nothing can be said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenkeel.stats import bootstrap_means, summarise
+from evenkeel.types import Score
+
+
+def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5, **tags: str | int) -> Score:
+    return Score(
+        sample_id=f"{group}-{tags}",
+        group=group,
+        tags=tags,
+        values={"m": value},
+        statuses={"ok": answered, "error": asked - answered},
+        answered=answered,
+    )
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    hits = 0
+    for trial in range(200):
+        clusters = rng.normal(0.0, 1.0, 40)
+        values = clusters[:, None] + rng.normal(0.0, 0.3, (40, 5))
+        low, high = bootstrap_means(values.sum(1, keepdims=True), np.full((40, 1), 5.0), seed=trial)
+        hits += bool(low[0] <= 0 <= high[0])
+    assert 180 <= hits <= 199
+
+
+def test_it_resamples_questions_not_answers() -> None:
+    """Forty copies of each value are no more evidence than one."""
+    once = [score(str(n), float(n)) for n in range(10)]
+    often = [score(str(n), float(n), level=copy) for n in range(10) for copy in range(40)]
+    few, many = (summarise(scores, {"m": [()]}, seed=0)["m"] for scores in (once, often))
+    assert few.value == many.value
+    assert few.low == pytest.approx(many.low)
+    assert (few.clusters, many.clusters) == (10, 10)
+
+
+def test_the_same_scores_give_the_same_digits() -> None:
+    scores = [score(str(n), n % 3, level=n % 2) for n in range(20)]
+    assert summarise(scores, {"m": [(), ("level",)]}, seed=3) == summarise(
+        scores, {"m": [(), ("level",)]}, seed=3
+    )
+
+
+def test_one_cluster_has_a_value_and_no_interval() -> None:
+    figure = summarise([score("only", 0.5)], {"m": [()]}, seed=0)["m"]
+    assert figure.value == 0.5
+    assert (figure.low, figure.high) == (None, None)
+
+
+def test_what_has_no_value_is_missing_not_zero() -> None:
+    scores = [score("a", 1.0), score("b", None, answered=0), score("c", 1.0)]
+    figure = summarise(scores, {"m": [()]}, seed=0)["m"]
+    assert figure.value == 1.0
+    assert (figure.n, figure.clusters) == (2, 2)
+    assert figure.coverage == pytest.approx(10 / 15)
+    assert figure.statuses == {"ok": 10, "error": 5}
+
+
+def test_a_scope_without_any_value_says_so() -> None:
+    figure = summarise([score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]}, seed=0)["m"]
+    assert figure.value is None
+    assert figure.coverage == 0
+
+
+def test_figures_are_named_by_their_scope() -> None:
+    scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
+    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, seed=0)
+    assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
