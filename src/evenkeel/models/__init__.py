@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.options import describe, parse
 from evenkeel.types import Capability, ModelRef, Request, Response
 
@@ -59,13 +59,21 @@ BACKENDS: dict[str, Backend] = {
 
 def load_model(spec: str, **args: Any) -> Model:
     """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`."""
+    options = check_spec(spec, args)
+    scheme, _, name = spec.partition(":")
+    cls = backend_class(scheme)
+    model: Model = cls(name, options) if BACKENDS[scheme].named else cls(options)
+    return model
+
+
+def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
+    """The backend's options for a spec and its arguments, or a UsageError that says what is known."""
     scheme, colon, name = spec.partition(":")
     backend = BACKENDS.get(scheme)
     if backend is None or bool(colon and name) != backend.named:
         raise UsageError(f"unknown model '{spec}'. A model is one of: {', '.join(spec_forms())}.")
-    cls = backend_class(scheme)
-    options = parse(cls.Options, args, of=f"the model '{spec}'")
-    return cls(name, options) if backend.named else cls(options)  # type: ignore[no-any-return]
+    options: type[Struct] = backend_class(scheme).Options
+    return parse(options, args, of=f"the model '{spec}'")
 
 
 def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
@@ -89,15 +97,6 @@ def option_names(scheme: str) -> list[str]:
 
 def spec_forms() -> list[str]:
     return [f"{scheme}:NAME" if backend.named else scheme for scheme, backend in BACKENDS.items()]
-
-
-def require(model: Model, spec: str, needs: frozenset[Capability], *, of: str) -> None:
-    """Refuse a model that lacks what a benchmark needs, before the first call."""
-    lacking = sorted(needs - model.capabilities)
-    if lacking:
-        offers = ", ".join(sorted(model.capabilities)) or "nothing"
-        raise CapabilityError(f"{of} needs a model that can {' and '.join(lacking)}; '{spec}' offers: {offers}.")
-    model.probe(needs)
 
 
 def parse_args(pairs: Iterable[str]) -> Mapping[str, str]:

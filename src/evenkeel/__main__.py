@@ -1,0 +1,5 @@
+"""`python -m evenkeel` is the `evenkeel` command."""
+
+from evenkeel.cli import main
+
+main()

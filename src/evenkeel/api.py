@@ -1,0 +1,367 @@
+"""What the command line and Python call: run, dry_run, score, rescore."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+import evenkeel
+from evenkeel import data as datasets
+from evenkeel.benchmarks import Benchmark, Recorded, load_benchmark
+from evenkeel.budget import Budget, Limits, foresee
+from evenkeel.engines import Engine, load_engine
+from evenkeel.errors import CapabilityError, EvenkeelError, RunConflict, UsageError
+from evenkeel.journal import Journal
+from evenkeel.models import BACKENDS, Model, option_names
+from evenkeel.models.replay import RecordedAnswers
+from evenkeel.options import describe, lasting, parse
+from evenkeel.progress import Progress, Silent
+from evenkeel.runner import Road, ask
+from evenkeel.runner import score as score_run
+from evenkeel.store import FORMAT, Run, RunFolder
+from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
+
+RUNS = Path("runs")
+
+
+class Setup(Struct, frozen=True):
+    """A run that is ready to begin: nothing was asked yet, no model is loaded."""
+
+    benchmark: Benchmark
+    spec: RunSpec
+    samples: list[Sample]
+    models: dict[str, Model]
+
+
+class Plan(Struct, frozen=True):
+    """What a run would ask, by kind: requests, tokens read (estimated), tokens written (at the most)."""
+
+    requests: dict[str, int]
+    tokens_in: dict[str, int]
+    tokens_out: dict[str, int]
+
+
+def run(
+    benchmark: str,
+    model: str,
+    *,
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    data: str | Path = "starter",
+    lang: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    reuse: str | Path | None = None,
+    engine: str = "local",
+    concurrency: int | None = None,
+    progress: Progress | None = None,
+    **rest: Any,
+) -> Run:
+    """Ask, score and store. `rest` is the benchmark's own options and the limits (`max_requests=…`).
+
+    `run("mirae", model="embedded", lang=["en"], limit=8, levels="1-3")`
+    """
+    limits, options = _split_limits(rest)
+    with _engine(engine, concurrency) as running:
+        setup = _prepare(
+            running, benchmark, ModelRef(model, dict(model_args or {})), options,
+            base_url=base_url, data=str(data), langs=parse_langs(lang), limit=limit, seed=seed,
+        )  # fmt: skip
+        folder = Path(out) if out else default_folder(benchmark, setup.spec.models["model"]["name"])
+        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=progress or Silent())
+
+
+def dry_run(
+    benchmark: str,
+    *,
+    data: str | Path = "starter",
+    lang: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Plan:
+    """Count what a run would ask, without a model."""
+    loaded = load_benchmark(benchmark, options, seed=seed)
+    samples = _samples(loaded, benchmark, str(data), parse_langs(lang), limit)[0]
+    asked = [request for sample in samples for request in loaded.requests(sample)]
+    requests: Counter[str] = Counter()
+    tokens_in: Counter[str] = Counter()
+    tokens_out: Counter[str] = Counter()
+    for request in asked:
+        kind = KIND_NEEDS[type(request)]
+        reads, writes = foresee(request)
+        requests[kind] += 1
+        tokens_in[kind] += reads
+        tokens_out[kind] += writes
+    for further, (number, reads) in loaded.forecast(asked).items():
+        requests[further] += number
+        tokens_in[further] += reads
+    return Plan(dict(requests), dict(tokens_in), dict(tokens_out))
+
+
+def score(
+    benchmark: str,
+    file: str | Path,
+    *,
+    lang: str | None = None,
+    base_url: str | None = None,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    concurrency: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Run:
+    """Score answers that were recorded elsewhere, in one of the benchmark's published formats."""
+    path = Path(file)
+    loaded = load_benchmark(benchmark, options)
+    source = datasets.own_file(path)
+    recorded = loaded.recorded(path, lang=lang)
+    identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
+    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
+    with _engine("local", concurrency) as running:
+        models = {"model": answers, **_open_models(running, loaded, benchmark, None, base_url)}
+        spec = _spec(
+            benchmark, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
+        )
+        setup = Setup(loaded, spec, recorded.samples, models)
+        folder = Path(out) if out else default_folder(benchmark, recorded.model)
+        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=progress or Silent())
+
+
+def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
+    """Score a run's stored answers again, in place. A model is opened only for what was never asked."""
+    spec = Run(path).spec
+    loaded = load_benchmark(spec.benchmark, spec.options, seed=spec.seed)
+    with (
+        _engine("local", None) as running,
+        RunFolder.open(Path(path), spec) as folder,
+        contextlib.closing(Journal(folder.journal)) as journal,
+    ):
+        road = Road(
+            journal,
+            spec,
+            opener=lambda role: _reopen(running, spec.models[role]),
+            budget=Budget(Limits()),
+            progress=progress or Silent(),
+        )
+        return _finish(loaded, folder, spec, journal.samples(), road)
+
+
+def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
+    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
+    if lang is None:
+        return None
+    parts = lang.split(",") if isinstance(lang, str) else lang
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
+
+
+def default_folder(benchmark: str, model: str) -> Path:
+    """runs/<date>-<time>-<benchmark>-<model>, numbered where that is taken."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug}"
+    names = (base if n == 1 else f"{base}-{n}" for n in count(1))
+    return next(RUNS / name for name in names if not (RUNS / name).exists())
+
+
+def _carry_out(
+    setup: Setup, path: Path, limits: Limits, *, fresh: bool, reuse: str | Path | None, progress: Progress
+) -> Run:
+    with (
+        RunFolder.open(path, setup.spec, fresh=fresh) as folder,
+        contextlib.closing(Journal(folder.journal)) as journal,
+    ):
+        if reuse:
+            taken = journal.copy_from(Path(reuse) / "journal.sqlite")
+            progress.note(f"{taken:,} answers taken over from {reuse}")
+        journal.put_samples(setup.samples)
+        for role, model in setup.models.items():
+            model.probe(setup.benchmark.needs[role])
+        road = Road(
+            journal, setup.spec, opener=setup.models.__getitem__, budget=Budget(limits), progress=progress
+        )
+        try:
+            ask(setup.benchmark, setup.samples, road)
+            return _finish(setup.benchmark, folder, setup.spec, setup.samples, road)
+        except (EvenkeelError, KeyboardInterrupt) as error:
+            error.add_note(
+                f"What was answered is kept in {path}: the same command with --out {path} goes on from there."
+            )
+            raise
+        finally:
+            progress.finish()
+
+
+def _finish(
+    benchmark: Benchmark, folder: RunFolder, spec: RunSpec, samples: Sequence[Sample], road: Road
+) -> Run:
+    from evenkeel.report.page import render
+
+    run = score_run(benchmark, folder, spec, samples, road)
+    folder.write_bytes("report.html", render(run).encode())
+    return run
+
+
+def _prepare(
+    engine: Engine,
+    name: str,
+    ref: ModelRef,
+    options: Mapping[str, Any],
+    *,
+    base_url: str | None,
+    data: str,
+    langs: list[str] | None,
+    limit: int | None,
+    seed: int,
+) -> Setup:
+    loaded = load_benchmark(name, options, seed=seed)
+    models = _open_models(engine, loaded, name, ref, base_url)
+    samples, source = _samples(loaded, name, data, langs, limit)
+    return Setup(loaded, _spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
+
+
+def _open_models(
+    engine: Engine, benchmark: Benchmark, name: str, ref: ModelRef | None, base_url: str | None
+) -> dict[str, Model]:
+    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
+    refs = {role: ModelRef(getattr(benchmark.options, role)) for role in benchmark.needs if role != "model"}
+    if ref is not None:
+        refs = {"model": ref, **refs}
+    if base_url and not any(_on_server(ref) for ref in refs.values()):
+        raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
+    models = {}
+    for role, ref in refs.items():
+        if base_url and _on_server(ref):
+            ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
+        models[role] = engine.open(ref)
+        lacking = sorted(benchmark.needs[role] - models[role].capabilities)
+        if lacking:
+            offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
+            raise CapabilityError(
+                f"{name} needs a {role} that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
+            )
+    return models
+
+
+def _on_server(ref: ModelRef) -> bool:
+    return ref.spec.startswith("openai:")
+
+
+def _reopen(engine: Engine, model: Mapping[str, Any]) -> Model:
+    """The model of a stored run, if it is still the same one."""
+    identity = model["identity"]
+    scheme = model["spec"].partition(":")[0]
+    known = option_names(scheme) if scheme in BACKENDS else []
+    opened = engine.open(
+        ModelRef(model["spec"], {name: identity[name] for name in known if name in identity})
+    )
+    if opened.identity() != identity:
+        raise RunConflict(
+            f"'{model['spec']}' is not the same model here as in the run, and more must be asked of it."
+        )
+    return opened
+
+
+def _samples(
+    benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
+) -> tuple[list[Sample], dict[str, Any]]:
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit {limit}: ask for one at least.")
+    files = datasets.find(name, data, langs, starter=benchmark.starter)
+    samples = benchmark.samples(files, langs=langs, limit=limit)
+    if not samples:
+        raise UsageError(f"--data {data} gives no samples.")
+    source = data if data in ("starter", "published") else "file"
+    return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
+
+
+def _spec(
+    name: str,
+    benchmark: Benchmark,
+    models: Mapping[str, Model],
+    source: dict[str, Any],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+) -> RunSpec:
+    return RunSpec(
+        format=FORMAT,
+        benchmark=name,
+        options=lasting(benchmark.options),
+        models={role: _described(model.identity()) for role, model in models.items()},
+        data=source,
+        seed=seed,
+        limit=limit,
+        provenance=provenance(),
+    )
+
+
+def _described(identity: dict[str, Any]) -> dict[str, Any]:
+    spec = identity["spec"]
+    return {
+        "name": identity.get("model") or spec.partition(":")[2] or spec,
+        "spec": spec,
+        "identity": identity,
+    }
+
+
+def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:
+    return {
+        RecordedAnswers.key(request): response
+        for sample, responses in zip(recorded.samples, recorded.responses, strict=True)
+        for request, response in zip(benchmark.requests(sample), responses, strict=True)
+    }
+
+
+def _split_limits(given: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]:
+    names = {option.name for option in describe(Limits)}
+    limits = {name: value for name, value in given.items() if name in names and value is not None}
+    return parse(Limits, limits, of="the run"), {k: v for k, v in given.items() if k not in names}
+
+
+@contextlib.contextmanager
+def _engine(name: str, concurrency: int | None) -> Iterator[Engine]:
+    engine = load_engine(name, concurrency=concurrency)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def provenance() -> dict[str, Any]:
+    """Where and with what a run was made."""
+    versions = {}
+    for package in ("numpy", "torch", "transformers", "sentence-transformers"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "evenkeel": evenkeel.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": versions,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of Evenkeel's own source, where it runs from a checkout."""
+    root = Path(evenkeel.__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    result = subprocess.run(
+        ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return result.stdout.strip() or None

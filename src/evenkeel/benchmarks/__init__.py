@@ -1,0 +1,99 @@
+"""The benchmarks, and what one is.
+
+A benchmark answers four questions: which samples are there; what is asked of a model for one of them; how
+do the answers become scores; how do scores become a summary. It knows no engine, no provider and no file
+of the run. What it needs beyond the first answers (embeddings, verdicts) it asks for as further requests,
+which take the same road as the first.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from evenkeel.data import DataFile
+from evenkeel.errors import UsageError
+from evenkeel.options import parse
+from evenkeel.report.layout import Layout
+from evenkeel.types import Answered, Capability, Record, Request, Response, RunSpec, Sample, Score, Summary
+
+Scoring: TypeAlias = Generator[Sequence[Request], Sequence[Response], list[Score]]
+"""Scoring yields further requests, is sent their responses in the same order, and returns the scores."""
+
+
+class Recorded(NamedTuple):
+    """Answers that were given elsewhere, read from one file in a published format."""
+
+    model: str
+    """The name of the model that gave them, as far as the file tells."""
+    samples: list[Sample]
+    """Figures that the file itself gives stand in a sample's `inputs["published"]`."""
+    responses: list[list[Response]]
+    """For each sample, a response to each of its requests."""
+
+
+class Benchmark(Protocol):
+    """A benchmark with its options set. The class attributes say what it is, before any option is known."""
+
+    Options: ClassVar[type[Struct]]
+    needs: ClassVar[Mapping[str, frozenset[Capability]]]
+    """What the model in each role must be able to do. The role `model` is the one under test; any other
+    role is filled by the model that the option of the same name gives."""
+    languages: ClassVar[tuple[str, ...]]
+    layout: ClassVar[Layout]
+    options: Any
+
+    def samples(
+        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
+    ) -> list[Sample]: ...
+
+    def requests(self, sample: Sample) -> Sequence[Request]: ...
+
+    def score(self, answered: Sequence[Answered]) -> Scoring: ...
+
+    def summarise(self, scores: Sequence[Score]) -> Summary: ...
+
+    # What follows is about files: the data that it makes, and the formats in which it was published.
+
+    @staticmethod
+    def starter(lang: str) -> bytes:
+        """The starter set in one language: what the generator makes of seed 0."""
+
+    def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
+        """For a dry run: how many further requests of each kind at the most, and the tokens they carry."""
+
+    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
+        """Recorded answers, in any of the published shapes."""
+
+    def publish(self, spec: RunSpec, records: Iterable[Record]) -> Iterable[tuple[str, bytes]]:
+        """The run in the published formats: file names and contents."""
+
+
+class Entry(NamedTuple):
+    module: str
+    cls: str
+    about: str
+
+
+BENCHMARKS: dict[str, Entry] = {
+    "mirae": Entry(
+        "mirae.task", "Mirae", "Does it say the same thing when asked again, at seven prompt lengths?"
+    ),
+}
+
+
+def benchmark_class(name: str) -> Any:
+    entry = BENCHMARKS.get(name)
+    if entry is None:
+        raise UsageError(f"unknown benchmark '{name}'. There is: {', '.join(BENCHMARKS)}.")
+    return getattr(importlib.import_module(f"evenkeel.benchmarks.{entry.module}"), entry.cls)
+
+
+def load_benchmark(name: str, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:
+    cls = benchmark_class(name)
+    benchmark: Benchmark = cls(parse(cls.Options, options, of=f"the benchmark '{name}'"), seed=seed)
+    return benchmark

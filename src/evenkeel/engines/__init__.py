@@ -1,0 +1,27 @@
+"""Where models run: in this process, or spread over a cluster."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from evenkeel.errors import UsageError
+from evenkeel.models import Model
+from evenkeel.types import ModelRef
+
+ENGINES = ("local",)
+
+
+class Engine(Protocol):
+    """Turns the name of a model into one that answers."""
+
+    def open(self, ref: ModelRef) -> Model: ...
+
+    def close(self) -> None: ...
+
+
+def load_engine(name: str, *, concurrency: int | None = None) -> Engine:
+    if name not in ENGINES:
+        raise UsageError(f"unknown engine '{name}'. There is: {', '.join(ENGINES)}.")
+    from evenkeel.engines.local import LocalEngine
+
+    return LocalEngine(concurrency=concurrency)

@@ -1,0 +1,79 @@
+"""`replay:FILE` — answers recorded earlier, given again without any model.
+
+FILE is a run's folder or its journal (an answer is found by what was asked and the repeat number).
+Answers in a published format come in through `RecordedAnswers`, which `evenkeel score` uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from evenkeel.cache import file_sha256
+from evenkeel.errors import UsageError
+from evenkeel.journal import Recording, make_key
+from evenkeel.types import Capability, Request, Response
+
+
+class Replay:
+    """Answers from another run's journal. What it does not hold ends as `error`."""
+
+    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+
+    class Options(Struct, frozen=True, kw_only=True):
+        """None: a recording answers as it stands."""
+
+    def __init__(self, name: str, options: Options | None = None) -> None:
+        path = Path(name)
+        self.path = path / "journal.sqlite" if path.is_dir() else path
+        if not self.path.is_file():
+            raise UsageError(f"replay:{name}: no journal there. Give a run's folder or its journal.sqlite.")
+        self._recording: Recording | None = None
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": f"replay:{self.path}", "sha256": file_sha256(self.path)}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """A recording has nothing to probe: what it lacks shows as coverage."""
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        self._recording = self._recording or Recording(self.path)
+        missing = Response(status="error", reason="not in the recording")
+        for request in requests:
+            yield request, self._recording.find(request) or missing
+
+    def close(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+            self._recording = None
+
+
+class RecordedAnswers:
+    """Answers read from a file in a published format, handed over by `evenkeel score`."""
+
+    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+
+    def __init__(self, identity: dict[str, Any], answers: Mapping[bytes, Response]) -> None:
+        self._identity = identity
+        self._answers = answers
+
+    @staticmethod
+    def key(request: Request) -> bytes:
+        return make_key(b"", request).key
+
+    def identity(self) -> dict[str, Any]:
+        return self._identity
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Nothing to probe."""
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        missing = Response(status="error", reason="not recorded")
+        for request in requests:
+            yield request, self._answers.get(self.key(request), missing)
+
+    def close(self) -> None:
+        """Nothing to give back."""

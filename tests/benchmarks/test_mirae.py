@@ -1,0 +1,333 @@
+"""MIRAE: its files, its figures, and the published digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import evenkeel as ek
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.mirae.data import abbreviated, parse_levels, read_questions, read_recording, span
+from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
+from evenkeel.data import own_file
+from evenkeel.errors import DataError, UsageError
+from evenkeel.types import Answered, Embed, Response, Sample, Score
+
+RESULTS = "mirae/MIRAE_claude_haiku_results_english.json"
+BY_LEVEL = (0.8849, 0.8788, 0.8688, 0.8702, 0.8651, 0.8548, 0.8435)
+
+
+# The published digits
+
+
+@pytest.fixture(scope="module")
+def rescored(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+    """The 1,400 published answers of Claude 3.5 Haiku, embedded and scored by us."""
+    return ek.score("mirae", reference / RESULTS, out=tmp_path_factory.mktemp("haiku") / "run")
+
+
+def published(reference: Path) -> dict[str, Any]:
+    content: dict[str, Any] = msgspec.json.decode((reference / RESULTS).read_bytes())
+    return content
+
+
+def test_every_published_figure_is_reproduced(rescored: ek.Run, reference: Path) -> None:
+    ours = {record.sample.id: record for record in rescored.records()}
+    assert len(ours) == 280
+    for question in published(reference)["experiment_results"]:
+        for level in question["level_analyses"]:
+            record = ours[f"en-{question['question_id']}-L{level['level']}"]
+            for name, value in level["similarity_analysis"].items():
+                assert record.score.values[name] == pytest.approx(value, abs=1e-5)
+            matrix = record.score.detail["pairwise_similarities"]
+            assert np.abs(np.array(matrix) - np.array(level["pairwise_similarities"])).max() < 1e-5
+
+
+def test_the_means_by_level_are_the_known_ones(rescored: ek.Run) -> None:
+    for level, known in enumerate(BY_LEVEL, 1):
+        figure = rescored.summary[f"mean_similarity/level={level}"]
+        assert figure.value == pytest.approx(known, abs=5e-5)
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.low < known < figure.high
+        assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
+
+
+def test_the_export_has_the_published_structure(rescored: ek.Run, reference: Path) -> None:
+    (exported,) = (rescored.path / "export").iterdir()
+    assert exported.name == "MIRAE_claude-3-5-haiku-20241022_results_english.json"
+    ours, theirs = msgspec.json.decode(exported.read_bytes()), published(reference)
+    assert shape(ours) == shape(theirs)
+    assert ours["metadata"] == theirs["metadata"]
+    for mine, original in zip(ours["experiment_results"], theirs["experiment_results"], strict=True):
+        assert (mine["question_id"], mine["domain"]) == (original["question_id"], original["domain"])
+        for a, b in zip(mine["level_analyses"], original["level_analyses"], strict=True):
+            assert a["responses"] == b["responses"]
+            assert a["question_text"] == b["question_text"]
+
+
+def test_the_export_can_be_scored_again(rescored: ek.Run, tmp_path: Path) -> None:
+    (exported,) = (rescored.path / "export").iterdir()
+    recording = read_recording(exported)
+    assert len(recording.prompts) == 280
+    assert recording.model == "claude-3-5-haiku-20241022"
+
+
+def test_a_rescore_needs_no_embedder_and_changes_no_digit(rescored: ek.Run) -> None:
+    before = (rescored.path / "summary.json").read_bytes()
+    (rescored.path / "summary.json").unlink()
+    ek.rescore(rescored.path)
+    assert (rescored.path / "summary.json").read_bytes() == before
+
+
+def test_the_run_says_how_well_it_agrees_with_the_file(rescored: ek.Run) -> None:
+    agreement = rescored.agreement()
+    assert agreement is not None
+    assert agreement.startswith("1,120 published figures, largest difference")
+
+
+def shape(value: Any) -> Any:
+    """Keys and kinds, without the contents."""
+    if isinstance(value, dict):
+        return {key: shape(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [shape(part) for part in value]
+    return type(value)
+
+
+# The figures
+
+
+def test_the_figures_of_a_matrix_are_those_of_its_upper_triangle() -> None:
+    matrix = np.array([[1, 0.2, 0.4], [0.2, 1, 0.9], [0.4, 0.9, 1]], dtype=np.float32)
+    figures = similarity(matrix)
+    assert figures == pytest.approx(
+        {
+            "mean_similarity": 0.5,
+            "std_similarity": np.std([0.2, 0.4, 0.9]),
+            "max_similarity": 0.9,
+            "min_similarity": 0.2,
+        }
+    )
+
+
+@pytest.mark.parametrize("answers", [0, 1])
+def test_fewer_than_two_answers_give_no_figure(answers: int) -> None:
+    assert similarity(np.ones((answers, answers), dtype=np.float32)) is None
+
+
+@given(
+    hnp.arrays(
+        np.float32, st.tuples(st.integers(2, 6), st.integers(1, 8)), elements=st.floats(-5, 5, width=32)
+    )
+)
+def test_a_cosine_matrix_is_symmetric_and_within_one(vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    matrix = cosine_matrix(vectors)
+    assert np.allclose(matrix, matrix.T)
+    assert (np.abs(matrix) <= 1 + 1e-5).all()
+
+
+def scored(responses: list[Response], embed: Callable[[str], list[float] | None]) -> tuple[Score, list[str]]:
+    """Score one prompt by hand, answering the embedding requests as a runner would."""
+    sample = Sample(
+        id="s", group="1", tags={"level": 1, "domain": "FACTUAL", "lang": "en"},
+        inputs={"question_id": "1", "question_text": "why?", "samples": len(responses), "first_repeat": 0},
+    )  # fmt: skip
+    benchmark = load_benchmark("mirae", {})
+    scoring = benchmark.score([Answered(sample, tuple(benchmark.requests(sample)), tuple(responses))])
+    asked = next(scoring)
+    texts = [request.text for request in asked if isinstance(request, Embed)]
+    vectors = [embed(text) for text in texts]
+    with pytest.raises(StopIteration) as done:
+        scoring.send(
+            [
+                Response(status="error") if vector is None
+                else Response(status="ok", vector=np.array(vector, "<f4").tobytes())
+                for vector in vectors
+            ]
+        )  # fmt: skip
+    return done.value.value[0], texts
+
+
+def test_each_distinct_answer_is_embedded_once() -> None:
+    answers = [Response(status="ok", text=text) for text in ("a", "b", "a", "a")]
+    score, texts = scored(answers, lambda text: [1, 0] if text == "a" else [0, 1])
+    assert texts == ["a", "b"]
+    assert score.values["mean_similarity"] == pytest.approx(0.5)
+
+
+def test_a_failed_answer_is_left_out_and_never_counted_as_text() -> None:
+    answers = [Response(status="ok", text="a"), Response(status="ok", text="a"), Response(status="error")]
+    score, texts = scored(answers, lambda _: [1, 0])
+    assert texts == ["a"]
+    assert score.values["mean_similarity"] == pytest.approx(1)
+    assert (score.answered, score.statuses) == (2, {"ok": 2, "error": 1})
+
+
+def test_a_truncated_answer_is_scored_and_a_refused_one_is_not() -> None:
+    answers = [Response(status="truncated", text="a"), Response(status="ok", text="a")]
+    score, _ = scored([*answers, Response(status="refused", text="no")], lambda _: [1, 0])
+    assert score.answered == 2
+
+
+def test_one_usable_answer_is_missing_not_perfect() -> None:
+    score, _ = scored([Response(status="ok", text="a"), Response(status="error")], lambda _: [1, 0])
+    assert score.values["mean_similarity"] is None
+    assert score.answered == 0
+
+
+def test_a_failed_embedding_is_a_missing_answer() -> None:
+    answers = [Response(status="ok", text=text) for text in ("a", "b", "c")]
+    score, _ = scored(answers, lambda text: None if text == "c" else [1, 0])
+    assert score.answered == 2
+    assert score.detail["responses"] == [0, 1]
+
+
+# Questions and samples
+
+
+def test_questions_are_read_with_whichever_levels_they_have(questions: Path) -> None:
+    found = read_questions(questions)
+    assert [(q.id, q.domain, q.lang, sorted(q.texts)) for q in found][:1] == [
+        ("1", "FACTUAL", "en", [1, 2, 3])
+    ]
+
+
+def test_the_real_question_file_is_read(reference: Path) -> None:
+    found = read_questions(reference / "mirae/MIRAE_augmented_questions_english.json")
+    assert len(found) == 40
+    assert all(sorted(question.texts) == [1, 2, 3, 4, 5, 6, 7] for question in found)
+
+
+def samples(
+    questions: Path, *, limit: int | None = None, langs: list[str] | None = None, **options: Any
+) -> list[Sample]:
+    return load_benchmark("mirae", options).samples([own_file(questions)], langs=langs, limit=limit)
+
+
+def test_a_limit_is_spread_over_the_domains(questions: Path) -> None:
+    chosen = samples(questions, limit=2, levels="1")
+    assert [sample.id for sample in chosen] == ["en-1-L1", "en-3-L1"]
+
+
+def test_a_level_that_the_file_lacks_is_refused(questions: Path) -> None:
+    with pytest.raises(UsageError, match="question 1 has no level 4"):
+        samples(questions)
+
+
+def test_a_language_that_the_file_lacks_is_refused(questions: Path) -> None:
+    with pytest.raises(UsageError, match="no questions in 'ko'; it has: en"):
+        samples(questions, levels="1", langs=["ko"])
+
+
+def test_two_questions_of_the_same_wording_have_answers_of_their_own(questions: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    for item in content["questions"]:
+        item["level_1_text"] = "The same?"
+    questions.write_bytes(msgspec.json.encode(content))
+    benchmark = load_benchmark("mirae", {"levels": "1"})
+    asked = [r for s in samples(questions, levels="1") for r in benchmark.requests(s)]
+    assert len(set(asked)) == 20
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (
+            {"questions": [{"domain": "FACTUAL", "level_1_text": "x"}]},
+            r"\$\.questions\[0\]: expected 'question_id'",
+        ),
+        ({"questions": [{"question_id": 1, "level_1_text": "x"}]}, r"expected 'domain'"),
+        ({"questions": [{"question_id": 1, "domain": "F"}]}, "found none"),
+        (
+            {"questions": [{"question_id": 1, "domain": "F", "level_2_text": " "}]},
+            r"level_2_text: expected a text",
+        ),
+        (
+            {"questions": [{"question_id": 1, "domain": "F", "level_1_text": "x"}] * 2},
+            "question_id 1 stands here 2 times",
+        ),
+        ({"items": []}, r"expected MIRAE questions.*Found an object with 'items'"),
+        ([1, 2], "Found a list"),
+    ],
+)
+def test_a_broken_question_file_says_what_was_expected_where(
+    tmp_path: Path, broken: Any, message: str
+) -> None:
+    path = tmp_path / "q_english.json"
+    path.write_bytes(msgspec.json.encode(broken))
+    with pytest.raises(DataError, match=message):
+        read_questions(path)
+
+
+def test_a_file_that_does_not_state_its_language_needs_to_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(
+        msgspec.json.encode({"questions": [{"question_id": 1, "domain": "F", "level_1_text": "x"}]})
+    )
+    with pytest.raises(DataError, match="give --lang"):
+        read_questions(path)
+    assert read_questions(path, "fr")[0].lang == "fr"
+
+
+# Recorded answers
+
+
+def test_the_list_shape_of_recorded_answers_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "answers_korean.json"
+    item = {
+        "question_id": 7,
+        "domain": "OPINION",
+        "level_responses": {"1": {"question_text": "왜?", "responses": ["하나", "둘"]}},
+    }
+    path.write_bytes(msgspec.json.encode([item]))
+    recording = read_recording(path)
+    assert recording.lang == "ko"
+    assert [(p.id, p.level, p.responses) for p in recording.prompts] == [("7", 1, ["하나", "둘"])]
+
+
+def test_a_level_that_is_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "answers_english.json"
+    item = {
+        "question_id": 7,
+        "domain": "F",
+        "level_responses": {"9": {"question_text": "?", "responses": []}},
+    }
+    path.write_bytes(msgspec.json.encode([item]))
+    with pytest.raises(DataError, match=r"'9' is no level from 1 to 7"):
+        read_recording(path)
+
+
+# Small things
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"), [("1-7", (1, 2, 3, 4, 5, 6, 7)), ("2", (2,)), ("7,1,3-4", (1, 3, 4, 7))]
+)
+def test_levels_are_written_as_ranges(text: str, levels: tuple[int, ...]) -> None:
+    assert parse_levels(text) == levels
+
+
+@pytest.mark.parametrize("text", ["0-3", "1-8", "5-2", "all", "", "1-"])
+def test_levels_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="level"):
+        parse_levels(text)
+
+
+@given(st.sets(st.integers(1, 7), min_size=1))
+def test_a_span_reads_back(levels: set[int]) -> None:
+    assert parse_levels(span(sorted(levels))) == tuple(sorted(levels))
+
+
+def test_a_question_is_abbreviated_as_published() -> None:
+    assert abbreviated("Short?") == "Short?..."
+    assert abbreviated("x" * 300) == "x" * 100 + "..."
+    assert abbreviated(abbreviated("x" * 300)) == "x" * 100 + "..."

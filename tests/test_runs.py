@@ -1,0 +1,299 @@
+"""Whole runs against a real server on loopback: killed, lied to, cut off, and still the same figures."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from loopback import Loopback
+
+import evenkeel as ek
+from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, RunConflict, UsageError
+
+CANARY = "sk-canary-3f9a1c77d2e4"
+
+
+def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
+    settings: dict[str, Any] = {"levels": "1-3", "concurrency": 16, "embedder": "openai:embed", **more}
+    return ek.run("mirae", "openai:loop", base_url=server.url, data=questions, out=out, **settings)
+
+
+def figures(run: ek.Run) -> dict[str, Any]:
+    return {name: (f.value, f.low, f.high, f.coverage) for name, f in run.summary.items()}
+
+
+def command(questions: Path, server: Loopback, out: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
+        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--out", str(out), *more,
+    ]  # fmt: skip
+
+
+def test_a_run_leaves_the_files_that_the_design_names(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        finished = run(questions, server, tmp_path / "run")
+    assert sorted(os.listdir(finished.path)) == [
+        "export", "journal.sqlite", "records.jsonl", "report.html", "spec.json", "summary.json",
+    ]  # fmt: skip
+    assert os.listdir(finished.path / "export") == ["MIRAE_loop_results_english.json"]
+    assert finished.summary["mean_similarity"].coverage == 1.0
+    assert finished.summary["mean_similarity"].n == 12
+
+
+def test_a_finished_run_asks_nothing_again(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        first = figures(run(questions, server, tmp_path / "run"))
+        asked = server.requests
+        assert figures(run(questions, server, tmp_path / "run")) == first
+        assert server.requests == asked
+
+
+def test_each_prompt_is_asked_as_often_as_wanted(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        run(questions, server, tmp_path / "run", samples=5)
+        prompts = {text: count for text, count in server.answered.items() if text.startswith("Question")}
+    assert len(prompts) == 12
+    assert set(prompts.values()) == {5}
+
+
+def test_kill_9_in_the_middle_then_the_same_command(questions: Path, tmp_path: Path) -> None:
+    # With a seed sent, an answer that was on its way when the run was killed comes again as it was.
+    seeded = {"send_seed": True}
+    with Loopback() as server:
+        undisturbed = figures(run(questions, server, tmp_path / "whole", model_args=seeded))
+    with Loopback(latency=0.2, record=True) as server:
+        again = command(
+            questions, server, tmp_path / "run", "--concurrency", "2", "--model-arg", "send_seed=true"
+        )
+        process = subprocess.Popen(again, stderr=subprocess.PIPE)
+        while sum(server.answered.values()) < 20:
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        journaled = stored(tmp_path / "run")
+        assert 0 < journaled <= sum(server.answered.values())
+        server.behaviour.latency = 0
+        before = chats(server)
+        assert subprocess.run(again, capture_output=True, check=False).returncode == 0
+        assert chats(server) - before == 60 - journaled
+    assert figures(ek.load_run(tmp_path / "run")) == undisturbed
+
+
+def stored(path: Path) -> int:
+    import sqlite3
+
+    connection = sqlite3.connect(path / "journal.sqlite")
+    count: int = connection.execute("SELECT count(*) FROM responses").fetchone()[0]
+    connection.close()
+    return count
+
+
+def chats(server: Loopback) -> int:
+    return sum(body["path"].endswith("/chat/completions") for body in server.bodies)
+
+
+def test_a_server_that_misbehaves_gives_the_same_figures(questions: Path, tmp_path: Path) -> None:
+    # With a seed sent, each repeat has an answer of its own, whichever try it comes with.
+    seeded = {"send_seed": True}
+    with Loopback() as server:
+        expected = figures(run(questions, server, tmp_path / "calm", model_args=seeded))
+    with Loopback(fail=0.3, seed=7) as server:
+        stormy = run(questions, server, tmp_path / "storm", model_args=seeded)
+        assert {429, 500, 0} <= set(server.statuses)
+    assert figures(stormy) == expected
+    assert stormy.headline.coverage == 1.0
+
+
+def test_a_server_that_fails_for_ever_is_named_and_nothing_is_averaged(
+    questions: Path, tmp_path: Path
+) -> None:
+    with Loopback(always=500) as server, pytest.raises(ModelUnreachable, match=r"HTTP 500 \(\d+ times\)"):
+        run(questions, server, tmp_path / "run", model_args={"retries": 1})
+    assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_failures_are_counted_and_never_averaged(questions: Path, tmp_path: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    content["questions"][0]["level_2_text"] = "[poison] in the well"
+    questions.write_bytes(msgspec.json.encode(content))
+    with Loopback() as server:
+        finished = run(questions, server, tmp_path / "run")
+    assert finished.headline.coverage == pytest.approx(55 / 60)
+    assert finished.headline.statuses == {"ok": 55, "error": 5}
+    assert finished.headline.n == 11
+    ((reason, count),) = finished.failures().items()
+    assert reason.startswith("error: HTTP 400")
+    assert count == 5
+
+
+def test_too_little_coverage_ends_with_exit_code_1(questions: Path, tmp_path: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    content["questions"][0]["level_2_text"] = "[poison] in the well"
+    questions.write_bytes(msgspec.json.encode(content))
+    with Loopback() as server:
+        done = subprocess.run(
+            command(questions, server, tmp_path / "run"), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert "coverage 91.67% is under the floor of 95%" in done.stderr
+        assert "HTTP 400" in done.stderr
+        lenient = command(questions, server, tmp_path / "run", "--min-coverage", "0.9")
+        assert subprocess.run(lenient, capture_output=True, check=False).returncode == 0
+
+
+def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        pass
+    done = subprocess.run(
+        command(questions, server, tmp_path / "run"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert "no connection" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"--out {tmp_path / 'run'}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"max_requests": 25}, {"max_tokens_total": 9000}, {"max_usd": 0.009, "price_in": 1.0, "price_out": 1.0}],
+)
+def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(
+    questions: Path, tmp_path: Path, limit: dict[str, Any]
+) -> None:
+    with Loopback() as server:
+        expected = figures(run(questions, server, tmp_path / "whole"))
+    with Loopback(record=True) as server:
+        with pytest.raises(BudgetReached, match="stopped at --max-") as caught:
+            run(questions, server, tmp_path / "run", **limit)
+        assert "--out" in caught.value.__notes__[0]
+        first = server.requests
+        assert 0 < first < 60
+        assert figures(run(questions, server, tmp_path / "run")) == expected
+        assert chats(server) == 60
+
+
+def test_another_option_is_refused_for_the_same_folder(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        run(questions, server, tmp_path / "run")
+        with pytest.raises(RunConflict, match=r"options.temperature is 0.7 there and 1.0 here"):
+            run(questions, server, tmp_path / "run", temperature=1.0)
+
+
+def test_answers_are_reused_from_another_run(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        run(questions, server, tmp_path / "small", levels="1")
+        before = server.answered.total()
+        run(questions, server, tmp_path / "large", levels="1-2", reuse=tmp_path / "small")
+        new = [text for text in server.answered if text.startswith("Question") and "2 ways" in text]
+        assert all(server.answered[text] == 5 for text in server.answered if text.startswith("Question"))
+        assert len(new) == 4
+        assert server.answered.total() > before
+
+
+def test_a_recorded_run_is_replayed_without_a_server(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        expected = run(questions, server, tmp_path / "run")
+        replayed = ek.run(
+            "mirae", f"replay:{tmp_path / 'run'}", data=questions, levels="1-3", out=tmp_path / "again",
+            embedder="openai:embed", base_url=server.url,
+        )  # fmt: skip
+    assert figures(replayed) == figures(expected)
+
+
+def test_a_run_can_be_moved_and_rescored_elsewhere(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        expected = figures(run(questions, server, tmp_path / "run"))
+    questions.unlink()
+    moved = (tmp_path / "run").rename(tmp_path / "moved")
+    assert figures(ek.rescore(moved)) == expected
+
+
+def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        CapabilityError, match="mirae needs a model that can generate; 'embedded-embedder' offers: embed"
+    ):
+        ek.run("mirae", "embedded-embedder", data=questions, levels="1", out=tmp_path / "run")
+    with Loopback() as server, pytest.raises(CapabilityError, match="needs a embedder that can embed"):
+        run(questions, server, tmp_path / "run", embedder="embedded")
+
+
+def test_a_base_url_without_a_server_model_is_refused(questions: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--base-url goes with"):
+        ek.run(
+            "mirae",
+            "embedded",
+            base_url="http://127.0.0.1:1",
+            data=questions,
+            levels="1",
+            out=tmp_path / "run",
+        )
+
+
+def test_no_secret_reaches_a_file_a_log_or_a_message(questions: Path, tmp_path: Path) -> None:
+    """The server repeats the key in every error and every answer; it is asked for well and ill."""
+    environment = {**os.environ, "OPENAI_API_KEY": CANARY}
+    for name, behaviour in {
+        "well": {},
+        "ill": {"fail": 0.3},
+        "dead": {"always": 500},
+        "barred": {"key": "other"},
+    }.items():
+        with Loopback(echo_key=True, **behaviour) as server:
+            done = subprocess.run(
+                command(questions, server, tmp_path / name, "--model-arg", f"retries={6 if name == 'ill' else 1}"),
+                env=environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+        assert CANARY not in done.stdout + done.stderr
+        for file in (tmp_path / name).rglob("*"):
+            assert file.is_dir() or CANARY.encode() not in file.read_bytes(), file
+    assert b"[key]" in (tmp_path / "well" / "records.jsonl").read_bytes()
+
+
+def test_it_works_inside_a_running_event_loop(questions: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    async def notebook() -> ek.Run:
+        return run(questions, server, tmp_path / "run")
+
+    with Loopback() as server:
+        assert asyncio.run(notebook()).headline.coverage == 1.0
+
+
+def test_an_interrupted_run_says_how_to_go_on(questions: Path, tmp_path: Path) -> None:
+    with Loopback(latency=0.3) as server:
+        process = subprocess.Popen(
+            command(questions, server, tmp_path / "run", "--concurrency", "2"),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while sum(server.answered.values()) < 4:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert f"--out {tmp_path / 'run'} goes on from there" in said
+    assert stored(tmp_path / "run") >= 2
+
+
+def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        done = subprocess.run(
+            command(questions, server, tmp_path / "run", "--dry-run", "--price-out", "10"),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert server.requests == 0
+    assert done.returncode == 0
+    assert not (tmp_path / "run").exists()
+    assert "generate            60" in done.stdout
+    assert "15,360" in done.stdout
+    assert "$0.15" in done.stdout
