@@ -1,0 +1,90 @@
+"""The command line: parse, call the API, print. Each command is a module, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from evenkeel import __version__
+from evenkeel.errors import EvenkeelError
+
+COMMANDS = {
+    "demo": "Try it: a small run on the embedded models, with a report.",
+    "run": "Ask a model, score its answers, write the report.",
+    "score": "Score answers recorded elsewhere, in the published formats.",
+    "rescore": "Score a run's stored answers again.",
+    "report": "Write a run's HTML page again.",
+    "data": "List, fetch and verify the published data sets.",
+    "list": "List benchmarks, models and runs.",
+}
+
+
+class LazyGroup(click.Group):
+    """Commands by name and one line of help; a command's module is imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"evenkeel.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+EPILOG = """\b
+Examples:
+  evenkeel demo
+  evenkeel run mirae --model embedded --limit 4 --levels 1-3
+  evenkeel run mirae --model openai:gpt-4o-mini --max-usd 2 --price-in 0.15 --price-out 0.6
+  evenkeel run mirae --model openai:llama --base-url http://127.0.0.1:8000/v1
+  evenkeel score mirae MIRAE_results.json
+
+Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model could not be reached."""
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="evenkeel")
+def cli() -> None:
+    """How steady is a language model? Published benchmarks, every figure with its interval."""
+
+
+def main() -> None:
+    """The `evenkeel` command. A person's mistake is one message and an exit code, never a traceback."""
+    try:
+        sys.exit(cli(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except EvenkeelError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort) as error:
+        click.echo("stopped.", err=True)
+        _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
+        sys.exit(130)
+    except BrokenPipeError:  # the reader (head, less) has gone; the interpreter must not try to flush to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def complain(error: BaseException) -> None:
+    """One message to stderr, with what to do next."""
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+    _show_notes(error)
+
+
+def _show_notes(error: BaseException) -> None:
+    for note in getattr(error, "__notes__", []):
+        click.echo(note, err=True)

@@ -1,0 +1,43 @@
+"""What a finished run prints, and the exit code it ends with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+
+from evenkeel.benchmarks import benchmark_class
+from evenkeel.report.terminal import show_run
+from evenkeel.report.text import share
+from evenkeel.store import Run
+
+
+def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
+    """The tables (or the summary as JSON), where the report lies, and 1 where coverage is under the floor."""
+    if as_json:
+        print_json(run.summary)
+    else:
+        layout = benchmark_class(run.spec.benchmark).layout
+        show_run(Console(), run, layout, min_coverage=min_coverage)
+        click.echo(f"Report: {run.path / 'report.html'}")
+    return check_coverage(run, min_coverage)
+
+
+def print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def check_coverage(run: Run, floor: float) -> int:
+    coverage = run.headline.coverage
+    if coverage >= floor:
+        return 0
+    ends = ", ".join(f"{reason} ×{count:,}" for reason, count in run.failures().most_common(8))
+    click.echo(
+        f"{click.style('error:', fg='red', bold=True)} coverage {share(coverage)} is under the floor of "
+        f"{share(floor)} (--min-coverage): {ends}. "
+        f"The same command with --out {run.path} asks again what failed.",
+        err=True,
+    )
+    return 1

@@ -1,0 +1,100 @@
+"""Progress on stderr: a bar with rate and time left on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from evenkeel.types import Response
+
+PLAIN_SECONDS = 5.0
+REDRAW_SECONDS = 0.1
+
+
+class Watcher:
+    """Counts what comes back and shows it, without costing the run anything worth measuring."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._title = ""
+        self._next = 0.0
+        self._begin("", total=0, done=0)
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.finish()
+        self._begin(title, total=total, done=done)
+        if done:
+            self.note(f"{title}: {done:,} of {total:,} were answered before")
+        if done == total:
+            return
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[tally]}"),
+                TimeRemainingColumn(compact=True),
+                TextColumn("left"),
+                console=self._console,
+                auto_refresh=True,
+                transient=True,
+            )
+            self._task = self._bar.add_task(title, total=total, completed=done, tally="")
+            self._bar.start()
+        else:
+            self.note(f"{title}: {total - done:,} requests")
+
+    def _begin(self, title: str, *, total: int, done: int) -> None:
+        self._title, self._total, self._done, self._before = title, total, done, done
+        self._start = time.monotonic()
+        self._next = self._start + PLAIN_SECONDS
+        self._tokens = 0
+        self._usd = 0.0
+        self._ends: Counter[str] = Counter()
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self._done += 1
+        self._tokens += (response.tokens_in or 0) + (response.tokens_out or 0)
+        self._usd = usd
+        if response.status != "ok":
+            self._ends[response.status] += 1
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, tally=self._tally(now))
+            self._next = now + REDRAW_SECONDS
+        else:
+            left = (now - self._start) / (self._done - self._before) * (self._total - self._done)
+            self.note(
+                f"{self._title}: {self._done:,} of {self._total:,}, {self._tally(now)}, {left:,.0f} s left"
+            )
+            self._next = now + PLAIN_SECONDS
+
+    def _tally(self, now: float) -> str:
+        rate = (self._done - self._before) / max(now - self._start, 1e-9)
+        parts = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"]
+        if self._tokens:
+            parts.append(f"{self._tokens:,} tokens")
+        if self._usd:
+            parts.append(f"${self._usd:.2f}")
+        parts += [f"{count:,} {status}" for status, count in self._ends.items()]
+        return ", ".join(parts)
+
+    def note(self, text: str) -> None:
+        if self._bar is not None:
+            self._console.print(text, style="dim", markup=False, highlight=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, tally=self._tally(time.monotonic()))
+            self._bar.stop()
+            self._bar = None

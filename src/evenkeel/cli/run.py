@@ -1,0 +1,133 @@
+"""`evenkeel run BENCHMARK --model SPEC`: ask, score, report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from evenkeel.benchmarks import BENCHMARKS, benchmark_class
+from evenkeel.budget import Limits
+from evenkeel.cli import options
+from evenkeel.options import describe
+
+EPILOG = """\b
+Examples:
+  evenkeel run mirae --model embedded --limit 4 --levels 1-3
+  evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine
+  evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256
+  evenkeel run mirae --model openai:NAME --dry-run"""
+
+
+class RunGroup(click.Group):
+    """One command for each benchmark, made from the benchmark's own options when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(BENCHMARKS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _command(cmd_name) if cmd_name in BENCHMARKS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, entry.about) for name, entry in BENCHMARKS.items()])
+
+
+@click.group(cls=RunGroup, name="run", subcommand_metavar="BENCHMARK --model SPEC [OPTIONS]", epilog=EPILOG)
+def command() -> None:
+    """Ask a model, score its answers, write the report.
+
+    `evenkeel run BENCHMARK --help` lists a benchmark's options.
+    """
+
+
+COMMON = options.compose(
+    [
+        click.option(
+            "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
+        ),
+        click.option(
+            "--model-arg",
+            "model_args",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="An option of its backend; repeat.",
+        ),
+        options.base_url,
+        click.option(
+            "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."
+        ),
+        options.lang,
+        click.option(
+            "--limit", type=int, help="Take only so many questions of each language, spread over the domains."
+        ),
+        click.option(
+            "--seed", type=int, default=0, show_default=True, help="Of sampling and of the intervals."
+        ),
+        options.out,
+        options.fresh,
+        click.option(
+            "--reuse",
+            type=click.Path(exists=True, file_okay=False),
+            help="Take answers from another run's journal.",
+        ),
+        options.concurrency,
+        click.option("--engine", default="local", show_default=True, help="Where models run."),
+        click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
+        options.from_struct(Limits),
+        options.min_coverage,
+        options.as_json,
+    ]
+)
+
+
+def _command(name: str) -> click.Command:
+    benchmark = benchmark_class(name)
+
+    @click.command(name=name, help=BENCHMARKS[name].about, epilog=EPILOG)
+    @options.from_struct(benchmark.Options)
+    @COMMON
+    @click.pass_context
+    def run(ctx: click.Context, /, **given: Any) -> None:
+        ctx.exit(_run(name, **given))
+
+    return run
+
+
+def _run(
+    name: str,
+    *,
+    dry_run: bool,
+    min_coverage: float,
+    as_json: bool,
+    resume: bool,
+    model_args: tuple[str, ...],
+    **given: Any,
+) -> int:
+    from evenkeel import api
+    from evenkeel.models import check_spec, parse_args
+
+    args = parse_args(model_args)
+    if dry_run:
+        check_spec(given["model"], args)
+        wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
+        print_plan(api.dry_run(name, **{key: given[key] for key in wanted}), given)
+        return 0
+    from evenkeel.cli.outcome import show
+    from evenkeel.cli.progress import Watcher
+
+    run = api.run(name, **given, model_args=args, fresh=not resume, progress=Watcher())
+    return show(run, min_coverage=min_coverage, as_json=as_json)
+
+
+def print_plan(plan: Any, given: dict[str, Any]) -> None:
+    """What a run would ask, and what that would cost at the most."""
+    click.echo(f"{'kind':<10}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
+    for kind in plan.requests:
+        out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
+        click.echo(f"{kind:<10}{plan.requests[kind]:>12,}{plan.tokens_in[kind]:>14,}{out:>14}")
+    click.echo("Tokens are estimated; every answer is taken at its full length.")
+    if given["price_in"] or given["price_out"]:
+        limits = Limits(price_in=given["price_in"], price_out=given["price_out"])
+        usd = limits.usd(plan.tokens_in.get("generate", 0), plan.tokens_out.get("generate", 0))
+        click.echo(f"The model costs at the most about ${usd:,.2f}.")

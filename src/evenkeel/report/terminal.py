@@ -1,0 +1,78 @@
+"""Tables for the terminal: aligned, an interval beside every figure, colour only where it means something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from evenkeel.report.layout import Layout
+from evenkeel.report.tables import Grid, arrange, side_by_side
+from evenkeel.report.text import interval, share, value
+from evenkeel.store import Run
+from evenkeel.types import Figure
+
+
+def show_run(console: Console, run: Run, layout: Layout, *, min_coverage: float) -> None:
+    """A run's headline and tables."""
+    headline = run.summary[layout.headline]
+    console.print()
+    console.print(Text.assemble((layout.headline_title, "bold"), f" of {run.spec.models['model']['name']}"))
+    console.print(Padding(_headline(headline, min_coverage), (0, 0, 1, 2)))
+    for table in layout.tables:
+        grid = arrange(run.summary, table)
+        if grid is not None:
+            console.print(_drawn(grid))
+            console.print()
+
+
+def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
+    """One column a run."""
+    summaries = {f"{run.spec.models['model']['name']}": run.summary for run in runs}
+    if len(summaries) < len(runs):  # the same model twice: tell them apart by their folders
+        summaries = {run.path.name: run.summary for run in runs}
+    for table in layout.tables[:1]:
+        console.print(_drawn(side_by_side(summaries, table)))
+
+
+def _headline(figure: Figure, floor: float) -> RenderableType:
+    low_coverage = figure.coverage < floor
+    ends = ", ".join(f"{n:,} {status}" for status, n in figure.statuses.items())
+    return Group(
+        Text.assemble((value(figure), "bold"), f"  95% interval {interval(figure) or 'not known'}"),
+        Text.assemble(
+            f"over {figure.n:,} prompts of {figure.clusters:,} questions, coverage ",
+            (share(figure.coverage), "bold red" if low_coverage else ""),
+            f" ({ends})",
+        ),
+    )
+
+
+def _drawn(grid: Grid) -> RichTable:
+    table = RichTable(
+        title=grid.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+    )
+    table.add_column(grid.corner, justify="right")
+    for column in grid.columns:
+        table.add_column(Text(column), justify="right", no_wrap=True)
+    for name, cells in grid.rows:
+        if name == "all":
+            table.add_section()
+        table.add_row(name, *(_cell(cell) for cell in cells))
+    return table
+
+
+def _cell(figure: Figure | None) -> Text:
+    if figure is None or figure.value is None:
+        return Text("–", style="dim")
+    half = interval(figure, short=True)
+    return Text.assemble(value(figure), (f" {half}" if half else "", "dim"))
