@@ -1,0 +1,106 @@
+"""An asynchronous producer, read from ordinary code as an iterator.
+
+The producer runs in a thread with an event loop of its own, so that it also works inside a notebook,
+whose loop is already running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+T = TypeVar("T")
+
+HAND_OVER_S = 0.01
+"""How long finished items wait for company: a switch of threads for each would cost more than the item."""
+UNREAD_BATCHES = 32
+"""A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
+
+
+class _Ended(NamedTuple):
+    error: BaseException | None
+
+
+class Outbox(Generic[T]):
+    """Where the producer puts what is finished. It belongs to the producer's event loop."""
+
+    def __init__(self, queue: SimpleQueue[list[T] | _Ended]) -> None:
+        self._queue = queue
+        self._batch: list[T] = []
+        self._loop = asyncio.get_running_loop()
+
+    def put(self, item: T) -> None:
+        if not self._batch:
+            self._loop.call_later(HAND_OVER_S, self.flush)
+        self._batch.append(item)
+
+    def flush(self) -> None:
+        if self._batch:
+            self._queue.put(self._batch)
+            self._batch = []
+
+    @property
+    def full(self) -> bool:
+        return self._queue.qsize() >= UNREAD_BATCHES
+
+    async def room(self) -> None:
+        while self.full:
+            await asyncio.sleep(HAND_OVER_S)
+
+
+def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:
+    """Yield what `produce` puts into its outbox; then raise what it raised, if anything.
+
+    Leaving early (a break, an exception, Ctrl-C) cancels the producer and waits for its thread to end.
+    """
+    queue: SimpleQueue[list[T] | _Ended] = SimpleQueue()
+    ready = threading.Event()
+    cancel: Callable[[], object] = object
+
+    async def main() -> None:
+        nonlocal cancel
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel = lambda: loop.call_soon_threadsafe(task.cancel)  # noqa: E731
+        ready.set()
+        outbox = Outbox(queue)
+        try:
+            await produce(outbox)
+        finally:
+            outbox.flush()
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            asyncio.run(main())
+        except BaseException as raised:  # noqa: BLE001  # it is raised again in the reader's thread
+            error = raised
+        finally:
+            ready.set()
+            queue.put(_Ended(error))
+
+    thread = threading.Thread(target=run, name="evenkeel-requests", daemon=True)
+    thread.start()
+    try:
+        while not isinstance(batch := _next(queue), _Ended):
+            yield from batch
+        if batch.error is not None:
+            raise batch.error
+    finally:
+        ready.wait()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended by itself
+            cancel()
+        thread.join()
+
+
+def _next(queue: SimpleQueue[T]) -> T:
+    while True:
+        # A wait without end cannot be interrupted by Ctrl-C on Windows.
+        with contextlib.suppress(Empty):
+            return queue.get(timeout=0.5)

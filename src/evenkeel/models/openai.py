@@ -1,0 +1,290 @@
+"""The `openai:` backend: any server that speaks the OpenAI protocol, asked many things at once."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
+from evenkeel.models import openai_echo as echo
+from evenkeel.models import openai_wire as wire
+from evenkeel.models.background import Outbox, iterate
+from evenkeel.models.openai_client import THIS_REQUEST, Call, Client, Failed, Standing, Trouble, endpoint
+from evenkeel.options import RUNTIME, lasting
+from evenkeel.types import Capability, Embed, Generate, Request, Response, Weigh
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
+
+Job: TypeAlias = Generate | Weigh | list[Embed]
+Answer: TypeAlias = tuple[Request, Response]
+
+
+class OpenAI:
+    """A model behind `/chat/completions`, `/completions` and `/embeddings`."""
+
+    class Options(Struct, frozen=True, kw_only=True):
+        base_url: Annotated[
+            str | None,
+            Meta(description="address of the server, up to /v1; else OPENAI_BASE_URL, else OpenAI's own"),
+        ] = None
+        api_key_env: Annotated[
+            str, Meta(description="environment variable that holds the key", extra=RUNTIME)
+        ] = "OPENAI_API_KEY"
+        concurrency: Annotated[
+            int,
+            Meta(
+                ge=1, description="most requests at once; fewer while the server is overloaded", extra=RUNTIME
+            ),
+        ] = 64
+        timeout: Annotated[float, Meta(gt=0, description="seconds that one try may take", extra=RUNTIME)] = (
+            600.0
+        )
+        retries: Annotated[
+            int, Meta(ge=0, description="further tries after a failure that may pass", extra=RUNTIME)
+        ] = 8
+        embed_batch: Annotated[
+            int, Meta(ge=1, description="most texts embedded in one call", extra=RUNTIME)
+        ] = 64
+        token_field: Annotated[
+            str,
+            Meta(
+                description="field that limits the answer's tokens; max_completion_tokens is found by itself",
+                extra=RUNTIME,
+            ),
+        ] = "max_tokens"
+        send_seed: Annotated[
+            bool, Meta(description="send a seed, made from the run's seed and the repeat, with every request")
+        ] = False
+        extra_body: Annotated[
+            str, Meta(description="a JSON object whose fields are added to every request's body")
+        ] = ""
+
+        def __repr__(self) -> str:
+            return "OpenAI.Options(…)"  # a base_url may carry a password
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "weigh", "embed"})
+
+    def __init__(self, name: str, options: Options | None = None) -> None:
+        self._name = name
+        self._options = options or self.Options()
+        self._to = endpoint(self._options.base_url, self._options.api_key_env)
+        self._extra = _json_object(self._options.extra_body)
+        self._dialect = wire.Dialect(self._options.token_field)
+        self._standing = Standing(self._to.shown)
+        self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"OpenAI({self._name!r}, base_url={self._to.shown!r})"
+
+    def identity(self) -> dict[str, Any]:
+        return {**lasting(self._options), "spec": f"openai:{self._name}", "base_url": self._to.shown}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Weighing stands or falls with the server's prompt log-probabilities; the rest shows by itself."""
+        self._require_key()
+        if "weigh" not in needs:
+            return
+        fault = ""
+
+        async def ask(outbox: Outbox[None]) -> None:
+            nonlocal fault
+            async with self._client(concurrency=1) as client:
+                fault = await self._fault_in_echo(client)
+
+        for _ in iterate(ask):
+            pass
+        if fault:
+            raise CapabilityError(
+                f"'openai:{self._name}' at {self._to.shown} cannot weigh a continuation: {fault}. "
+                "vLLM and SGLang can, and so can hf: with the model's weights."
+            )
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
+        self._require_key()
+        stream = iterate(partial(self._answer_all, requests))
+        self._streams.add(stream)
+        return stream
+
+    def close(self) -> None:
+        """End what is still under way; the model itself can be used again."""
+        for stream in list(self._streams):
+            stream.close()
+
+    def _require_key(self) -> None:
+        if not self._to.has_credentials and not self._to.local:
+            raise UsageError(
+                f"No key for {self._to.shown}: set the environment variable {self._options.api_key_env} "
+                "(to any word if the server needs none), or name another with api_key_env."
+            )
+
+    def _client(self, concurrency: int) -> Client:
+        return Client(
+            self._to,
+            dialect=self._dialect,
+            standing=self._standing,
+            concurrency=concurrency,
+            timeout=self._options.timeout,
+            retries=self._options.retries,
+        )
+
+    async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
+        source = _Source(requests, self._options.embed_batch)
+        async with self._client(self._options.concurrency) as client:
+            workers = [
+                asyncio.create_task(self._work(client, source, outbox))
+                for _ in range(self._options.concurrency)
+            ]
+            try:
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+            for worker in done:
+                worker.result()
+        if source.error is not None:
+            raise source.error
+        self._standing.ended()
+
+    async def _work(self, client: Client, source: _Source, outbox: Outbox[Answer]) -> None:
+        """One of the workers that share the stream; each has one job at a time."""
+        while True:
+            if outbox.full:
+                await outbox.room()
+            job = source.next()
+            if job is None:
+                return
+            if isinstance(job, list):
+                await self._embed(client, job, outbox)
+                continue
+            try:
+                response = await client.send(self._call(job))
+            except Failed as failure:
+                self._fail(failure, [job], outbox)
+            else:
+                outbox.put((job, response))
+
+    async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
+        texts = [request.text for request in batch]
+        call = Call(
+            wire.EMBEDDINGS,
+            lambda: wire.embed_body(texts, model=self._name, dialect=self._dialect, extra=self._extra),
+            lambda data: wire.read_vectors(data, len(texts)),
+        )
+        try:
+            responses = await client.send(call)
+        except Failed as failure:
+            if failure.trouble.status in THIS_REQUEST and len(batch) > 1:
+                # One text that the server does not take must not fail its neighbours.
+                half = len(batch) // 2
+                await self._embed(client, batch[:half], outbox)
+                await self._embed(client, batch[half:], outbox)
+            else:
+                self._fail(failure, batch, outbox)
+        else:
+            for answer in zip(batch, responses, strict=True):
+                outbox.put(answer)
+
+    def _fail(self, failure: Failed, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
+        for request in requests:
+            outbox.put((request, Response(status="error", reason=str(failure))))
+        self._standing.failed(failure)
+
+    def _call(self, request: Generate | Weigh) -> Call[Response]:
+        if isinstance(request, Weigh):
+            return Call(
+                wire.COMPLETIONS,
+                partial(self._weigh_body, request.prefix + request.continuation),
+                lambda data: echo.read_weigh(data, request),
+            )
+        body = partial(
+            wire.generate_body,
+            request,
+            model=self._name,
+            dialect=self._dialect,
+            seeded=self._options.send_seed,
+            extra=self._extra,
+        )
+        if isinstance(request.prompt, str):
+            return Call(wire.COMPLETIONS, body, wire.read_completion)
+        return Call(wire.CHAT, body, wire.read_chat)
+
+    def _weigh_body(self, text: str) -> bytes:
+        return wire.weigh_body(text, model=self._name, dialect=self._dialect, extra=self._extra)
+
+    async def _fault_in_echo(self, client: Client) -> str:
+        """What is wrong with the server's prompt log-probabilities; nothing if they are sound."""
+
+        def fault(data: bytes) -> str:
+            try:
+                echo.check_echo(echo.read_echo(data, PROBE))
+            except echo.Unsound as why:
+                return str(why)
+            return ""
+
+        try:
+            return await client.send(Call(wire.COMPLETIONS, partial(self._weigh_body, PROBE), fault))
+        except Failed as failure:
+            if failure.trouble.transient:
+                raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
+            return str(failure)
+        except ModelUnreachable as refusal:
+            trouble = refusal.__cause__
+            # A chat-only server has no such path; a server without such a model says its name.
+            if isinstance(trouble, Trouble) and trouble.status == 404 and "model" not in trouble.said.lower():
+                return str(trouble)
+            raise
+
+
+class _Source:
+    """The stream of requests as jobs, read one at a time and only when a worker is free."""
+
+    def __init__(self, requests: Iterable[Request], embed_batch: int) -> None:
+        self._requests = iter(requests)
+        self._embed_batch = embed_batch
+        self._held: Request | None = None
+        self._ended = False
+        self.error: Exception | None = None
+
+    def next(self) -> Job | None:
+        """A single request, or as many texts to embed as go into one call; None at the end."""
+        request = self._pull()
+        if not isinstance(request, Embed):
+            return request
+        batch = [request]
+        while len(batch) < self._embed_batch:
+            more = self._pull()
+            if not isinstance(more, Embed):
+                self._held = more
+                break
+            batch.append(more)
+        return batch
+
+    def _pull(self) -> Request | None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
+        if self._ended:
+            return None
+        try:
+            return next(self._requests)
+        except StopIteration:
+            self._ended = True
+        except Exception as error:  # noqa: BLE001  # raised again when what is under way has been answered
+            self._ended, self.error = True, error
+        return None
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
+    except msgspec.DecodeError as error:
+        raise UsageError(f"extra_body is not a JSON object: {error}") from None
