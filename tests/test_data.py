@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ import pytest
 from evenkeel import data
 from evenkeel.errors import DataError, EvenkeelError, UsageError
 
+NONE = data.Starter({}, lambda _: b"")
 CONTENT = b"a small published file\n" * 10_000
 
 
@@ -121,12 +123,12 @@ def test_a_file_that_was_changed_is_noticed(mirror: type[Mirror]) -> None:
     path.write_bytes(b"tampered")
     assert state() == "changed"
     with pytest.raises(DataError, match="not as published. Run: evenkeel data fetch mirae"):
-        data.find("mirae", "published", ["en"], starter=lambda _: b"")
+        data.find("mirae", "published", ["en"], starter=NONE)
 
 
 def test_what_was_never_fetched_says_how(mirror: type[Mirror]) -> None:
     with pytest.raises(DataError, match="not fetched yet. Run: evenkeel data fetch mirae"):
-        data.find("mirae", "published", None, starter=lambda _: b"")
+        data.find("mirae", "published", None, starter=NONE)
 
 
 def test_without_a_network_the_address_is_given(
@@ -155,16 +157,32 @@ def test_the_git_blob_is_the_one_of_git(reference: Path) -> None:
 
 def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
-    first, second = (
-        data.find("mirae", "starter", ["en"], starter=lambda lang: lang.encode()) for _ in range(2)
-    )
+    made: list[str] = []
+
+    def make(lang: str) -> bytes:
+        made.append(lang)
+        return lang.encode()
+
+    starter = data.Starter({lang: hashlib.sha256(lang.encode()).hexdigest() for lang in ("en", "ko")}, make)
+    first, second = (data.find("mirae", "starter", None, starter=starter) for _ in range(2))
     assert first == second
     assert first[0].path.read_bytes() == b"en"
+    assert made == ["en"]
+    first[0].path.write_bytes(b"tampered")
+    assert data.find("mirae", "starter", ["en"], starter=starter)[0].path.read_bytes() == b"en"
+
+
+def test_a_starter_set_that_comes_out_otherwise_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    with pytest.raises(EvenkeelError, match="came out as"):
+        data.find("mirae", "starter", None, starter=data.Starter({"en": "0" * 64}, lambda _: b"other"))
 
 
 def test_a_path_that_is_not_there_says_what_is_possible(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="Give a path, 'starter' or 'published'"):
-        data.find("mirae", str(tmp_path / "none.json"), None, starter=lambda _: b"")
+        data.find("mirae", str(tmp_path / "none.json"), None, starter=NONE)
 
 
 def test_an_unknown_set_lists_the_known_ones() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from loopback import Loopback
 
 import evenkeel as ek
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, RunConflict, UsageError
+from loopback import Loopback
 
 CANARY = "sk-canary-3f9a1c77d2e4"
 
@@ -248,7 +248,7 @@ def test_no_secret_reaches_a_file_a_log_or_a_message(questions: Path, tmp_path: 
     }.items():
         with Loopback(echo_key=True, **behaviour) as server:
             done = subprocess.run(
-                command(questions, server, tmp_path / name, "--model-arg", f"retries={6 if name == 'ill' else 1}"),
+                command(questions, server, tmp_path / name, "--model-arg", f"retries={6 * (name == 'ill')}"),
                 env=environment, capture_output=True, text=True, check=False,
             )  # fmt: skip
         assert CANARY not in done.stdout + done.stderr

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -32,6 +30,14 @@ class DataFile(Struct, frozen=True):
     sha256: str
     lang: str | None = None
     """Known where Evenkeel made or fetched the file; otherwise the file says it."""
+
+
+class Starter(NamedTuple):
+    """A benchmark's own data: made on first use, and the same everywhere, which the hashes vouch for."""
+
+    sha256: Mapping[str, str]
+    """By language."""
+    make: Callable[[str], bytes]
 
 
 class PublishedFile(Struct, frozen=True):
@@ -62,12 +68,10 @@ def published_sets() -> dict[str, PublishedSet]:
     return msgspec.json.decode(content, type=dict[str, PublishedSet])
 
 
-def find(
-    benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Callable[[str], bytes]
-) -> list[DataFile]:
+def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Starter) -> list[DataFile]:
     """The files that `--data` means for a benchmark."""
     if data == "starter":
-        return [_starter_file(benchmark, lang, starter(lang)) for lang in langs or ["en"]]
+        return [_starter_file(benchmark, lang, starter) for lang in langs or ["en"]]
     if data == "published":
         wanted = [f for f in published_set(benchmark).files if not langs or f.lang in langs]
         return [_published_file(benchmark, file) for file in wanted]
@@ -150,13 +154,23 @@ def _published_file(benchmark: str, file: PublishedFile) -> DataFile:
             return msgspec.structs.replace(own_file(target), lang=file.lang)
 
 
-def _starter_file(benchmark: str, lang: str, content: bytes) -> DataFile:
-    digest = hashlib.sha256(content).hexdigest()
-    target = cache_dir() / "starter" / f"{benchmark}-{lang}-{digest[:12]}.json"
-    if not target.is_file() or target.read_bytes() != content:
+def _starter_file(benchmark: str, lang: str, starter: Starter) -> DataFile:
+    if lang not in starter.sha256:
+        raise UsageError(
+            f"{benchmark} has no starter set in '{lang}'. There is: {', '.join(starter.sha256)}."
+        )
+    pinned = starter.sha256[lang]
+    target = cache_dir() / "starter" / f"{benchmark}-{lang}-{pinned[:12]}.json"
+    if not target.is_file() or own_file(target).sha256 != pinned:
+        content = starter.make(lang)
+        made = hashlib.sha256(content).hexdigest()
+        if made != pinned:
+            raise EvenkeelError(
+                f"the starter set of {benchmark} in '{lang}' came out as {made}, not as {pinned}."
+            )
         with replacing(target) as draft:
             draft.write_bytes(content)
-    return DataFile(target, digest, lang)
+    return DataFile(target, pinned, lang)
 
 
 def _download(
@@ -177,7 +191,7 @@ def _download(
                     out.write(chunk)
                 if progress:
                     progress(file, out.tell(), total)
-    except (OSError, urllib.error.URLError) as error:
+    except OSError as error:  # urllib's errors are among them
         reason = getattr(error, "reason", None) or error
         raise EvenkeelError(
             f"{address} could not be fetched ({reason}). Run the same command again to go on, or fetch it by "
@@ -195,6 +209,9 @@ def _download(
 
 def _stream(address: str, start: int) -> Iterator[tuple[bytes | None, int | None]]:
     """Chunks of a file from byte `start` on, each with the total size; None first where it starts over."""
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(address, headers={"User-Agent": "evenkeel"})
     if start:
         request.add_header("Range", f"bytes={start}-")

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
-from loopback import Loopback
 from rich.console import Console
 
 import evenkeel as ek
@@ -16,6 +15,7 @@ from evenkeel.report.page import render
 from evenkeel.report.tables import arrange, side_by_side
 from evenkeel.report.terminal import show_run, show_side_by_side
 from evenkeel.types import Figure
+from loopback import Loopback
 
 LAYOUT = benchmark_class("mirae").layout
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}\x00\x1b[31m\u202eevil"

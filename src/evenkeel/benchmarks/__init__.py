@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.data import DataFile
+from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import parse
 from evenkeel.report.layout import Layout
@@ -45,6 +45,8 @@ class Benchmark(Protocol):
     role is filled by the model that the option of the same name gives."""
     languages: ClassVar[tuple[str, ...]]
     layout: ClassVar[Layout]
+    starter: ClassVar[Starter]
+    """What the benchmark's generator makes of seed 0."""
     options: Any
 
     def samples(
@@ -57,11 +59,7 @@ class Benchmark(Protocol):
 
     def summarise(self, scores: Sequence[Score]) -> Summary: ...
 
-    # What follows is about files: the data that it makes, and the formats in which it was published.
-
-    @staticmethod
-    def starter(lang: str) -> bytes:
-        """The starter set in one language: what the generator makes of seed 0."""
+    # What follows is about the formats in which it was published.
 
     def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
         """For a dry run: how many further requests of each kind at the most, and the tokens they carry."""

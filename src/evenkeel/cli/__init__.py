@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the
 )
 @click.version_option(__version__, prog_name="evenkeel")
 def cli() -> None:
-    """How steady is a language model? Published benchmarks, every figure with its interval."""
+    """How steady is a language model? Published benchmarks, with intervals."""
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | 
 
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
-    """One run's table, with a row and a column for everything together; None where it would show nothing new."""
+    """One run's table, with a row and a column for all together; None where it shows nothing new."""
     rows = values_of(summary, table.metric, table.rows)
     columns = values_of(summary, table.metric, table.columns) if table.columns else []
     if len(columns) < 2 and (table.several or len(rows) < 2):

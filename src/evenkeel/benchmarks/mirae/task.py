@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
-from evenkeel.data import DataFile
+from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.report.layout import Curve, Layout, Table
 from evenkeel.types import (
@@ -69,7 +69,11 @@ LAYOUT = Layout(
     tables=(
         Table(title="Consistency by level", metric="mean_similarity", rows="level", columns="domain"),
         Table(
-            title="Consistency by language", metric="mean_similarity", rows="level", columns="lang", several=True
+            title="Consistency by language",
+            metric="mean_similarity",
+            rows="level",
+            columns="lang",
+            several=True,
         ),
     ),
     cautions=(
@@ -79,6 +83,17 @@ LAYOUT = Layout(
     ),
     citation="MIRAE, https://github.com/greatgompang/MIRAE",
 )
+
+
+STARTER_SHA256 = {
+    "en": "",
+}
+
+
+def make_starter(lang: str) -> bytes:
+    from evenkeel.benchmarks.mirae.compose import compose
+
+    return msgspec.json.format(msgspec.json.encode(compose(lang)), indent=1)
 
 
 class Mirae:
@@ -91,6 +106,7 @@ class Mirae:
     }
     languages = tuple(data.LANGUAGES)
     layout = LAYOUT
+    starter = Starter(STARTER_SHA256, make_starter)
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         self.options = options
@@ -175,14 +191,6 @@ class Mirae:
         return summarise(
             scores, {"mean_similarity": by_level + by_rest, **spread_of_answers}, seed=self._seed
         )
-
-    @staticmethod
-    def starter(lang: str) -> bytes:
-        from evenkeel.benchmarks.mirae.compose import compose
-
-        if lang not in data.LANGUAGES:
-            raise UsageError(f"MIRAE has no starter set in '{lang}'. There is: {', '.join(data.LANGUAGES)}.")
-        return msgspec.json.format(msgspec.json.encode(compose(lang)), indent=1)
 
     def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
         """At the most every answer is embedded once, at its full length."""

@@ -1,0 +1,157 @@
+"""How fast are many requests? 2,000 chat requests to a server on loopback at 256 connections.
+
+Side by side, in one go: a bare aiohttp client that writes nothing, Evenkeel from the shell to the finished
+summary with every answer journaled, and lm-eval and Inspect where they are installed (on the PATH).
+
+    python benchmarks/requests.py
+    python benchmarks/requests.py --requests 2000 20000 200000     is the cost per request flat?
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+import evenkeel as ek
+from evenkeel.types import Response
+from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
+from table import Row, show
+
+REPEATS = 5
+CONNECTIONS = 256
+SERVER = Path(__file__).parents[1] / "tests" / "loopback.py"
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The test server in a process of its own, with replies of about 300 tokens."""
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), "--words", "220"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def bare(url: str, prompts: list[str]) -> None:
+    """The least that can be done: send, read, decode, forget."""
+    bodies = iter(
+        msgspec.json.encode(
+            {"model": "loop", "messages": [{"role": "user", "content": prompt}], "max_tokens": 256}
+        )
+        for prompt in prompts
+        for _ in range(REPEATS)
+    )
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        for body in bodies:
+            async with session.post(f"{url}/chat/completions", data=body) as reply:
+                msgspec.json.decode(await reply.read())
+
+    connector = aiohttp.TCPConnector(limit=0)
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        await asyncio.gather(*(work(session) for _ in range(CONNECTIONS)))
+
+
+class Stopwatch:
+    """Watches a run and keeps how long asking took, apart from starting up, embedding and scoring."""
+
+    def __init__(self) -> None:
+        self.marks: dict[str, float] = {}
+        self.asked = 0
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.marks[title] = time.perf_counter()
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self.asked += "embedding" not in self.marks
+
+    def note(self, text: str) -> None: ...
+
+    def finish(self) -> None: ...
+
+    @property
+    def rate(self) -> float:
+        return self.asked / (self.marks["embedding"] - self.marks["asking"])
+
+
+def settings(url: str, questions: Path, out: Path) -> dict[str, object]:
+    return {
+        "base_url": url, "data": questions, "levels": "1", "samples": REPEATS, "embedder": "openai:embed",
+        "concurrency": CONNECTIONS, "out": out,
+    }  # fmt: skip
+
+
+def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, float]:
+    """Seconds until the summary is there and until the command is done, and its peak memory in MB."""
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in settings(url, questions, out).items()]
+    start = time.time()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", *options],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    whole = time.time() - start
+    return (out / "summary.json").stat().st_mtime - start, whole, usage.ru_maxrss / 1024
+
+
+def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
+    prompts = requests // REPEATS
+    questions = write_questions(folder / f"questions-{requests}.json", prompts)
+    texts = [item["level_1_text"] for item in msgspec.json.decode(questions.read_bytes())["questions"]]
+    rows: list[Row] = []
+    with server() as url:
+        start = time.perf_counter()
+        asyncio.run(bare(url, texts))
+        seconds = time.perf_counter() - start
+        rows.append(("bare aiohttp client, writes nothing", seconds, requests / seconds))
+
+        watch = Stopwatch()
+        ek.run("mirae", "openai:loop", progress=watch, **settings(url, questions, folder / f"api-{requests}"))
+        rows.append(("evenkeel, the request phase alone", requests / watch.rate, watch.rate))
+
+        summary, whole, megabytes = from_the_shell(url, questions, folder / f"shell-{requests}")
+        rows.append(("evenkeel, from the shell to the summary", summary, requests / summary))
+        rows.append((f"evenkeel, with the page too (peak {megabytes:,.0f} MB)", whole, requests / whole))
+        if with_peers:
+            for name, command in ((LM_EVAL, lm_eval_command), (INSPECT, inspect_command)):
+                if line := command(url, questions, folder, REPEATS, CONNECTIONS):
+                    start = time.perf_counter()
+                    subprocess.run(
+                        line.argv, env={**os.environ, **line.env}, cwd=folder, check=True, capture_output=True
+                    )
+                    seconds = time.perf_counter() - start
+                    rows.append((f"{name}, from the shell to its results", seconds, requests / seconds))
+                else:
+                    print(f"({name} is not installed)")
+    show(f"{requests:,} chat requests, {CONNECTIONS} connections", rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--requests", type=int, nargs="+", default=[2000])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in arguments.requests:
+            measure(number, Path(folder), with_peers=number <= 2000)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""How long until something happens? Python itself, the command line, the import, the first request sent.
+
+Beside lm-eval and Inspect where they are installed (on the PATH).
+
+    python benchmarks/startup.py
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+from peers import INSPECT, LM_EVAL
+from table import Row, show
+
+TRIES = 5
+
+
+def seconds(argv: list[str]) -> float:
+    """The median of a few runs, after one that warms the file cache."""
+    times = []
+    for _ in range(TRIES + 1):
+        start = time.perf_counter()
+        subprocess.run(argv, capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+def until_first_request() -> float:
+    """From the shell to the first byte of a request at a server, which then is not answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        argv = [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:x", "--base-url", url]
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [*argv, "--embedder", "openai:y", "--out", "/dev/shm/evenkeel-startup", "--fresh"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1)
+            taken = time.perf_counter() - start
+        process.kill()
+        process.wait()
+    return taken
+
+
+def main() -> None:
+    python = sys.executable
+    ways = {
+        "python -c pass": [python, "-c", "pass"],
+        "python -c 'import click'": [python, "-c", "import click"],
+        "import evenkeel": [python, "-c", "import evenkeel"],
+        "evenkeel --help": [python, "-m", "evenkeel", "--help"],
+        "evenkeel run mirae --help": [python, "-m", "evenkeel", "run", "mirae", "--help"],
+    }
+    rows: list[Row] = [(name, taken := seconds(argv), 1 / taken) for name, argv in ways.items()]
+    first = until_first_request()
+    rows.append(("evenkeel run: first request sent", first, 1 / first))
+    for peer in (LM_EVAL, INSPECT):
+        if shutil.which(peer):
+            taken = seconds([peer, "--help"])
+            rows.append((f"{peer} --help", taken, 1 / taken))
+        else:
+            print(f"({peer} is not installed)")
+    show("Start-up, median of five", rows)
+
+
+if __name__ == "__main__":
+    main()

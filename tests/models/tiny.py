@@ -1,0 +1,70 @@
+"""Models with random weights, small enough to make on the fly, with the embedded model's real tokenizer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
+from evenkeel.models.weights import installed
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+SIZES = {"vocab_size": 49152, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
+HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2}
+ENDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
+CONTEXT = {"max_position_embeddings": 128}
+
+
+def embedded_gguf() -> Path:
+    return installed(PACKAGE, GGUF, what="the tests", install=INSTALL)
+
+
+def embedded_folder() -> Path:
+    """The embedded model, converted once in the user's cache and shared by all tests."""
+    return model_folder(embedded_gguf())
+
+
+def tiny_model(folder: Path, config_class: str = "LlamaConfig", **settings: Any) -> Path:
+    """Write a model folder. The weights are spread wide, so that no two tokens are nearly as likely."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    given = {**SIZES, **HEADS, **ENDS, **CONTEXT, "initializer_range": 0.3, **settings}
+    config = getattr(transformers, config_class)(**given)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    for name in TOKENIZER_FILES:
+        shutil.copy(embedded_folder() / name, folder)
+    return folder
+
+
+def tiny_gguf(path: Path) -> Path:
+    """Write a GGUF file: the embedded model's header, with two small layers of zeros and ones."""
+    import gguf
+    import numpy as np
+
+    reader = gguf.GGUFReader(embedded_gguf())
+    writer = gguf.GGUFWriter(path, "llama")
+    sizes = {"embedding_length": 64, "block_count": 1, "feed_forward_length": 96, "rope.dimension_count": 16}
+    sizes |= {"attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 128}
+    for key, size in sizes.items():
+        writer.add_uint32(f"llama.{key}", size)
+    for field in reader.fields.values():
+        known = field.name.startswith("GGUF.") or field.name == "general.architecture"
+        if known or field.name.removeprefix("llama.") in sizes:
+            continue
+        kind, sub = field.types[0], field.types[-1] if len(field.types) > 1 else None
+        writer.add_key_value(field.name, field.contents(), kind, sub)
+    draw = np.random.default_rng(0)
+    shapes = {"token_embd": (49152, 64), "output_norm": (64,)}
+    block = {"attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64)}
+    block |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96), "attn_norm": (64,), "ffn_norm": (64,)}
+    shapes |= {f"blk.0.{name}": shape for name, shape in block.items()}
+    for name, shape in shapes.items():
+        writer.add_tensor(f"{name}.weight", draw.normal(0, 0.3, shape).astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
