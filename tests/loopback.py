@@ -33,6 +33,7 @@ import threading
 import zlib
 from collections import Counter
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
@@ -345,13 +346,20 @@ def logprob(token: str) -> float:
     return -0.05 - zlib.crc32(token.encode()) % 1000 / 100
 
 
+@cache
+def _hashed(word: str) -> tuple[float, int, int, int]:
+    bits = zlib.crc32(word.encode())
+    first, second, third = ((bits >> shift) % DIMENSIONS for shift in (0, 9, 18))
+    return 1.0 if bits >> 31 else 0.5, first, second, third
+
+
 def embedding(text: str) -> list[float]:
     """A hashed bag of words: equal texts get equal vectors, texts that share words similar ones."""
     vector = [0.0] * DIMENSIONS
-    for word in re.findall(r"\w+", text.lower()):
-        bits = zlib.crc32(word.encode())
-        for shift in (0, 9, 18):
-            vector[(bits >> shift) % DIMENSIONS] += 1.0 if bits >> 31 else 0.5
+    for word, count in Counter(text.lower().split()).items():
+        weight, *places = _hashed(word)
+        for place in places:
+            vector[int(place)] += weight * count
     vector[0] += 0.1  # a text without words has a direction too
     return vector
 
