@@ -138,10 +138,18 @@ class Loopback:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
+        # Handlers whose client was killed in the middle of a reply.
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def start(self) -> web.ServerRunner:
         # The low-level server: no router, no middleware, no access log.

@@ -30,7 +30,7 @@ from evenkeel.progress import Progress, Silent
 from evenkeel.runner import Road, ask
 from evenkeel.runner import score as score_run
 from evenkeel.store import FORMAT, Run, RunFolder
-from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
+from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample, to_jsonable
 
 RUNS = Path("runs")
 
@@ -236,7 +236,7 @@ def _open_models(
     engine: Engine, benchmark: Benchmark, name: str, ref: ModelRef | None, base_url: str | None
 ) -> dict[str, Model]:
     """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
-    refs = {role: ModelRef(getattr(benchmark.options, role)) for role in benchmark.needs if role != "model"}
+    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items()}
     if ref is not None:
         refs = {"model": ref, **refs}
     if base_url and not any(_on_server(ref) for ref in refs.values()):
@@ -299,7 +299,7 @@ def _spec(
     return RunSpec(
         format=FORMAT,
         benchmark=name,
-        options=lasting(benchmark.options),
+        options=to_jsonable(lasting(benchmark.options)),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
         seed=seed,

@@ -296,4 +296,6 @@ def _storage_errors(path: Path) -> Iterator[None]:
             "make room or mend the permissions, then run the same command again."
         ) from error
     except sqlite3.DatabaseError as error:
-        raise RunConflict(f"{path} is not a sound journal ({error}). Choose another folder with --out.") from None
+        raise RunConflict(
+            f"{path} is not a sound journal ({error}). Choose another folder with --out."
+        ) from None

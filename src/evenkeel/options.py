@@ -53,8 +53,11 @@ def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> Opti
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise UsageError(f"{of} has no option '{unknown[0]}'. It knows: {', '.join(known) or 'none'}.")
+    # One value for an option that takes several is a list of one.
+    several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
+    listed = {name: [v] if name in several and isinstance(v, str) else v for name, v in given.items()}
     try:
-        return msgspec.convert(dict(given), options, strict=False)
+        return msgspec.convert(listed, options, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError(f"{of}: {error}") from None
 

@@ -18,6 +18,9 @@ Capability: TypeAlias = Literal["generate", "weigh", "embed"]
 
 Tag: TypeAlias = str | int
 
+Unit: TypeAlias = Literal["cosine", "share", "tokens", "count", "nats"]
+"""What a figure counts; it decides how the figure is written."""
+
 
 class Message(Struct, frozen=True):
     """One turn of a chat."""
@@ -149,7 +152,9 @@ class Figure(Struct, frozen=True, kw_only=True):
     coverage: float
     """Answered requests over requests asked, in the scope of this figure."""
     statuses: dict[str, int]
-    unit: str = ""
+    unit: Unit = "cosine"
+    p: float | None = None
+    """The p-value of no difference, for figures that are differences or slopes."""
 
 
 Summary: TypeAlias = dict[str, Figure]
@@ -179,7 +184,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
 
 def to_jsonable(record: Any) -> Any:
     """Plain dicts, lists and scalars, as they stand in the run's JSON files."""
-    return msgspec.to_builtins(record)
+    return msgspec.json.decode(msgspec.json.encode(record))
 
 
 def tags_match(tags: Mapping[str, Tag], wanted: Mapping[str, Tag]) -> bool:

@@ -40,14 +40,15 @@ class Benchmark(Protocol):
     """A benchmark with its options set. The class attributes say what it is, before any option is known."""
 
     Options: ClassVar[type[Struct]]
-    needs: ClassVar[Mapping[str, frozenset[Capability]]]
-    """What the model in each role must be able to do. The role `model` is the one under test; any other
-    role is filled by the model that the option of the same name gives."""
     languages: ClassVar[tuple[str, ...]]
     layout: ClassVar[Layout]
     starter: ClassVar[Starter]
     """What the benchmark's generator makes of seed 0."""
     options: Any
+    needs: Mapping[str, frozenset[Capability]]
+    """What the model in each role must be able to do. The role `model` is the one under test."""
+    helpers: Mapping[str, str]
+    """Who fills the other roles: embedders, judges."""
 
     def samples(
         self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
@@ -58,6 +59,10 @@ class Benchmark(Protocol):
     def score(self, answered: Sequence[Answered]) -> Scoring: ...
 
     def summarise(self, scores: Sequence[Score]) -> Summary: ...
+
+    @staticmethod
+    def notes(summary: Summary) -> list[str]:
+        """What to say beside the figures of this very run."""
 
     # What follows is about the formats in which it was published.
 

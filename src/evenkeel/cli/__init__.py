@@ -47,7 +47,7 @@ Examples:
   evenkeel run mirae --model openai:llama --base-url http://127.0.0.1:8000/v1
   evenkeel score mirae MIRAE_results.json
 
-Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model could not be reached."""
+Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model was not reached."""
 
 
 @click.group(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import click
 from msgspec import Struct
@@ -28,6 +28,15 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
     kind = option.type
     if isinstance(kind, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is tuple:
+        return click.option(
+            flag,
+            option.name,
+            multiple=True,
+            default=option.default,
+            show_default=True,
+            help=option.description,
+        )
     if kind is bool:
         return click.option(flag, option.name, is_flag=True, default=option.default, help=option.description)
     shown = option.default not in (None, 0.0)

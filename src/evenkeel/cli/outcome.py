@@ -19,8 +19,9 @@ def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
     if as_json:
         print_json(run.summary)
     else:
-        layout = benchmark_class(run.spec.benchmark).layout
-        show_run(Console(), run, layout, min_coverage=min_coverage)
+        benchmark = benchmark_class(run.spec.benchmark)
+        notes = benchmark.notes(run.summary)
+        show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes)
         click.echo(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)
 

@@ -27,12 +27,36 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
             legend=alt.Legend(title=None, orient="top") if len(names) > 1 else None,
         ),
     )
-    scale = alt.Scale(zero=False, nice=True)
-    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=spec.y_title, scale=scale), y2="high:Q")
+    scale = alt.Scale(domain=_domain(points), zero=False)
+    band = base.mark_area(opacity=0.18).encode(
+        y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=alt.Axis(format=".2f")), y2="high:Q"
+    )
     line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
         y=alt.Y("y:Q", scale=scale)
     )
     return alt.layer(band, line).properties(width=560, height=260)
+
+
+def heatmap(matrix: list[list[float]]) -> Any:
+    """How alike every two answers are, as a coloured grid with the numbers in it."""
+    import altair as alt
+
+    cells = [
+        {"a": i + 1, "b": j + 1, "cosine": value, "shown": f"{value:.2f}"}
+        for i, row in enumerate(matrix)
+        for j, value in enumerate(row)
+    ]
+    base = alt.Chart(alt.InlineData(values=cells)).encode(
+        x=alt.X("b:O", title="answer", axis=alt.Axis(labelAngle=0)), y=alt.Y("a:O", title="answer")
+    )
+    low = min(0.0, *(value for row in matrix for value in row))
+    colour = alt.Color("cosine:Q", scale=alt.Scale(domain=[low, 1], scheme="blues"), legend=None)
+    ink = alt.condition("datum.cosine > 0.6", alt.value("white"), alt.value("#1c2126"))
+    side = min(56 * len(matrix), 460)
+    squares = base.mark_rect(stroke="#8884").encode(color=colour)
+    return alt.layer(squares, base.mark_text(fontSize=12).encode(text="shown:N", color=ink)).properties(
+        width=side, height=side
+    )
 
 
 def to_svg(chart: Any) -> str:
@@ -52,6 +76,13 @@ STYLE: dict[str, Any] = {
     "legend": {"labelColor": "#777", "labelFontSize": 12},
     "view": {"stroke": None},
 }
+
+
+def _domain(points: list[dict[str, Any]]) -> list[float]:
+    """From the lowest band to the highest with some air, and never so narrow that noise looks like news."""
+    low, high = min(point["low"] for point in points), max(point["high"] for point in points)
+    air = max(0.01, 0.05 * (high - low), (0.1 - (high - low)) / 2)
+    return [low - air, high + air]
 
 
 def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
 
+class Column(NamedTuple):
+    """A metric and the words for it."""
+
+    metric: str
+    title: str
+
+
 class Table(Struct, frozen=True, kw_only=True):
-    """Figures of one metric, a row for each value of a tag and a column for each value of another."""
+    """A row for each value of a tag; the columns are the values of another tag, or several metrics."""
 
     title: str
-    metric: str
     rows: str
+    metric: str = ""
     columns: str = ""
+    metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
 
@@ -33,7 +43,11 @@ class Layout(Struct, frozen=True, kw_only=True):
     headline: str
     headline_title: str
     question: str
+    facts: tuple[Column, ...] = ()
+    """Further single figures, shown below the headline where the run has them."""
     curves: tuple[Curve, ...] = ()
+    heatmap: str = ""
+    """The title of one sample's `pairwise_similarities`, drawn as a map."""
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""

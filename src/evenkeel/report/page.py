@@ -23,7 +23,8 @@ LONGEST = 20_000  # characters of one answer on the page; the whole of it is in 
 
 def render(run: Run) -> str:
     """A run's page."""
-    layout: Layout = benchmark_class(run.spec.benchmark).layout
+    benchmark = benchmark_class(run.spec.benchmark)
+    layout: Layout = benchmark.layout
     environment = Environment(
         loader=PackageLoader("evenkeel.report", "."),
         autoescape=True,
@@ -32,7 +33,7 @@ def render(run: Run) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        value=text.value, interval=text.interval, share=text.share, visible=text.visible
+        value=text.value, interval=text.interval, share=text.share, visible=text.visible, p_value=text.p_value
     )
     model = run.spec.models["model"]["name"]
     return environment.get_template("page.html").render(
@@ -40,6 +41,8 @@ def render(run: Run) -> str:
         layout=layout,
         model=model,
         headline=run.summary[layout.headline],
+        facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
+        notes=benchmark.notes(run.summary),
         charts=_charts(run, layout),
         grids=[grid for table in layout.tables if (grid := arrange(run.summary, table))],
         extremes=_extremes(run, layout.headline),
@@ -48,11 +51,23 @@ def render(run: Run) -> str:
 
 
 def _charts(run: Run, layout: Layout) -> list[dict[str, Any]]:
-    drawn = ((spec.title, charts.curve({"": run.summary}, spec)) for spec in layout.curves)
+    drawn = [(spec.title, charts.curve({"": run.summary}, spec)) for spec in layout.curves]
+    if layout.heatmap and (record := _typical(run, layout.headline)):
+        title = f"{layout.heatmap} ({text.visible(record.sample.id)})"
+        drawn.append((title, charts.heatmap(record.score.detail["pairwise_similarities"])))
     # vl-convert draws the SVG from numbers, our own titles and the data's tags, which it escapes.
     return [
         {"title": title, "svg": Markup(charts.to_svg(chart))} for title, chart in drawn if chart is not None
     ]
+
+
+def _typical(run: Run, metric: str) -> Record | None:
+    """The sample whose score is nearest to the headline."""
+    centre = run.summary[metric].value
+    scored = (record for record in run.records() if record.score.values.get(metric) is not None)
+    if centre is None:
+        return None
+    return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
 
 
 def _extremes(run: Run, metric: str) -> list[dict[str, Any]]:

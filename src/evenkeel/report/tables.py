@@ -41,19 +41,29 @@ def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | 
 
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
-    """One run's table, with a row and a column for all together; None where it shows nothing new."""
-    rows = values_of(summary, table.metric, table.rows)
-    columns = values_of(summary, table.metric, table.columns) if table.columns else []
-    if len(columns) < 2 and (table.several or len(rows) < 2):
+    """One run's table, with a row for all together; None where it would show nothing new."""
+    columns: list[tuple[str, str, dict[str, str]]]
+    if table.metrics:
+        shown = [column for column in table.metrics if column.metric in summary]
+        rows = list(
+            dict.fromkeys(v for column in shown for v in values_of(summary, column.metric, table.rows))
+        )
+        columns = [(column.title, column.metric, {}) for column in shown]
+    else:
+        rows = values_of(summary, table.metric, table.rows)
+        values = values_of(summary, table.metric, table.columns) if table.columns else []
+        if len(values) < 2 and (table.several or len(rows) < 2):
+            return None
+        columns = [("all", table.metric, {})]
+        columns += [(v, table.metric, {table.columns: v}) for v in values if len(values) > 1]
+    if not rows or not columns:
         return None
-    across = [{}, *({table.columns: value} for value in columns)] if len(columns) > 1 else [{}]
-    body: list[tuple[str, list[Figure | None]]] = [
-        (row, [figure(summary, table.metric, {table.rows: row, **column}) for column in across])
-        for row in rows
+    scopes = [(row, {table.rows: row}) for row in rows] + ([("all", {})] if len(rows) > 1 else [])
+    body = [
+        (name, [figure(summary, metric, {**scope, **more}) for _, metric, more in columns])
+        for name, scope in scopes
     ]
-    if len(rows) > 1:
-        body.append(("all", [figure(summary, table.metric, column) for column in across]))
-    return Grid(table.title, table.rows, ["all", *columns] if len(columns) > 1 else ["all"], body)
+    return Grid(table.title, table.rows, [title for title, _, _ in columns], body)
 
 
 def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:

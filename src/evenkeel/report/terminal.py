@@ -12,17 +12,25 @@ from rich.text import Text
 
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import Grid, arrange, side_by_side
-from evenkeel.report.text import interval, share, value
+from evenkeel.report.text import interval, p_value, share, value
 from evenkeel.store import Run
 from evenkeel.types import Figure
 
 
-def show_run(console: Console, run: Run, layout: Layout, *, min_coverage: float) -> None:
-    """A run's headline and tables."""
+def show_run(
+    console: Console, run: Run, layout: Layout, *, min_coverage: float, notes: Sequence[str] = ()
+) -> None:
+    """A run's headline, its further facts, what to know beside them, and its tables."""
     headline = run.summary[layout.headline]
     console.print()
     console.print(Text.assemble((layout.headline_title, "bold"), f" of {run.spec.models['model']['name']}"))
-    console.print(Padding(_headline(headline, min_coverage), (0, 0, 1, 2)))
+    console.print(Padding(_headline(headline, min_coverage), (0, 0, 0, 2)))
+    for column in layout.facts:
+        if column.metric in run.summary:
+            console.print(Padding(_fact(column.title, run.summary[column.metric]), (0, 0, 0, 2)))
+    for note in notes:
+        console.print(Padding(Text(note, style="yellow"), (0, 0, 0, 2)))
+    console.print()
     for table in layout.tables:
         grid = arrange(run.summary, table)
         if grid is not None:
@@ -50,6 +58,11 @@ def _headline(figure: Figure, floor: float) -> RenderableType:
             f" ({ends})",
         ),
     )
+
+
+def _fact(title: str, figure: Figure) -> Text:
+    known = ", ".join(part for part in (interval(figure), p_value(figure)) if part)
+    return Text.assemble(f"{title} ", (value(figure), "bold"), f"  ({known})" if known else "")
 
 
 def _drawn(grid: Grid) -> RichTable:

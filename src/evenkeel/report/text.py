@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from evenkeel.types import Figure
+from evenkeel.types import Figure, Unit
+
+FORMATS: dict[Unit, str] = {"cosine": ".4f", "share": ".1%", "tokens": ",.0f", "count": ".2f", "nats": ".3f"}
+
+
+def number(amount: float, unit: Unit) -> str:
+    return f"{amount:{FORMATS[unit]}}"
 
 
 def value(figure: Figure | None) -> str:
-    return "–" if figure is None or figure.value is None else f"{figure.value:.4f}"
+    return "–" if figure is None or figure.value is None else number(figure.value, figure.unit)
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.8512 to 0.8741`, or `±.0115` (the wider side) where space is short; empty where it is not known."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
-    if short:
-        half = max(figure.high - figure.value, figure.value - figure.low)
-        return f"±{half:.3f}".replace("±0.", "±.")
-    return f"{figure.low:.4f} to {figure.high:.4f}"
+    if not short:
+        return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
+    half = max(figure.high - figure.value, figure.value - figure.low)
+    shown = f"{half:.3f}" if figure.unit == "cosine" else number(half, figure.unit)
+    return f"±{shown.removeprefix('0') if shown.startswith('0.') and figure.unit != 'share' else shown}"
+
+
+def p_value(figure: Figure | None) -> str:
+    """`p = 0.021`, `p < 0.001`, or nothing for a figure that tests nothing."""
+    if figure is None or figure.p is None:
+        return ""
+    return "p < 0.001" if figure.p < 0.001 else f"p = {figure.p:.3f}"
 
 
 def share(number: float) -> str:
@@ -26,12 +40,12 @@ def share(number: float) -> str:
 
 def visible(text: str) -> str:
     """Hostile text made harmless: control and direction-changing characters are shown, not obeyed."""
-    return "".join(_visible(character) for character in text)
+    return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:
     code = ord(character)
-    if character in "\n\t" or (0x20 <= code < 0x7F):
+    if character in "\n\t" or 0x20 <= code < 0x7F:
         return character
     if code < 0x20:
         return chr(0x2400 + code)

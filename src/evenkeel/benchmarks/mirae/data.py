@@ -15,6 +15,8 @@ from evenkeel.jsonfile import convert, read_json
 from evenkeel.types import Record, RunSpec
 
 LEVELS = tuple(range(1, 8))
+TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
+"""About how many tokens a prompt has at each level."""
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
 METRICS = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from math import log2
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
+from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, notes
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
-from evenkeel.report.layout import Curve, Layout, Table
 from evenkeel.types import (
     Answered,
     Capability,
@@ -29,10 +32,17 @@ from evenkeel.types import (
     Sampling,
     Score,
     Summary,
+    Tag,
+    tags_match,
 )
 
-SCORED = ("ok", "truncated")
-"""A truncated answer is what the model said as far as it was let, and the published script scores it."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+STARTER_SHA256 = {
+    "en": "",
+}
 
 
 class MiraeOptions(Struct, frozen=True, kw_only=True):
@@ -44,50 +54,25 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.")] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.")] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.")] = 256
-    embedder: Annotated[str, Meta(description="The model that turns answers into vectors.")] = (
-        "embedded-embedder"
-    )
+    embedder: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="The model that turns answers into vectors; repeat to set others beside it.",
+        ),
+    ] = ("embedded-embedder",)
+    chunked: Annotated[
+        bool,
+        Meta(description="Also embed long answers whole, as the mean over windows, in a further column."),
+    ] = False
+    meaning_distance: Annotated[
+        float, Meta(gt=0, lt=2, description="Answers closer than this (1 − cosine) are of one meaning.")
+    ] = 0.2
 
     def __post_init__(self) -> None:
         data.parse_levels(self.levels)
-
-
-LAYOUT = Layout(
-    headline="mean_similarity",
-    headline_title="Answer consistency",
-    question="Does it say the same thing when asked again, and when the prompt grows?",
-    curves=(
-        Curve(
-            title="Consistency by prompt length",
-            metric="mean_similarity",
-            along="level",
-            lines="lang",
-            x_title="level (1: about 30 tokens, 7: about 2,000)",
-            y_title="mean cosine of the answers",
-        ),
-    ),
-    tables=(
-        Table(title="Consistency by level", metric="mean_similarity", rows="level", columns="domain"),
-        Table(
-            title="Consistency by language",
-            metric="mean_similarity",
-            rows="level",
-            columns="lang",
-            several=True,
-        ),
-    ),
-    cautions=(
-        "The cosine says how alike two answers are, not whether either is right.",
-        "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
-        "Answers cut by max-tokens are scored as far as they go, as the published script does.",
-    ),
-    citation="MIRAE, https://github.com/greatgompang/MIRAE",
-)
-
-
-STARTER_SHA256 = {
-    "en": "",
-}
+        if len(set(self.embedder)) < len(self.embedder):
+            raise ValueError("--embedder: the same one twice")
 
 
 def make_starter(lang: str) -> bytes:
@@ -100,16 +85,19 @@ class Mirae:
     """One sample is one question at one level in one language, asked several times."""
 
     Options = MiraeOptions
-    needs: ClassVar[Mapping[str, frozenset[Capability]]] = {
-        "model": frozenset({"generate"}),
-        "embedder": frozenset({"embed"}),
-    }
     languages = tuple(data.LANGUAGES)
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter)
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         self.options = options
+        # The first embedder is the headline; the others stand beside it under their numbers.
+        self.helpers: Mapping[str, str] = {
+            "embedder" if number == 1 else f"embedder-{number}": spec
+            for number, spec in enumerate(options.embedder, 1)
+        }
+        needs: dict[str, frozenset[Capability]] = {role: frozenset({"embed"}) for role in self.helpers}
+        self.needs: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"}), **needs}
         self._seed = seed
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
 
@@ -127,10 +115,9 @@ class Mirae:
         for question in wanted:
             if absent_levels := [level for level in levels if level not in question.texts]:
                 raise UsageError(f"question {question.id} has no level {absent_levels[0]}: see --levels.")
-        count = self.options.samples
         return tell_apart(
             [
-                make_sample(q.id, q.domain, q.lang, level, q.texts[level], count)
+                make_sample(q.id, q.domain, q.lang, level, q.texts[level], self.options.samples)
                 for q in wanted
                 for level in levels
             ]
@@ -145,57 +132,66 @@ class Mirae:
         )
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
-        """All answers are embedded in one go, each distinct text once; then each prompt has its matrix."""
-        import numpy as np
+        """All answers are embedded in one go, each distinct text once; then each prompt has its scores."""
+        from evenkeel.benchmarks.mirae.measures import measure, texts_to_embed
 
-        from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
-
-        kept = [[i for i, r in enumerate(item.responses) if r.status in SCORED] for item in answered]
-        texts = [
-            [item.responses[i].text for i in indexes] for item, indexes in zip(answered, kept, strict=True)
-        ]
-        distinct = list(dict.fromkeys(text for group in texts for text in group))
-        embedded = yield [Embed(text=text) for text in distinct]
-        vectors = dict(zip(distinct, embedded, strict=True))
-        scores = []
-        for item, indexes, group in zip(answered, kept, texts, strict=True):
-            usable = [
-                (i, vectors[text]) for i, text in zip(indexes, group, strict=True) if vectors[text].vector
-            ]
-            stacked = [np.frombuffer(response.vector or b"", dtype="<f4") for _, response in usable]
-            matrix = cosine_matrix(np.stack(stacked)) if stacked else np.zeros((0, 0), np.float32)
-            figures = similarity(matrix)
-            scores.append(
-                Score(
-                    sample_id=item.sample.id,
-                    group=item.sample.group,
-                    tags=item.sample.tags,
-                    values=dict(figures) if figures else dict.fromkeys(data.METRICS),
-                    statuses=dict(Counter(response.status for response in item.responses)),
-                    answered=len(usable) if figures else 0,
-                    detail={
-                        "responses": [i for i, _ in usable],
-                        "pairwise_similarities": matrix.tolist(),
-                        "cut_by_embedder": sum(response.cut for _, response in usable),
-                    },
-                )
-            )
-        return scores
+        texts = texts_to_embed(answered)
+        langs = dict.fromkeys(str(item.sample.tags["lang"]) for item in answered)
+        probed = [lang for lang in langs if lang != "en" and lang in probes()]
+        sentences = [sentence for lang in ("en", *probed) for sentence in probes()[lang]] if probed else []
+        asked = [Embed(text=text, role=role) for role in self.helpers for text in (*texts, *sentences)]
+        responses = iter((yield asked))
+        embedded = {role: {text: next(responses) for text in (*texts, *sentences)} for role in self.helpers}
+        whole = (yield from read_whole(texts, embedded["embedder"])) if self.options.chunked else {}
+        reads = {lang: _reads(lang, embedded["embedder"]) for lang in probed}
+        return measure(answered, embedded, whole, reads=reads, distance=self.options.meaning_distance)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.stats import summarise
+        from evenkeel import stats
 
         by_level: list[tuple[str, ...]] = [(), ("level",)]
-        by_rest: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang",), ("lang", "level")]
-        spread_of_answers = dict.fromkeys(data.METRICS[1:], by_level)
-        return summarise(
-            scores, {"mean_similarity": by_level + by_rest, **spread_of_answers}, seed=self._seed
+        everywhere = [
+            *by_level,
+            ("domain",),
+            ("level", "domain"),
+            ("lang",),
+            ("lang", "level"),
+            ("lang", "domain"),
+        ]
+        metrics = dict.fromkeys(name for score in scores for name in score.values)
+        beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
+        summary = stats.summarise(
+            scores, {**beside, "mean_similarity": everywhere}, seed=self._seed, units=UNITS
         )
+        lengths: dict[Tag, float] = {
+            level: log2(tokens) for level, tokens in zip(data.LEVELS, data.TARGETS, strict=True)
+        }
+        levels = sorted({int(score.tags["level"]) for score in scores})
+        langs = dict.fromkeys(str(score.tags["lang"]) for score in scores)
+        for scope in ({}, *({"lang": lang} for lang in langs)) if len(levels) > 1 else ():
+            members = [score for score in scores if tags_match(score.tags, scope)]
+            for name, figure in (
+                ("trend_per_doubling", stats.slope(members, "mean_similarity", "level", lengths)),
+                (
+                    "last_minus_first_level",
+                    stats.difference(members, "mean_similarity", "level", levels[0], levels[-1]),
+                ),
+            ):
+                summary[stats.scope_name(name, scope)] = figure
+        for name in metrics:
+            if name.startswith("mean_similarity@"):
+                other = name.partition("@")[2]
+                summary[f"rank_correlation@{other}"] = stats.rank_correlation(
+                    scores, "mean_similarity", name, seed=self._seed
+                )
+        return {"mean_similarity": summary.pop("mean_similarity"), **_probed(summary)}
+
+    notes = staticmethod(notes)
 
     def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every answer is embedded once, at its full length."""
+        """At the most every answer is embedded once by each embedder, at its full length."""
         tokens = [request.sampling.max_tokens for request in asked if isinstance(request, Generate)]
-        return {"embed": (len(tokens), sum(tokens))}
+        return {"embed": (len(tokens) * len(self.helpers), sum(tokens) * len(self.helpers))}
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         recording = data.read_recording(path, lang)
@@ -213,6 +209,73 @@ class Mirae:
 
     def publish(self, spec: RunSpec, records: Iterable[Record]) -> Iterable[tuple[str, bytes]]:
         return data.results_files(spec, records)
+
+
+def read_whole(
+    texts: Sequence[str], embedded: Mapping[str, Response]
+) -> Generator[Sequence[Request], Sequence[Response], dict[str, NDArray[np.float32]]]:
+    """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
+    import numpy as np
+
+    from evenkeel.benchmarks.mirae.scoring import mean_of_windows
+
+    known = dict(embedded)
+    windows = {text: [text] for text in texts}
+    while too_long := [w for parts in windows.values() for w in parts if known[w].cut and len(w) > 1]:
+        halves = {window: halved(window) for window in dict.fromkeys(too_long)}
+        new = [half for pair in halves.values() for half in pair if half not in known]
+        known.update(zip(new, (yield [Embed(text=half) for half in new]), strict=True))
+        windows = {text: [h for w in parts for h in halves.get(w, (w,))] for text, parts in windows.items()}
+    return {
+        text: mean_of_windows(
+            np.stack([np.frombuffer(known[w].vector or b"", dtype="<f4") for w in parts]),
+            [len(w) for w in parts],
+        )
+        for text, parts in windows.items()
+        if all(known[w].vector for w in parts)
+    }
+
+
+def halved(text: str) -> tuple[str, str]:
+    """Both halves of a text, split at a space near its middle, or in the middle where there is none."""
+    middle = len(text) // 2
+    space = text.find(" ", middle, middle + len(text) // 4)
+    at = space if space > 0 else middle
+    return text[:at], text[at:]
+
+
+@cache
+def probes() -> dict[str, list[str]]:
+    """The same sentences in every language, which an embedder that reads them puts together."""
+    content = resources.files("evenkeel.benchmarks.mirae").joinpath("probes.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, list[str]])
+
+
+def _reads(lang: str, embedded: Mapping[str, Response]) -> float:
+    import numpy as np
+
+    from evenkeel.benchmarks.mirae.scoring import matched
+
+    english, other = (
+        np.stack(
+            [np.frombuffer(embedded[sentence].vector or b"", dtype="<f4") for sentence in probes()[code]]
+        )
+        for code in ("en", lang)
+    )
+    return matched(english, other)
+
+
+def _probed(summary: Summary) -> Summary:
+    """The probe is one measurement of the embedder, not one of every prompt: no interval over questions."""
+    size = len(probes()["en"])
+    return {
+        name: msgspec.structs.replace(
+            figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
+        )
+        if name.startswith("embedder_reads")
+        else figure
+        for name, figure in summary.items()
+    }
 
 
 def make_sample(
@@ -240,7 +303,7 @@ def tell_apart(samples: Sequence[Sample]) -> list[Sample]:
         text = sample.inputs["question_text"]
         inputs = {**sample.inputs, "first_repeat": asked[text]}
         asked[text] += sample.inputs["samples"]
-        result.append(Sample(id=sample.id, group=sample.group, tags=sample.tags, inputs=inputs))
+        result.append(msgspec.structs.replace(sample, inputs=inputs))
     return result
 
 

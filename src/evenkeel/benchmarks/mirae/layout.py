@@ -1,0 +1,104 @@
+"""How MIRAE is shown: its pictures, its tables, and what to be careful about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenkeel.report.layout import Column, Curve, Layout, Table
+from evenkeel.types import Summary, Unit
+
+LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
+
+UNITS: Mapping[str, Unit] = {
+    "meanings": "count",
+    "semantic_entropy": "nats",
+    "duplicates": "share",
+    "cut_by_embedder": "share",
+    "cut_by_max_tokens": "share",
+    "empty": "share",
+    "refusals": "share",
+    "answer_tokens": "tokens",
+    "embedder_reads": "share",
+}
+
+LAYOUT = Layout(
+    headline="mean_similarity",
+    headline_title="Answer consistency",
+    question="Does it say the same thing when asked again, and when the prompt grows?",
+    curves=(
+        Curve(
+            title="Consistency by prompt length",
+            metric="mean_similarity",
+            along="level",
+            lines="lang",
+            x_title=LEVELS_TITLE,
+            y_title="mean cosine of the answers",
+        ),
+        Curve(
+            title="Drift: how much of the change is due to the longer prompt",
+            metric="drift",
+            along="level",
+            lines="lang",
+            x_title=LEVELS_TITLE,
+            y_title="cosine within levels − across",
+        ),
+    ),
+    heatmap="The answers to one prompt, each against each",
+    tables=(
+        Table(title="Consistency by level", rows="level", metric="mean_similarity", columns="domain"),
+        Table(
+            title="Consistency by language",
+            rows="level",
+            metric="mean_similarity",
+            columns="lang",
+            several=True,
+        ),
+        Table(
+            title="What changes because the prompt grew",
+            rows="level",
+            metrics=(
+                Column("similarity_to_shortest", "to the shortest"),
+                Column("drift", "drift"),
+                Column("meanings", "meanings"),
+                Column("semantic_entropy", "entropy"),
+            ),
+        ),
+        Table(
+            title="What the similarity hides",
+            rows="level",
+            metrics=(
+                Column("answer_tokens", "tokens"),
+                Column("cut_by_max_tokens", "cut by max-tokens"),
+                Column("cut_by_embedder", "cut by embedder"),
+                Column("duplicates", "duplicates"),
+                Column("refusals", "refusals"),
+                Column("empty", "empty"),
+            ),
+        ),
+    ),
+    facts=(
+        Column("trend_per_doubling", "consistency per doubling of the prompt"),
+        Column("last_minus_first_level", "longest level minus shortest"),
+        Column("whole_similarity", "consistency with long answers read whole"),
+    ),
+    cautions=(
+        "The cosine says how alike two answers are, not whether either is right.",
+        "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
+        "Answers cut by max-tokens are scored as far as they go, as the published script does.",
+        "Refusals are told by what the server says and by how an answer begins; a polite detour is not seen.",
+    ),
+    citation="MIRAE, https://github.com/greatgompang/MIRAE",
+)
+
+
+def notes(summary: Summary) -> list[str]:
+    """What to say beside this run's own figures."""
+    found = []
+    for name, figure in summary.items():
+        metric, _, lang = name.partition("/lang=")
+        if metric == "embedder_reads" and lang and figure.value is not None and figure.value < 0.9:
+            found.append(
+                f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
+                f"translated sentences. Its figures in '{lang}' say how alike the wording looks, not the meaning."
+            )
+    return found

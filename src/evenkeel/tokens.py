@@ -1,0 +1,60 @@
+"""How long is a text, in tokens, when no tokenizer is at hand?
+
+A real tokenizer is a download, and another one for every model. Lengths of composed prompts and the
+estimates of a dry run need neither exactness nor a model: they need a count that is close to common
+byte-pair tokenizers, quick, and the same on every machine. That is `estimate_tokens`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
+HAN_AND_KANA = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+
+# Hundredths of a token, as integers, so that no platform's rounding can change a count.
+WEIGHTS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(f"[{LATIN}]+"), 104),
+    # A word seldom costs more for being long; a run that is no word (a link, a key) does.
+    (re.compile(f"(?<=[{LATIN}]{{13}})[{LATIN}]{{1,4}}"), 100),
+    (re.compile(r"\d"), 100),
+    (re.compile(r"[^\w\s]|_"), 92),
+    (re.compile(r"\n+"), 100),
+    (re.compile(f"[{HAN_AND_KANA}]"), 70),
+    (re.compile(f"[{HANGUL}]"), 60),
+    (re.compile(f"[^\\W\\d_{LATIN}{HAN_AND_KANA}{HANGUL}]"), 40),
+)
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a byte-pair tokenizer of today makes of `text`; at least 1 if it says anything.
+
+    tokens ≈ 1.04 · Latin words + 1.00 · digits + 0.92 · punctuation + 1.00 · line breaks
+             + 0.70 · Han and kana characters + 0.60 · Hangul syllables + 0.40 · other letters
+
+    The Latin and punctuation weights are a least-squares fit to SmolLM2's tokenizer over the 280 English
+    prompts of the published MIRAE file (ratio 1.00, standard deviation 4 % a prompt). The level-1
+    counts printed in that file agree with that tokenizer; its counts for levels 2 to 7 do not follow
+    from its texts and were not used. The weights of Han and Hangul follow OpenAI's published samples for
+    o200k: a Chinese sentence of 24 characters in 24 tokens and a Korean one of 35 syllables in 27, in both
+    of which about eight tokens are punctuation and the name "GPT-4o". Tokenizers trained mostly on English,
+    SmolLM2's among them, take two to three times as many for both scripts: pass their own counter there.
+    """
+    hundredths = sum(weight * len(pattern.findall(text)) for pattern, weight in WEIGHTS)
+    return (hundredths + 50) // 100 or int(bool(text.strip()))
+
+
+class TokenCounter(NamedTuple):
+    """A way to count tokens, and the name under which a file says that it was used."""
+
+    name: str
+    count: Callable[[str], int]
+
+
+APPROXIMATE = TokenCounter("evenkeel-approx-1", estimate_tokens)
+"""Its name ends in a version: other weights are another counter."""
