@@ -6,6 +6,7 @@ import contextlib
 import platform
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,8 +19,9 @@ from msgspec import Struct
 
 import evenkeel
 from evenkeel import data as datasets
-from evenkeel.benchmarks import Benchmark, Recorded, load_benchmark
+from evenkeel.benchmarks import Benchmark, Builder, Built, Recorded, builder_class, load_benchmark
 from evenkeel.budget import Budget, Limits, foresee
+from evenkeel.cache import replacing
 from evenkeel.engines import Engine, load_engine
 from evenkeel.errors import CapabilityError, EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
@@ -27,7 +29,7 @@ from evenkeel.models import BACKENDS, Model, option_names
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, lasting, parse
 from evenkeel.progress import Progress, Silent
-from evenkeel.runner import Road, ask
+from evenkeel.runner import Road, ask, drive
 from evenkeel.runner import score as score_run
 from evenkeel.store import FORMAT, Run, RunFolder
 from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample, to_jsonable
@@ -152,12 +154,62 @@ def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
     ):
         road = Road(
             journal,
-            spec,
+            identities(spec),
             opener=lambda role: _reopen(running, spec.models[role]),
             budget=Budget(Limits()),
             progress=progress or Silent(),
         )
         return _finish(loaded, folder, spec, journal.samples(), road)
+
+
+def build(
+    benchmark: str,
+    out: str | Path,
+    *,
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    concurrency: int | None = None,
+    progress: Progress | None = None,
+    **rest: Any,
+) -> tuple[list[Path], Built]:
+    """Make a data set: `out`, and beside it a file for each further language.
+
+    What a model answered is journaled beside `out`, so that a build that was stopped goes on.
+    """
+    limits, options = _split_limits(rest)
+    cls = builder_class(benchmark)
+    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    target = Path(out)
+    watching = progress or Silent()
+    with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
+        stack.callback(watching.finish)
+        ref = ModelRef(builder.helpers["model"], dict(model_args or {})) if builder.helpers else None
+        models = _open_models(running, builder, benchmark, ref, base_url)
+        for role, model in models.items():
+            model.probe(builder.needs[role])
+        folder = target.parent if models else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        journal = Journal(folder / f"{target.stem}.journal.sqlite")
+        stack.enter_context(contextlib.closing(journal))
+        road = Road(
+            journal,
+            {role: model.identity() for role, model in models.items()},
+            opener=models.__getitem__,
+            budget=Budget(limits),
+            progress=watching,
+        )
+        built = drive(builder.build(), road)
+    return _write_built(target, built), built
+
+
+def _write_built(target: Path, built: Built) -> list[Path]:
+    paths = []
+    for number, (language, content) in enumerate(built.files.items()):
+        path = target.with_name(f"{target.stem}_{language.lower()}{target.suffix}") if number else target
+        with replacing(path) as draft:
+            draft.write_bytes(content)
+        paths.append(path)
+    return paths
 
 
 def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
@@ -190,7 +242,11 @@ def _carry_out(
         for role, model in setup.models.items():
             model.probe(setup.benchmark.needs[role])
         road = Road(
-            journal, setup.spec, opener=setup.models.__getitem__, budget=Budget(limits), progress=progress
+            journal,
+            identities(setup.spec),
+            opener=setup.models.__getitem__,
+            budget=Budget(limits),
+            progress=progress,
         )
         try:
             ask(setup.benchmark, setup.samples, road)
@@ -233,10 +289,10 @@ def _prepare(
 
 
 def _open_models(
-    engine: Engine, benchmark: Benchmark, name: str, ref: ModelRef | None, base_url: str | None
+    engine: Engine, benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
 ) -> dict[str, Model]:
     """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
-    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items()}
+    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
     if ref is not None:
         refs = {"model": ref, **refs}
     if base_url and not any(_on_server(ref) for ref in refs.values()):
@@ -253,6 +309,10 @@ def _open_models(
                 f"{name} needs a {role} that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
             )
     return models
+
+
+def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
+    return {role: model["identity"] for role, model in spec.models.items()}
 
 
 def _on_server(ref: ModelRef) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from evenkeel.benchmarks import Benchmark, Scoring
+from evenkeel.benchmarks import Benchmark
 from evenkeel.budget import Budget
 from evenkeel.errors import BudgetReached
 from evenkeel.journal import Journal, make_key, model_digest
@@ -19,6 +19,8 @@ from evenkeel.store import Run, RunFolder
 from evenkeel.types import Answered, Record, Request, Response, RunSpec, Sample, Score
 
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
+
+T = TypeVar("T")
 
 Opener: TypeAlias = Callable[[str], Model]
 """Gives the model of a role, loading nothing before it is asked."""
@@ -30,20 +32,26 @@ class Road:
     """The way every request takes: past the journal, within the budget, to a model, into the journal."""
 
     def __init__(
-        self, journal: Journal, spec: RunSpec, *, opener: Opener | None, budget: Budget, progress: Progress
+        self,
+        journal: Journal,
+        identities: Mapping[str, dict[str, Any]],
+        *,
+        opener: Opener,
+        budget: Budget,
+        progress: Progress,
     ) -> None:
         self.journal = journal
         self.budget = budget
         self._opener = opener
         self._progress = progress
-        self._digests = {role: model_digest(model["identity"]) for role, model in spec.models.items()}
+        self._digests = {role: model_digest(identity) for role, identity in identities.items()}
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
         """Have every request answered that the journal does not hold. `requests` may be iterated anew."""
         total = sum(1 for _ in requests())
         pending = total if self.journal.empty else sum(1 for _ in self._unanswered(role, requests()))
         self._progress.phase(TITLES.get(role, role), total=total, done=total - pending)
-        if not pending or self._opener is None:
+        if not pending:
             return
         model = self._opener(role)
         while self._send(model, role, self._unanswered(role, requests())):
@@ -96,7 +104,7 @@ def score(
     with folder.writing("records.jsonl") as file:
         for chunk in in_chunks(benchmark, samples):
             answered = _with_answers(benchmark, chunk, road)
-            for item, result in zip(answered, _drive(benchmark.score(answered), road), strict=True):
+            for item, result in zip(answered, drive(benchmark.score(answered), road), strict=True):
                 record = Record(sample=item.sample, answers=item.responses, score=result)
                 file.write(msgspec.json.encode(record) + b"\n")
                 # Texts and matrices are on disk now; the summary needs only the numbers.
@@ -135,14 +143,14 @@ def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -
     ]
 
 
-def _drive(scoring: Scoring, road: Road) -> list[Score]:
-    """Run a benchmark's scoring, answering the requests that it makes on the way."""
+def drive(asking: Generator[Sequence[Request], Sequence[Response], T], road: Road) -> T:
+    """Run what yields requests (scoring, building), having each answered, and give back what it returns."""
     try:
-        further = next(scoring)
+        further = next(asking)
         while True:
             for role, requests in by_role(further).items():
                 road.ask(role, requests.__iter__)
-            further = scoring.send(road.read(further))
+            further = asking.send(road.read(further))
     except StopIteration as done:
-        scores: list[Score] = done.value
-        return scores
+        result: T = done.value
+        return result

@@ -76,24 +76,55 @@ class Benchmark(Protocol):
         """The run in the published formats: file names and contents."""
 
 
+class Built(NamedTuple):
+    """A data set that was made: a file for each language, what to tell, and what did not come out."""
+
+    files: Mapping[str, bytes]
+    notes: list[str]
+    failures: list[str]
+
+
+class Builder(Protocol):
+    """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
+
+    Options: ClassVar[type[Struct]]
+    needs: Mapping[str, frozenset[Capability]]
+    helpers: Mapping[str, str]
+
+    def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]: ...
+
+
 class Entry(NamedTuple):
     module: str
     cls: str
+    builder: str
     about: str
 
 
 BENCHMARKS: dict[str, Entry] = {
     "mirae": Entry(
-        "mirae.task", "Mirae", "Does it say the same thing when asked again, at seven prompt lengths?"
+        "mirae",
+        "Mirae",
+        "MiraeBuilder",
+        "Does it say the same thing when asked again, at seven prompt lengths?",
     ),
 }
 
 
-def benchmark_class(name: str) -> Any:
-    entry = BENCHMARKS.get(name)
-    if entry is None:
+def entry(name: str) -> Entry:
+    if name not in BENCHMARKS:
         raise UsageError(f"unknown benchmark '{name}'. There is: {', '.join(BENCHMARKS)}.")
-    return getattr(importlib.import_module(f"evenkeel.benchmarks.{entry.module}"), entry.cls)
+    return BENCHMARKS[name]
+
+
+def benchmark_class(name: str) -> Any:
+    chosen = entry(name)
+    return getattr(importlib.import_module(f"evenkeel.benchmarks.{chosen.module}.task"), chosen.cls)
+
+
+def builder_class(name: str) -> Any:
+    chosen = entry(name)
+    return getattr(importlib.import_module(f"evenkeel.benchmarks.{chosen.module}.build"), chosen.builder)
 
 
 def load_benchmark(name: str, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:

@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "Ask a model, score its answers, write the report.",
     "score": "Score answers recorded elsewhere, in the published formats.",
     "rescore": "Score a run's stored answers again.",
+    "build": "Make a data set, from a seed or from your own questions.",
     "report": "Write a run's HTML page again.",
     "data": "List, fetch and verify the published data sets.",
     "list": "List benchmarks, models and runs.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from msgspec import Struct
@@ -37,6 +37,8 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
             show_default=True,
             help=option.description,
         )
+    if get_origin(kind) is Literal:
+        kind = click.Choice(get_args(kind))
     if kind is bool:
         return click.option(flag, option.name, is_flag=True, default=option.default, help=option.description)
     shown = option.default not in (None, 0.0)
@@ -58,6 +60,9 @@ lang = click.option(
     "--lang", help="Languages, separated by commas: en,ko,zh.  [default: en, or what the data has]"
 )
 base_url = click.option("--base-url", help="Where an OpenAI-compatible server listens, for openai: models.")
+model_args = click.option(
+    "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An option of its backend; repeat."
+)
 concurrency = click.option(
     "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once."
 )

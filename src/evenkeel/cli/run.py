@@ -46,13 +46,7 @@ COMMON = options.compose(
         click.option(
             "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
         ),
-        click.option(
-            "--model-arg",
-            "model_args",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="An option of its backend; repeat.",
-        ),
+        options.model_args,
         options.base_url,
         click.option(
             "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."

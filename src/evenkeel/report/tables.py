@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -28,8 +28,13 @@ def scope_of(name: str) -> tuple[str, dict[str, str]]:
 def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
     """The values of a tag that the summary has figures for, in its own order (numbers by size)."""
     found = (scope_of(name) for name in summary)
-    values = list(dict.fromkeys(scope[tag] for name, scope in found if name == metric and tag in scope))
-    return sorted(values, key=int) if all(value.isdigit() for value in values) else values
+    return in_order(scope[tag] for name, scope in found if name == metric and tag in scope)
+
+
+def in_order(values: Iterable[str]) -> list[str]:
+    """Each value once: numbers by size, anything else as it first came."""
+    distinct = list(dict.fromkeys(values))
+    return sorted(distinct, key=int) if all(value.isdigit() for value in distinct) else distinct
 
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:
@@ -45,9 +50,7 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     columns: list[tuple[str, str, dict[str, str]]]
     if table.metrics:
         shown = [column for column in table.metrics if column.metric in summary]
-        rows = list(
-            dict.fromkeys(v for column in shown for v in values_of(summary, column.metric, table.rows))
-        )
+        rows = in_order(v for column in shown for v in values_of(summary, column.metric, table.rows))
         columns = [(column.title, column.metric, {}) for column in shown]
     else:
         rows = values_of(summary, table.metric, table.rows)
@@ -68,7 +71,7 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
 
 def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     """Several runs' figures of one table: a row for each value of its row tag, a column for each run."""
-    rows = list(dict.fromkeys(v for s in summaries.values() for v in values_of(s, table.metric, table.rows)))
+    rows = in_order(v for s in summaries.values() for v in values_of(s, table.metric, table.rows))
     body: list[tuple[str, list[Figure | None]]] = [
         (row, [figure(summary, table.metric, {table.rows: row}) for summary in summaries.values()])
         for row in rows

@@ -74,7 +74,7 @@ def _drawn(grid: Grid) -> RichTable:
         show_edge=False,
         pad_edge=False,
     )
-    table.add_column(grid.corner, justify="right")
+    table.add_column(grid.corner, justify="right", no_wrap=True, min_width=max(len(n) for n, _ in grid.rows))
     for column in grid.columns:
         table.add_column(Text(column), justify="right", no_wrap=True)
     for name, cells in grid.rows:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from evenkeel.types import Figure, Unit
 
-FORMATS: dict[Unit, str] = {"cosine": ".4f", "share": ".1%", "tokens": ",.0f", "count": ".2f", "nats": ".3f"}
+FORMATS: dict[Unit, str] = {"cosine": ".4f", "tokens": ",.0f", "count": ".2f", "nats": ".3f"}
 
 
 def number(amount: float, unit: Unit) -> str:
+    if unit == "share":
+        return f"{amount:.0%}" if amount == 0 or amount >= 0.0995 else f"{amount:.1%}"
     return f"{amount:{FORMATS[unit]}}"
 
 

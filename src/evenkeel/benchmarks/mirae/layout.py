@@ -68,9 +68,9 @@ LAYOUT = Layout(
             rows="level",
             metrics=(
                 Column("answer_tokens", "tokens"),
-                Column("cut_by_max_tokens", "cut by max-tokens"),
-                Column("cut_by_embedder", "cut by embedder"),
-                Column("duplicates", "duplicates"),
+                Column("cut_by_max_tokens", "at max-tokens"),
+                Column("cut_by_embedder", "past embedder"),
+                Column("duplicates", "twins"),
                 Column("refusals", "refusals"),
                 Column("empty", "empty"),
             ),
@@ -99,6 +99,6 @@ def notes(summary: Summary) -> list[str]:
         if metric == "embedder_reads" and lang and figure.value is not None and figure.value < 0.9:
             found.append(
                 f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
-                f"translated sentences. Its figures in '{lang}' say how alike the wording looks, not the meaning."
+                "translated sentences. There its figures say how alike the wording looks, not the meaning."
             )
     return found

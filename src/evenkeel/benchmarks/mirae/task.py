@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STARTER_SHA256 = {
-    "en": "",
+    "en": "b3ec47794ece5a7e7f5c0e3e2ab8a346723f02d44b5b0b0389d6c6ff8dbeae55",
+    "zh": "1a7d8055d31e1d6db5b564ae93e7cb362c6879b55c4ce248ea877af1401d26d1",
 }
 
 

@@ -1,0 +1,106 @@
+"""A person's own questions, from a text, CSV or JSON-lines file, with what is wrong in it by line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError
+
+DOMAIN = "OWN"
+
+
+class OwnQuestion(NamedTuple):
+    line: int
+    text: str
+    domain: str
+
+
+class Problem(NamedTuple):
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.what}"
+
+
+class _Row(Struct):
+    question: str
+    domain: str = DOMAIN
+
+
+def read_own(
+    path: Path, *, count: Callable[[str], int], longest: int
+) -> tuple[list[OwnQuestion], list[Problem]]:
+    """The questions that can be used, and the rows that cannot, each with its line and the reason."""
+    readers = {".txt": _text_rows, ".csv": _csv_rows, ".jsonl": _json_rows}
+    if path.suffix.lower() not in readers:
+        raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise DataError(path, "this is not UTF-8 text.", line=line) from None
+    good: list[OwnQuestion] = []
+    bad: list[Problem] = []
+    first_seen: dict[str, int] = {}
+    for row in readers[path.suffix.lower()](path, content):
+        if isinstance(row, Problem):
+            bad.append(row)
+        elif fault := _fault(row, first_seen, count(row.text), longest):
+            bad.append(Problem(row.line, fault))
+        else:
+            good.append(row)
+    return good, bad
+
+
+def _fault(row: OwnQuestion, first_seen: dict[str, int], tokens: int, longest: int) -> str:
+    if not row.text:
+        return "this is blank."
+    key = " ".join(row.text.casefold().split())
+    if (earlier := first_seen.setdefault(key, row.line)) != row.line:
+        return f"the same question as in line {earlier}."
+    if tokens > longest:
+        return f"the question is {tokens} tokens long; at most {longest} leave room for the levels above it."
+    return ""
+
+
+def _text_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
+    for number, line in enumerate(content.splitlines(), 1):
+        yield OwnQuestion(number, line.strip(), DOMAIN)
+
+
+def _csv_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
+    reader = csv.DictReader(content.splitlines(keepends=True), strict=True)
+    try:
+        if "question" not in (reader.fieldnames or []):
+            raise DataError(path, "expected a column 'question' (and, if you like, 'domain').", line=1)
+        for row in reader:
+            if None in row or None in row.values():
+                expected = len(reader.fieldnames or [])
+                yield Problem(reader.line_num, f"this row has not the {expected} cells of the first line.")
+            else:
+                domain = (row.get("domain") or DOMAIN).strip()
+                yield OwnQuestion(reader.line_num, row["question"].strip(), domain or DOMAIN)
+    except csv.Error as error:
+        yield Problem(reader.line_num, f"this row and what follows cannot be read: {error}.")
+
+
+def _json_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            yield Problem(number, "this is blank.")
+            continue
+        try:
+            row = msgspec.json.decode(line, type=_Row)
+        except msgspec.DecodeError as error:
+            yield Problem(number, f"expected an object with 'question': {error}.")
+        else:
+            yield OwnQuestion(number, row.question.strip(), row.domain)

@@ -1,0 +1,66 @@
+"""`evenkeel build BENCHMARK`: make a data set, from a seed or from your own questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from evenkeel.benchmarks import BENCHMARKS, builder_class
+from evenkeel.budget import Limits
+from evenkeel.cli import options
+
+EPILOG = """\b
+Examples:
+  evenkeel build mirae --seed 7 --out fresh.json
+  evenkeel build mirae --questions mine.txt --out mine.json
+  evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:path/to/model --out mine.json
+  evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json"""
+
+
+class BuildGroup(click.Group):
+    """One command for each benchmark, made from its builder's own options when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(BENCHMARKS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _command(cmd_name) if cmd_name in BENCHMARKS else None
+
+
+@click.group(cls=BuildGroup, name="build", subcommand_metavar="BENCHMARK --out FILE [OPTIONS]", epilog=EPILOG)
+def command() -> None:
+    """Make a data set: from a seed, or from your own questions."""
+
+
+def _command(name: str) -> click.Command:
+    @click.command(name=name, help=f"Make a data set for {name}.", epilog=EPILOG)
+    @click.option("--out", required=True, type=click.Path(dir_okay=False), help="The file to write.")
+    @options.from_struct(builder_class(name).Options)
+    @options.model_args
+    @options.base_url
+    @options.concurrency
+    @options.from_struct(Limits)
+    @click.pass_context
+    def build(ctx: click.Context, /, **given: Any) -> None:
+        ctx.exit(_build(name, **given))
+
+    return build
+
+
+def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
+    from evenkeel import api
+    from evenkeel.cli.progress import Watcher
+    from evenkeel.models import parse_args
+
+    paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **given)
+    for note in built.notes:
+        click.echo(note, err=True)
+    for path in paths:
+        click.echo(str(path))
+    if built.failures:
+        listed = "\n  ".join(built.failures)
+        click.echo(
+            f"{click.style('error:', fg='red', bold=True)} not written well enough:\n  {listed}", err=True
+        )
+    return 1 if built.failures else 0
