@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenkeel.stats import bootstrap_means, summarise
+from evenkeel.stats import bootstrap_means, difference, rank_correlation, slope, summarise
 from evenkeel.types import Score
 
 
@@ -73,3 +73,52 @@ def test_figures_are_named_by_their_scope() -> None:
     scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
     names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, seed=0)
     assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
+
+
+def test_a_paired_difference_is_that_of_a_t_test() -> None:
+    from scipy.stats import ttest_rel
+
+    rng = np.random.default_rng(2)
+    first, last = rng.normal(0.9, 0.05, 30), rng.normal(0.87, 0.05, 30)
+    scores = [score(str(n), float(v), level=1) for n, v in enumerate(first)]
+    scores += [score(str(n), float(v), level=7) for n, v in enumerate(last)]
+    figure, known = difference(scores, "m", "level", 1, 7), ttest_rel(last, first)
+    low, high = known.confidence_interval(0.95)
+    assert figure.value == pytest.approx((last - first).mean())
+    assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
+
+
+def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
+    scores = [score("a", 1.0, level=1), score("a", 2.0, level=7), score("b", 9.0, level=1)]
+    figure = difference(scores, "m", "level", 1, 7)
+    assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
+
+
+def test_a_slope_is_fitted_within_each_group() -> None:
+    x = {level: float(level) for level in (1, 2, 3)}
+    scores = [
+        score(g, base + 2.0 * level, level=level) for g, base in (("a", 0.0), ("b", 50.0)) for level in x
+    ]
+    figure = slope(scores, "m", "level", x)  # type: ignore[arg-type]
+    assert figure.value == pytest.approx(2.0)
+    assert figure.clusters == 2
+
+
+def test_a_rank_correlation_is_spearmans() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=60), rng.normal(size=60)
+    b += a
+    scores = [
+        Score(
+            sample_id=str(n), group=str(n // 3), tags={}, values={"a": float(x), "b": float(y)},
+            statuses={"ok": 1}, answered=1,
+        )
+        for n, (x, y) in enumerate(zip(a, b, strict=True))
+    ]  # fmt: skip
+    figure = rank_correlation(scores, "a", "b", seed=0)
+    assert figure.value == pytest.approx(spearmanr(a, b).statistic)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.value < figure.high  # type: ignore[operator]

@@ -79,10 +79,12 @@ def _text_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
 
 def _csv_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
     reader = csv.DictReader(content.splitlines(keepends=True), strict=True)
+    read = 1
     try:
         if "question" not in (reader.fieldnames or []):
             raise DataError(path, "expected a column 'question' (and, if you like, 'domain').", line=1)
         for row in reader:
+            read = reader.line_num
             if None in row or None in row.values():
                 expected = len(reader.fieldnames or [])
                 yield Problem(reader.line_num, f"this row has not the {expected} cells of the first line.")
@@ -90,7 +92,7 @@ def _csv_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
                 domain = (row.get("domain") or DOMAIN).strip()
                 yield OwnQuestion(reader.line_num, row["question"].strip(), domain or DOMAIN)
     except csv.Error as error:
-        yield Problem(reader.line_num, f"this row and what follows cannot be read: {error}.")
+        yield Problem(read + 1, f"this row and what follows cannot be read: {error}.")
 
 
 def _json_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:

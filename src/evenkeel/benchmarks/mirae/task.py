@@ -161,6 +161,8 @@ class Mirae:
         ]
         metrics = dict.fromkeys(name for score in scores for name in score.values)
         beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
+        if "embedder_reads" in beside:
+            beside["embedder_reads"] = [("lang",)]
         summary = stats.summarise(
             scores, {**beside, "mean_similarity": everywhere}, seed=self._seed, units=UNITS
         )

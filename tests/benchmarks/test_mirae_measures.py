@@ -1,0 +1,269 @@
+"""What else the answers tell: drift, meanings, languages, other embedders, and what the similarity hides."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.mirae import scoring
+from evenkeel.benchmarks.mirae.layout import notes
+from evenkeel.benchmarks.mirae.measures import is_refusal
+from evenkeel.benchmarks.mirae.task import halved, make_sample, probes
+from evenkeel.types import Answered, Embed, Request, Response, Score
+
+Vectors = Mapping[str, Sequence[float]]
+
+
+def vector(values: Sequence[float]) -> bytes:
+    return np.array(values, "<f4").tobytes()
+
+
+def answered(
+    level: int, texts: Sequence[str | Response], *, lang: str = "en", question: str = "1"
+) -> Answered:
+    benchmark = load_benchmark("mirae", {})
+    sample = make_sample(question, "FACTUAL", lang, level, f"{question} {level} {lang}?", len(texts))
+    responses = tuple(Response(status="ok", text=t) if isinstance(t, str) else t for t in texts)
+    return Answered(sample, tuple(benchmark.requests(sample)), responses)
+
+
+def scored(items: Sequence[Answered], embed: Mapping[str, Any], **options: Any) -> list[Score]:
+    """Score by hand; `embed` gives each text's vector, or each role's vectors by text."""
+    asking: Generator[Sequence[Request], Sequence[Response], list[Score]]
+    asking = load_benchmark("mirae", options).score(items)
+    try:
+        requests = next(asking)
+        while True:
+            requests = asking.send([_embedded(request, embed) for request in requests])
+    except StopIteration as done:
+        scores: list[Score] = done.value
+        return scores
+
+
+def _embedded(request: Request, embed: Mapping[str, Any]) -> Response:
+    assert isinstance(request, Embed)
+    vectors = embed.get(request.role, embed)
+    values = vectors.get(request.text, [1.0, 0.0, 0.0])
+    return Response(status="ok", vector=vector(values), cut=request.text.startswith("long"))
+
+
+# Drift
+
+
+def test_no_drift_where_only_sampling_changes_the_answers() -> None:
+    """Two levels with the same spread of answers: across them as alike as within them."""
+    rng = np.random.default_rng(0)
+    names = [f"a{n}" for n in range(400)]
+    embed = {name: rng.normal([3, 0, 0], 1) for name in names}
+    _, longer = scored([answered(1, names[:200]), answered(7, names[200:])], embed)
+    assert longer.values["drift"] == pytest.approx(0, abs=0.02)
+    assert longer.values["mean_similarity"] is not None
+    assert longer.values["mean_similarity"] < 0.9
+
+
+def test_drift_is_what_the_longer_prompt_changes() -> None:
+    embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
+    first, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "b"])], embed)
+    assert "drift" not in first.values
+    assert longer.values["similarity_to_shortest"] == pytest.approx(0)
+    assert longer.values["drift"] == pytest.approx(1)
+
+
+def test_drift_is_missing_where_a_level_has_no_figure() -> None:
+    _, longer = scored([answered(1, ["a"]), answered(7, ["b", "b"])], {})
+    assert longer.values["drift"] is None
+
+
+def test_levels_are_held_against_the_shortest_that_was_asked() -> None:
+    embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
+    items = [answered(7, ["b", "b"]), answered(3, ["a", "a"])]
+    longer, first = scored(items, embed)
+    assert "drift" not in first.values
+    assert longer.values["drift"] == pytest.approx(1)
+
+
+# Meanings
+
+
+def test_answers_of_one_meaning_are_one_group() -> None:
+    matrix = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]], np.float32)
+    assert scoring.meanings(matrix, 0.2) == [0, 0, 1]
+    assert scoring.meanings(matrix, 0.05) == [0, 1, 2]
+    assert scoring.meanings(matrix, 0.95) == [0, 0, 0]
+
+
+def test_a_chain_of_small_steps_is_one_meaning() -> None:
+    matrix = np.array(
+        [[1, 0.9, 0.5, 0.1], [0.9, 1, 0.9, 0.5], [0.5, 0.9, 1, 0.9], [0.1, 0.5, 0.9, 1]], np.float32
+    )
+    assert scoring.meanings(matrix, 0.2) == [0, 0, 0, 0]
+
+
+def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> None:
+    assert scoring.semantic_entropy([0, 0, 0, 0]) == 0
+    assert scoring.semantic_entropy([0, 1, 2, 3]) == pytest.approx(log(4))
+    assert scoring.semantic_entropy([0, 0, 1, 1]) == pytest.approx(log(2))
+
+
+@given(st.integers(1, 8), st.floats(0.01, 1.9), st.integers(0, 1000))
+def test_groups_are_numbered_without_gaps(n: int, distance: float, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32)
+    groups = scoring.meanings(scoring.cosine_matrix(vectors), distance)
+    assert sorted(set(groups)) == list(range(len(set(groups))))
+    assert len(groups) == n
+
+
+# What the similarity hides
+
+
+def test_cuts_twins_and_silence_are_counted() -> None:
+    answers = [
+        Response(status="ok", text="same"),
+        Response(status="ok", text="same"),
+        Response(status="truncated", text="long story", tokens_out=256),
+        Response(status="ok", text="  "),
+        Response(status="refused"),
+        Response(status="error", reason="HTTP 500"),
+    ]
+    (score,) = scored([answered(1, answers)], {})
+    assert score.values["duplicates"] == pytest.approx(1 / 4)
+    assert score.values["cut_by_max_tokens"] == pytest.approx(1 / 4)
+    assert score.values["cut_by_embedder"] == pytest.approx(1 / 4)
+    assert score.values["empty"] == pytest.approx(1 / 4)
+    assert score.values["refusals"] == pytest.approx(1 / 5)
+    assert score.answered == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "refused"),
+    [
+        ("I’m sorry, but I can’t help with that.", "en", True),
+        ("I cannot assist with this request.", "en", True),
+        ("As an AI, I find the second option better.", "en", False),
+        ("죄송하지만 답변해 드릴 수 없습니다.", "ko", True),
+        ("很抱歉，我无法回答这个问题。", "zh", True),
+        ("The committee said: I cannot help" + " you" * 5, "ko", False),
+    ],
+)
+def test_a_refusal_is_told_by_how_it_begins(text: str, lang: str, refused: bool) -> None:
+    assert is_refusal(text, lang) is refused
+
+
+# Other embedders, whole answers
+
+
+def test_a_second_embedder_stands_beside_the_first() -> None:
+    embed = {
+        "embedder": {"a": [1, 0, 0], "b": [1, 0, 0]},
+        "embedder-2": {"a": [1, 0, 0], "b": [0, 1, 0]},
+    }
+    (score,) = scored([answered(1, ["a", "b"])], embed, embedder=("openai:x", "openai:y"))
+    assert score.values["mean_similarity"] == pytest.approx(1)
+    assert score.values["mean_similarity@embedder-2"] == pytest.approx(0)
+
+
+def test_the_summary_has_the_rank_correlation_of_embedders() -> None:
+    rng = np.random.default_rng(1)
+    names = [[f"{n}-{i}" for i in range(3)] for n in range(12)]
+    first = {name: rng.normal(size=3) for group in names for name in group}
+    embed = {"embedder": first, "embedder-2": first}
+    options = {"embedder": ("openai:x", "openai:y")}
+    items = [answered(1, group, question=str(n)) for n, group in enumerate(names)]
+    summary = load_benchmark("mirae", options).summarise(scored(items, embed, **options))
+    figure = summary["rank_correlation@embedder-2"]
+    assert figure.value == pytest.approx(1)
+    assert figure.n == 12
+
+
+def test_a_long_answer_is_read_whole_in_windows() -> None:
+    """`long…` is cut as long as it begins so; its second half says something else."""
+    text = "long" + " a" * 10 + " b" * 10
+    head, tail = halved(text)
+    embed = {text: [1, 0, 0], head: [1, 0, 0], tail: [0, 1, 0], "tail": [0, 1, 0]}
+    (score,) = scored([answered(1, [text, "tail"])], embed, chunked=True)
+    assert score.values["mean_similarity"] == pytest.approx(0)
+    assert score.values["whole_similarity"] is not None
+    assert score.values["whole_similarity"] > 0.3
+
+
+@given(st.text(min_size=2))
+def test_halves_make_the_whole(text: str) -> None:
+    first, second = halved(text)
+    assert first + second == text
+    assert first
+    assert second
+
+
+# Languages
+
+
+def translated(match: bool) -> dict[str, list[float]]:
+    """Vectors for the probe sentences: translations together, or everything Korean in one heap."""
+    basis = np.eye(8)
+    vectors = {sentence: list(basis[n]) for n, sentence in enumerate(probes()["en"])}
+    return vectors | {s: list(basis[n if match else 0]) for n, s in enumerate(probes()["ko"])}
+
+
+def in_two_languages(match: bool) -> list[Score]:
+    words = {"yes": np.eye(8)[0], "예": np.eye(8)[0 if match else 3]}
+    items = [answered(1, ["yes", "yes"]), answered(1, ["예", "예"], lang="ko")]
+    return scored(items, {**translated(match), **words})
+
+
+def test_answers_are_held_against_those_in_the_other_language() -> None:
+    english, korean = in_two_languages(match=True)
+    assert english.values["across_en_ko"] == pytest.approx(1)
+    assert "across_en_ko" not in korean.values
+
+
+def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
+    benchmark = load_benchmark("mirae", {})
+    blind = benchmark.summarise(in_two_languages(match=False))
+    assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
+    assert blind["embedder_reads/lang=ko"].n == 8
+    (note,) = notes(blind)
+    assert "does not read 'ko': it matched 12% of 8 translated sentences" in note
+    assert notes(benchmark.summarise(in_two_languages(match=True))) == []
+
+
+def test_probes_are_the_same_sentences_in_every_language() -> None:
+    assert {len(sentences) for sentences in probes().values()} == {8}
+
+
+# Trend
+
+
+def test_the_trend_is_per_doubling_and_the_difference_is_paired() -> None:
+    """Consistency that falls by 0.01 with each doubling, in every question."""
+    from math import log2
+
+    benchmark = load_benchmark("mirae", {})
+    targets = (30, 60, 120, 250, 500, 1000, 2000)
+    scores = [
+        Score(
+            sample_id=f"{question}-{level}",
+            group=str(question),
+            tags={"lang": "en", "domain": "F", "level": level},
+            values={
+                "mean_similarity": 0.9 + question / 100 - 0.01 * log2(target) + (question % 2) * level * 1e-4
+            },
+            statuses={"ok": 5},
+            answered=5,
+        )
+        for question in range(6)
+        for level, target in enumerate(targets, 1)
+    ]
+    summary = benchmark.summarise(scores)
+    trend, difference = summary["trend_per_doubling"], summary["last_minus_first_level"]
+    assert trend.value == pytest.approx(-0.01, abs=1e-4)
+    assert difference.value == pytest.approx(-0.01 * log2(2000 / 30) + 3e-4, abs=1e-6)
+    assert trend.p is not None
+    assert trend.p < 0.001
+    assert summary["trend_per_doubling/lang=en"] == trend
