@@ -25,13 +25,14 @@ from evenkeel.cache import replacing
 from evenkeel.engines import Engine, load_engine
 from evenkeel.errors import CapabilityError, EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
-from evenkeel.models import BACKENDS, Model, option_names
+from evenkeel.models import BACKENDS, Model, option_names, token_counter
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, lasting, parse
 from evenkeel.progress import Progress, Silent
 from evenkeel.runner import Road, ask, drive
 from evenkeel.runner import score as score_run
 from evenkeel.store import FORMAT, Run, RunFolder
+from evenkeel.tokens import APPROXIMATE
 from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample, to_jsonable
 
 RUNS = Path("runs")
@@ -166,6 +167,7 @@ def build(
     benchmark: str,
     out: str | Path,
     *,
+    tokenizer: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     concurrency: int | None = None,
@@ -174,11 +176,14 @@ def build(
 ) -> tuple[list[Path], Built]:
     """Make a data set: `out`, and beside it a file for each further language.
 
+    `tokenizer` (`hf:ID`) counts the lengths as the model under test would.
+
     What a model answered is journaled beside `out`, so that a build that was stopped goes on.
     """
     limits, options = _split_limits(rest)
     cls = builder_class(benchmark)
-    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    parsed = parse(cls.Options, options, of=f"building for '{benchmark}'")
+    builder: Builder = cls(parsed, counter=token_counter(tokenizer) if tokenizer else APPROXIMATE)
     target = Path(out)
     watching = progress or Silent()
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:

@@ -295,3 +295,16 @@ def test_a_broken_bank_is_refused_with_its_path(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(phrases, "BANK", tmp_path)
     with pytest.raises(DataError, match=r"xx/connectives\.json"):
         connectives("xx")
+
+
+@every_language
+def test_no_two_questions_share_a_paragraph_or_a_sentence_of_their_own(language: str) -> None:
+    paragraphs: dict[str, int] = {}
+    for question in made(language, 0)["questions"]:
+        for text in texts(question):
+            for paragraph in text.split("\n\n"):
+                assert paragraphs.setdefault(paragraph, question["question_id"]) == question["question_id"]
+    owners: dict[str, int] = {}
+    for topic in topics(language):
+        for sentence in sentences_of(topic):
+            assert owners.setdefault(sentence, topic.id) == topic.id

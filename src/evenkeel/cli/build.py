@@ -37,6 +37,7 @@ def _command(name: str) -> click.Command:
     @click.command(name=name, help=f"Make a data set for {name}.", epilog=EPILOG)
     @click.option("--out", required=True, type=click.Path(dir_okay=False), help="The file to write.")
     @options.from_struct(builder_class(name).Options)
+    @click.option("--tokenizer", help="Count lengths with a model's tokenizer: hf:ID.")
     @options.model_args
     @options.base_url
     @options.concurrency

@@ -41,7 +41,7 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
         kind = click.Choice(get_args(kind))
     if kind is bool:
         return click.option(flag, option.name, is_flag=True, default=option.default, help=option.description)
-    shown = option.default not in (None, 0.0)
+    shown = option.default not in (None, 0.0, "")
     return click.option(
         flag, option.name, type=kind, default=option.default, show_default=shown, help=option.description
     )

@@ -48,9 +48,6 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     embedder: Annotated[str, Meta(description="Judges whether a level still asks the question.")] = (
         "embedded-embedder"
     )
-    tokenizer: Annotated[str | None, Meta(description="Count lengths with a model's tokenizer: hf:ID.")] = (
-        None
-    )
     on_bad: Annotated[
         Literal["stop", "skip"], Meta(description="At a row that cannot be used: stop, or go on without it.")
     ] = "stop"

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 STARTER_SHA256 = {
     "en": "b3ec47794ece5a7e7f5c0e3e2ab8a346723f02d44b5b0b0389d6c6ff8dbeae55",
-    "zh": "1a7d8055d31e1d6db5b564ae93e7cb362c6879b55c4ce248ea877af1401d26d1",
+    "ko": "8414d71610a431693f4e4d265bb2d6c6f48da199edfdba24b8ec7542eff24d47",
+    "zh": "820c117841f44775bd31bd0ccc013ee7277619f5dc3216ddf16a3d8402483a2b",
 }
 
 
