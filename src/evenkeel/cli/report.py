@@ -1,4 +1,4 @@
-"""`evenkeel report RUN`: the HTML page."""
+"""`evenkeel report RUN…`: the HTML page."""
 
 from __future__ import annotations
 
@@ -6,17 +6,34 @@ from pathlib import Path
 
 import click
 
+from evenkeel.errors import UsageError
 
-@click.command(name="report", epilog="\b\nExample:\n  evenkeel report runs/mine --out mine.html")
-@click.argument("run", type=click.Path(exists=True, file_okay=False))
-@click.option("--out", type=click.Path(dir_okay=False), help="Where to write it.  [default: RUN/report.html]")
-def command(run: str, out: str | None) -> None:
-    """Write a run's HTML page again: one file, no script, nothing loaded from anywhere."""
+
+@click.command(
+    name="report",
+    epilog="\b\nExamples:\n  evenkeel report runs/mine\n  evenkeel report runs/a runs/b --out both.html",
+)
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN…", type=click.Path(exists=True, file_okay=False)
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="Where to write it.  [default: RUN/report.html; report.html for several]",
+)
+def command(runs: tuple[str, ...], out: str | None) -> None:
+    """Write a run's HTML page again: one file, no script, nothing loaded from anywhere.
+
+    With several runs of one benchmark, the first has the page and the others stand beside it.
+    """
     from evenkeel.cache import replacing
     from evenkeel.report.page import render
     from evenkeel.store import load_run
 
-    target = Path(out) if out else Path(run, "report.html")
+    loaded = [load_run(run) for run in runs]
+    if len({run.spec.benchmark for run in loaded}) > 1:
+        raise UsageError("these runs are of different benchmarks: report them one by one.")
+    target = Path(out or (Path(runs[0], "report.html") if len(runs) == 1 else "report.html"))
     with replacing(target) as draft:
-        draft.write_text(render(load_run(run)), encoding="utf-8")
+        draft.write_text(render(*loaded), encoding="utf-8")
     click.echo(f"Report: {target}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.report import charts, text
 from evenkeel.report.layout import Layout
-from evenkeel.report.tables import arrange
+from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.store import Run
 from evenkeel.types import Record, RunSpec
 
@@ -21,8 +21,8 @@ EXTREMES = 5
 LONGEST = 20_000  # characters of one answer on the page; the whole of it is in records.jsonl
 
 
-def render(run: Run) -> str:
-    """A run's page."""
+def render(run: Run, *others: Run) -> str:
+    """A run's page; with others of the same benchmark, their curves and figures stand beside its own."""
     benchmark = benchmark_class(run.spec.benchmark)
     layout: Layout = benchmark.layout
     environment = Environment(
@@ -43,15 +43,20 @@ def render(run: Run) -> str:
         headline=run.summary[layout.headline],
         facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
         notes=benchmark.notes(run.summary),
-        charts=_charts(run, layout),
-        grids=[grid for table in layout.tables if (grid := arrange(run.summary, table))],
+        charts=_charts(run, layout, others),
+        grids=_grids(run, layout, others),
         extremes=_extremes(run, layout.headline),
         settings=_settings(run.spec),
     )
 
 
-def _charts(run: Run, layout: Layout) -> list[dict[str, Any]]:
-    drawn = [(spec.title, charts.curve({"": run.summary}, spec)) for spec in layout.curves]
+def _grids(run: Run, layout: Layout, others: Sequence[Run]) -> list[Grid]:
+    beside = [side_by_side(summaries([run, *others]), layout.tables[0])] if others else []
+    return [*beside, *(grid for table in layout.tables if (grid := arrange(run.summary, table)))]
+
+
+def _charts(run: Run, layout: Layout, others: Sequence[Run]) -> list[dict[str, Any]]:
+    drawn = [(spec.title, charts.curve(summaries([run, *others]), spec)) for spec in layout.curves]
     if layout.heatmap and (record := _typical(run, layout.headline)):
         title = f"{layout.heatmap} ({text.visible(record.sample.id)})"
         drawn.append((title, charts.heatmap(record.score.detail["pairwise_similarities"])))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from evenkeel.report.layout import Table
+from evenkeel.store import Run
 from evenkeel.types import Figure, Summary
 
 
@@ -78,3 +79,9 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     ]
     body.append(("all", [figure(summary, table.metric, {}) for summary in summaries.values()]))
     return Grid(table.title, table.rows, list(summaries), body)
+
+
+def summaries(runs: Sequence[Run]) -> dict[str, Summary]:
+    """Runs by the names of their models, or of their folders where a model stands there twice."""
+    by_model = {run.spec.models["model"]["name"]: run.summary for run in runs}
+    return by_model if len(by_model) == len(runs) else {run.path.name: run.summary for run in runs}

@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenkeel.report.layout import Layout
-from evenkeel.report.tables import Grid, arrange, side_by_side
+from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.report.text import interval, p_value, share, value
 from evenkeel.store import Run
 from evenkeel.types import Figure
@@ -40,11 +40,8 @@ def show_run(
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
     """One column a run."""
-    summaries = {f"{run.spec.models['model']['name']}": run.summary for run in runs}
-    if len(summaries) < len(runs):  # the same model twice: tell them apart by their folders
-        summaries = {run.path.name: run.summary for run in runs}
     for table in layout.tables[:1]:
-        console.print(_drawn(side_by_side(summaries, table)))
+        console.print(_drawn(side_by_side(summaries(runs), table)))
 
 
 def _headline(figure: Figure, floor: float) -> RenderableType:
