@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evenkeel.cli import options
 from evenkeel.errors import UsageError
 
 

@@ -24,7 +24,9 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
         color=alt.Color(
             "line:N",
             scale=alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))]),
-            legend=alt.Legend(title=None, orient="top") if len(names) > 1 else None,
+            legend=alt.Legend(title=None, orient="top", labelLimit=420, symbolOpacity=1)
+            if len(names) > 1
+            else None,
         ),
     )
     scale = alt.Scale(domain=_domain(points), zero=False)
@@ -86,23 +88,21 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
 
 
 def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:
+    lines = {
+        run: values_of(summary, spec.metric, spec.lines) if spec.lines else []
+        for run, summary in summaries.items()
+    }
+    # A name says what tells lines apart: the run, the tag, or both.
+    names_run, names_line = len(summaries) > 1, len({line for found in lines.values() for line in found}) > 1
     points = []
     for run, summary in summaries.items():
-        lines = values_of(summary, spec.metric, spec.lines) if spec.lines else []
-        for line in lines or [""]:
+        for line in lines[run] or [""]:
+            name = " ".join(part for part, told in ((run, names_run), (line, names_line)) if told)
             for x in values_of(summary, spec.metric, spec.along):
                 scope = {spec.along: x, **({spec.lines: line} if line else {})}
                 found = figure(summary, spec.metric, scope)
                 if found is not None and found.value is not None:
-                    low, high = (found.value if b is None else b for b in (found.low, found.high))
-                    name = " ".join(part for part in (run if len(summaries) > 1 else "", line) if part)
-                    points.append(
-                        {
-                            "x": int(x) if x.isdigit() else x,
-                            "y": found.value,
-                            "low": low,
-                            "high": high,
-                            "line": name,
-                        }
-                    )
+                    low, high = (found.value if bound is None else bound for bound in (found.low, found.high))
+                    place = int(x) if x.isdigit() else x
+                    points.append({"x": place, "y": found.value, "low": low, "high": high, "line": name})
     return points
