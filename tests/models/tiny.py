@@ -1,4 +1,5 @@
-"""Models with random weights, small enough to make on the fly, with the embedded model's real tokenizer."""
+"""Models with random weights, small enough to make on the fly, with the embedded model's real tokenizer;
+and how the tests ask them."""
 
 from __future__ import annotations
 
@@ -6,14 +7,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from evenkeel.models import load_model
 from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
+from evenkeel.models.hf import HuggingFace
 from evenkeel.models.weights import installed
+from evenkeel.types import Generate, Message, Request, Response, Sampling, Weighed
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 SIZES = {"vocab_size": 49152, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
 HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2}
 ENDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
 CONTEXT = {"max_position_embeddings": 128}
+
+TOKENS = 1000
+VOCABULARY = ("tokens", "merges", "token_type")
 
 
 def embedded_gguf() -> Path:
@@ -40,7 +47,7 @@ def tiny_model(folder: Path, config_class: str = "LlamaConfig", **settings: Any)
 
 
 def tiny_gguf(path: Path) -> Path:
-    """Write a GGUF file: the embedded model's header, with two small layers of zeros and ones."""
+    """Write a GGUF file: the embedded model's header and first tokens, with one small random layer."""
     import gguf
     import numpy as np
 
@@ -50,16 +57,23 @@ def tiny_gguf(path: Path) -> Path:
     sizes |= {"attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 128}
     for key, size in sizes.items():
         writer.add_uint32(f"llama.{key}", size)
+    tokens, merges, types = (reader.fields[f"tokenizer.ggml.{of}"].contents() for of in VOCABULARY)
+    tokens = tokens[:TOKENS]
+    merges = [merge for merge in merges if merge.replace(" ", "") in tokens]
+    kept = dict(
+        zip((f"tokenizer.ggml.{of}" for of in VOCABULARY), (tokens, merges, types[:TOKENS]), strict=True)
+    )
     for field in reader.fields.values():
         known = field.name.startswith("GGUF.") or field.name == "general.architecture"
         if known or field.name.removeprefix("llama.") in sizes:
             continue
         kind, sub = field.types[0], field.types[-1] if len(field.types) > 1 else None
-        writer.add_key_value(field.name, field.contents(), kind, sub)
+        writer.add_key_value(field.name, kept.get(field.name, field.contents()), kind, sub)
     draw = np.random.default_rng(0)
-    shapes = {"token_embd": (49152, 64), "output_norm": (64,)}
-    block = {"attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64)}
-    block |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96), "attn_norm": (64,), "ffn_norm": (64,)}
+    shapes: dict[str, tuple[int, ...]] = {"token_embd": (TOKENS, 64), "output_norm": (64,)}
+    block: dict[str, tuple[int, ...]] = {"attn_norm": (64,), "ffn_norm": (64,), "attn_output": (64, 64)}
+    block |= {"attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64)}
+    block |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96)}
     shapes |= {f"blk.0.{name}": shape for name, shape in block.items()}
     for name, shape in shapes.items():
         writer.add_tensor(f"{name}.weight", draw.normal(0, 0.3, shape).astype(np.float32))
@@ -68,3 +82,31 @@ def tiny_gguf(path: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def open_hf(path: Path | str, **args: Any) -> HuggingFace:
+    model = load_model(f"hf:{path}", device="cpu", **args)
+    assert isinstance(model, HuggingFace)
+    return model
+
+
+def ask(model: HuggingFace, *requests: Request) -> list[Response]:
+    """The responses in the order of the requests."""
+    answered = dict(model.answer(requests))
+    assert len(answered) == len(set(requests))
+    return [answered[request] for request in requests]
+
+
+def say(prompt: str, *, repeat: int = 0, **sampling: Any) -> Generate:
+    return Generate(prompt=prompt, sampling=Sampling(**{"max_tokens": 12, **sampling}), repeat=repeat)
+
+
+def chat(*turns: tuple[str, str], **sampling: Any) -> Generate:
+    messages = tuple(Message(role, content) for role, content in turns)
+    return Generate(prompt=messages, sampling=Sampling(**{"max_tokens": 12, **sampling}))
+
+
+def weighed_of(response: Response) -> Weighed:
+    assert response.status == "ok"
+    assert response.weighed is not None
+    return response.weighed

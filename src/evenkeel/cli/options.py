@@ -56,8 +56,6 @@ def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[...,
     return decorate
 
 
-existing_folder = click.Path(exists=True, file_okay=False)
-
 lang = click.option(
     "--lang", help="Languages, separated by commas: en,ko,zh.  [default: en, or what the data has]"
 )

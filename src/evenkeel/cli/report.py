@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from evenkeel.cli import options
 from evenkeel.errors import UsageError
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.options import describe, parse
+from evenkeel.tokens import TokenCounter
 from evenkeel.types import Capability, ModelRef, Request, Response
 
 
@@ -88,6 +89,16 @@ def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
 def backend_class(scheme: str) -> Any:
     backend = BACKENDS[scheme]
     return getattr(importlib.import_module(f"evenkeel.models.{backend.module}"), backend.cls)
+
+
+def token_counter(spec: str) -> TokenCounter:
+    """Counts with the tokenizer of a model: `hf:ID-or-path`."""
+    scheme, _, name = spec.partition(":")
+    if scheme != "hf" or not name:
+        raise UsageError(f"'{spec}' is no tokenizer: write hf:ID-or-path.")
+    from evenkeel.models import hf
+
+    return TokenCounter(spec, hf.token_counter(name))
 
 
 def option_names(scheme: str) -> list[str]:

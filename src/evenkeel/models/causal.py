@@ -1,0 +1,157 @@
+"""A causal model of transformers in memory: its tokenizer, one forward call, its limits.
+
+This file imports torch; it is itself imported when the first request comes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import struct
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jinja2 import TemplateError
+from safetensors import SafetensorError
+from torch import Tensor
+
+from evenkeel.errors import UsageError
+from evenkeel.models.weights import Weights, first_line, quiet_transformers
+from evenkeel.types import Message
+
+CACHES = ("past_key_values", "cache_params")
+"""What a model calls its state between steps: keys and values, or a recurrent state."""
+
+LOAD_ERRORS = (
+    *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
+    *(struct.error, SafetensorError),
+)
+"""All that the libraries raise over files that are not what they should be."""
+
+FALLBACK_STOP = "\nUser:"
+
+
+class Step(NamedTuple):
+    """What a forward call gives back."""
+
+    logits: Tensor
+    cache: Any
+
+
+class Causal:
+    """A loaded model. `spec` is how a person named it."""
+
+    def __init__(self, spec: str, model: Any, tokenizer: Any) -> None:
+        self.spec, self.model, self.tokenizer = spec, model, tokenizer
+        self.device: torch.device = model.device
+        config = model.config.get_text_config()
+        self.context: int | None = getattr(config, "max_position_embeddings", None)
+        ends = getattr(model.generation_config, "eos_token_id", None)
+        ends = ends if isinstance(ends, list) else [ends]
+        self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
+        starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+        self.start_id: int | None = next((start for start in starts if start is not None), None)
+        self._accepts = inspect.signature(model.forward).parameters
+        self._cache_name = next((name for name in CACHES if name in self._accepts), None)
+        self.pads = "attention_mask" in self._accepts
+        """Whether rows of unequal length can share a batch."""
+
+    def tokenise(self, text: str, *, special: bool = True) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=special)["input_ids"])
+
+    def chat(self, messages: Sequence[Message]) -> list[int]:
+        """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.
+
+        A template that knows no system role (Gemma's) gets the system's text in front of the first turn.
+        """
+        if self.tokenizer.chat_template is None:
+            lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]
+            return self.tokenise("\n".join([*lines, "Assistant:"]))
+        turns = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            text = self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        except TemplateError:
+            if len(turns) < 2 or turns[0]["role"] != "system":
+                raise
+            first, second, *rest = turns
+            turns = [{**second, "content": f"{first['content']}\n\n{second['content']}"}, *rest]
+            text = self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        return self.tokenise(text, special=False)
+
+    def text(self, ids: Sequence[int], *, after: Sequence[int] = ()) -> str:
+        """Ids as text. What stands `after` which ids matters: some tokenizers drop a text's first space."""
+        lead = list(after[-8:])
+        before, whole = (self._decode(part) for part in (lead, [*lead, *ids]))
+        return whole[len(before) :] if whole.startswith(before) else self._decode(ids)
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def pad(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Rows of ids, padded on the left so that all end together, and the mask of what is real."""
+        width = max(map(len, rows))
+        ids = torch.zeros((len(rows), width), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, (values, real) in enumerate(zip(ids, mask, strict=True)):
+            values[width - len(rows[row]) :] = torch.tensor(rows[row])
+            real[width - len(rows[row]) :] = 1
+        return ids.to(self.device), mask.to(self.device)
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, *, keep: int = 1, cache: Any = None, use_cache: bool = True
+    ) -> Step:
+        """Logits at the last `keep` places of `ids`, which follow what is in the cache.
+
+        `mask` covers all places so far. Where nothing is padded it is left out, for then the attention
+        runs on a faster path.
+        """
+        positions = (mask.cumsum(-1) - 1).clamp_min(0)[:, -ids.shape[1] :]
+        # A recurrent state holds what came before; a mask is then for the new places alone.
+        seen = mask if self._cache_name == "past_key_values" else mask[:, -ids.shape[1] :]
+        given = {
+            "input_ids": ids,
+            "attention_mask": None if bool(seen.all()) else seen,
+            "position_ids": positions,
+            "use_cache": use_cache,
+            "logits_to_keep": keep,
+        }
+        if cache is not None and self._cache_name:
+            given[self._cache_name] = cache
+        out = self.model(
+            **{name: value for name, value in given.items() if name in self._accepts}, return_dict=True
+        )
+        return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
+
+
+def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
+    quiet_transformers()
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = pick_device(device, spec)
+    source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
+    if weights.gguf_file:
+        source["gguf_file"] = weights.gguf_file
+        # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
+        dtype = "float32" if dtype == "auto" else dtype
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
+            model = AutoModelForCausalLM.from_pretrained(weights.folder, dtype=dtype, **source)
+            return Causal(spec, model.to(place).eval(), tokenizer)
+    except LOAD_ERRORS as error:
+        raise UsageError(
+            f"{spec}: the model in {weights.folder} cannot be loaded: {first_line(error)}."
+        ) from error
+
+
+def pick_device(device: str, spec: str) -> torch.device:
+    has_mps = torch.backends.mps.is_available()
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
+    chosen = torch.device(device)
+    there = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
+    if (chosen.index or 0) >= there:
+        raise UsageError(f"{spec}: there is no device '{device}' here; use device=auto or device=cpu.")
+    return chosen

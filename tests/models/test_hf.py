@@ -1,0 +1,336 @@
+"""`hf:` against transformers itself, on small models with random weights and on the embedded one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.models import load_model
+from evenkeel.models.decoding import Prompt, Sampler, write
+from evenkeel.models.hf import WINDOW, HuggingFace
+from evenkeel.models.reasoning import without_thought
+from evenkeel.types import Embed, Message, Request, Weigh
+from models.tiny import ask, chat, embedded_folder, open_hf, say, tiny_gguf, tiny_model, weighed_of
+
+TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "LlamaConfig": {},
+    "GPT2Config": {},
+    "MistralConfig": {"sliding_window": 8},
+    "Gemma3TextConfig": {
+        "sliding_window": 8,
+        "head_dim": 16,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
+    "MambaConfig": {},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[HuggingFace]:
+    """One loaded model for the tests that leave it as it was."""
+    model = open_hf(folder)
+    yield model
+    model.close()
+
+
+def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
+    """What transformers' own greedy generation writes after one prompt alone."""
+    mask = torch.ones(1, len(ids))
+    whole = model._causal().model.generate(
+        torch.tensor([ids]), attention_mask=mask, do_sample=False, max_new_tokens=count
+    )
+    return [int(token) for token in whole[0, len(ids) :]]
+
+
+# Loading
+
+
+def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
+    code = (
+        "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
+        "from evenkeel.models import load_model\n"
+        f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
+        "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_it_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = open_hf(folder)
+    ask(model, say("Hello", temperature=1.0), Weigh(prefix="a", continuation=" b" * 200))
+    model.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_closed_model_can_be_asked_again(folder: Path) -> None:
+    model = open_hf(folder)
+    before = ask(model, say("Hello"))
+    model.close()
+    assert ask(model, say("Hello")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("./nowhere", "there is nothing at nowhere"),
+        ("/no/such/model.gguf", "there is nothing at /no/such/model.gguf"),
+        ("no-such-owner/no-such-model", "the Hub cannot give it"),
+    ],
+)
+def test_a_model_that_is_not_there(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UsageError, match=told) as error:
+        open_hf(name).identity()
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_a_model(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no config\.json; name the folder"):
+        open_hf(tmp_path).identity()
+    (tmp_path / "weights.gguf").touch()
+    with pytest.raises(UsageError, match=r"name a file in it: weights\.gguf"):
+        open_hf(tmp_path).identity()
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UsageError, match="is a file"):
+        open_hf(tmp_path / "notes.txt").identity()
+
+
+def test_broken_weights_are_a_persons_error(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "broken")
+    (tmp_path / "broken" / "config.json").write_text('{"model_type": "no-such-kind"}')
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        ask(open_hf(tmp_path / "broken"), say("Hello"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_device_that_is_not_there(folder: Path) -> None:
+    model = load_model(f"hf:{folder}", device="cuda:1")
+    with pytest.raises(UsageError, match="no device 'cuda:1' here; use device=auto"):
+        list(model.answer([say("Hello")]))
+    with pytest.raises(UsageError, match="device"):
+        load_model(f"hf:{folder}", device="abacus")
+
+
+def test_a_missing_extra_names_the_line_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[hf\]"$'):
+        load_model("hf:any")
+
+
+# Identity
+
+
+def test_identity_follows_the_bytes_and_the_lasting_options(folder: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(folder, tmp_path / "copied")
+    first, same = open_hf(folder).identity(), open_hf(copied).identity()
+    assert first["sha256"] == same["sha256"]
+    assert (first["chat"], first["spec"]) == ("template", f"hf:{folder}")
+    assert open_hf(folder, concurrency=3, batch_tokens=99).identity() == first
+    assert open_hf(folder, dtype="bfloat16").identity() != first
+    (copied / "trainer_state.json").write_text("{}")
+    assert open_hf(copied).identity() == same
+    (copied / "generation_config.json").write_text('{"eos_token_id": 5}')
+    assert open_hf(copied).identity()["sha256"] != same["sha256"]
+
+
+def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
+    path = tiny_gguf(tmp_path / "tiny.gguf")
+    model = open_hf(path)
+    assert model.identity()["chat"] == "template"
+    written, weighed = ask(model, say("Hello", max_tokens=4), Weigh(prefix="a b", continuation=" c"))
+    assert (written.status, written.tokens_out) == ("truncated", 4)
+    assert weighed_of(weighed).tokens == (" c",)
+
+
+# Generation
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_greedy_text_is_that_of_transformers(architecture: str, tmp_path: Path) -> None:
+    """Though repeats share one reading, lengths differ, and short rows leave the batch early."""
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+    causal = model._causal()
+    prompts = [
+        Prompt(tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, most=14 - 4 * row, stop=())
+        for row, text in enumerate(TEXTS)
+        for _ in range(2)
+    ]
+    for prompt, written in zip(prompts, write(causal, prompts), strict=True):
+        alone = naive_ids(model, list(prompt.ids), prompt.most)
+        assert written.ids == [token for token in alone if token not in causal.end_ids]
+
+
+def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
+    model = open_hf(folder)
+    shapes: list[tuple[int, ...]] = []
+    model._causal().model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    ask(model, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
+    assert shapes[0][0] == len(TEXTS)
+    assert shapes[1] == (5 * len(TEXTS), 1)
+
+
+def test_a_plain_prompt_is_continued_as_it_is(shared: HuggingFace) -> None:
+    ids = shared._causal().tokenizer("Once upon a time").input_ids
+    [response] = ask(shared, say("Once upon a time"))
+    assert response.text == shared._causal().tokenizer.decode(naive_ids(shared, ids, 12))
+    assert (response.status, response.reason) == ("truncated", "length")
+    assert (response.tokens_in, response.tokens_out) == (len(ids), 12)
+
+
+def test_the_stream_is_read_only_a_window_ahead(shared: HuggingFace) -> None:
+    read = 0
+
+    def stream() -> Iterator[Request]:
+        nonlocal read
+        for number in range(3 * WINDOW):
+            read += 1
+            yield Weigh(prefix=f"{number}", continuation=" more")
+
+    next(iter(shared.answer(stream())))
+    assert read == WINDOW
+
+
+def test_a_stop_string_ends_the_text_and_is_not_part_of_it(shared: HuggingFace) -> None:
+    [whole] = ask(shared, say("Hello", max_tokens=12))
+    stop = whole.text[10:14]
+    [stopped] = ask(shared, say("Hello", max_tokens=12, stop=("never this", stop)))
+    assert stopped.status == "ok"
+    assert stopped.text == whole.text[: whole.text.index(stop)]
+    assert stopped.tokens_out is not None
+    assert stopped.tokens_out < 12
+
+
+def test_the_end_token_ends_the_text(folder: Path) -> None:
+    model = open_hf(folder)
+    third = naive_ids(model, model._causal().tokenise("Hello"), 3)[2]
+    model._causal().end_ids = frozenset({third})
+    [response] = ask(model, say("Hello", max_tokens=12))
+    assert (response.status, response.tokens_out) == ("ok", 3)
+
+
+def test_a_prompt_longer_than_the_context_is_an_error_not_a_cut(shared: HuggingFace) -> None:
+    long, nearly, weighed = ask(
+        shared, say("word " * 200), say("word " * 120), Weigh(prefix="word " * 150, continuation=" x")
+    )
+    assert (long.status, weighed.status) == ("error", "error")
+    assert "more than the model's context of 128" in long.reason
+    assert nearly.status == "truncated"
+    assert nearly.tokens_in is not None
+    assert nearly.tokens_out is not None
+    assert nearly.tokens_in + nearly.tokens_out == 128
+
+
+def test_what_it_cannot_do_comes_back_as_an_error(shared: HuggingFace) -> None:
+    [response] = ask(shared, Embed(text="x"))
+    assert response.status == "error"
+
+
+# Sampling
+
+
+def test_drawn_tokens_have_the_frequencies_of_the_softmax() -> None:
+    draws, temperature = 20_000, 0.7
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 1.5, 0.3])
+    expected = (logits / temperature).softmax(-1) * draws
+    prompts = [Prompt((1,), temperature, 1.0, seed, 1, ()) for seed in range(draws)]
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(draws, -1), range(draws))
+    seen = torch.bincount(torch.tensor(tokens), minlength=len(logits))
+    chi_square = float(((seen - expected) ** 2 / expected).sum())
+    assert chi_square < 25.7  # the 99.99 % point for five degrees of freedom
+
+
+def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    prompts = [Prompt((1,), 1.0, 0.7, seed, 1, ()) for seed in range(2_000)]
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), range(2_000))
+    assert set(tokens) == {0, 1}
+    assert tokens.count(0) / 2_000 == pytest.approx(0.5 / 0.8, abs=0.04)
+
+
+def test_a_drawn_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
+    requests = [say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(3)]
+    together = ask(shared, *requests)
+    alone = ask(open_hf(folder, concurrency=1), *reversed(requests))
+    assert together == alone[::-1]
+    assert len({response.text for response in together}) == len(requests)
+    assert ask(shared, say(TEXTS[0], temperature=1.0, seed=1))[0] != together[0]
+
+
+def test_greedy_and_drawn_rows_share_a_batch(shared: HuggingFace) -> None:
+    greedy, _ = ask(shared, say("Hello"), say("Hello", temperature=2.0))
+    assert [greedy] == ask(shared, say("Hello"))
+
+
+# Chats
+
+
+def test_a_chat_goes_through_the_template(shared: HuggingFace) -> None:
+    ids = shared._causal().chat([Message("user", "Hi")])
+    text = shared._causal().tokenizer.decode(ids)
+    assert text.endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
+    [response] = ask(shared, chat(("user", "Hi")))
+    assert response.tokens_in == len(ids)
+
+
+def test_without_a_template_a_chat_is_lines(folder: Path, tmp_path: Path) -> None:
+    bare = shutil.copytree(folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*.jinja"))
+    model = open_hf(bare)
+    assert model.identity()["chat"] == "fallback"
+    lines = "System: Be brief.\nUser: Hi\nAssistant:"
+    asked, plain = ask(model, chat(("system", "Be brief."), ("user", "Hi")), say(lines))
+    assert asked == plain
+
+
+def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path, tmp_path: Path) -> None:
+    strict = shutil.copytree(folder, tmp_path / "strict")
+    (strict / "chat_template.jinja").write_text(
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+        "<{{ m.role }}>{{ m.content }}{% endfor %}"
+    )
+    model = open_hf(strict)
+    folded, same, refused = ask(
+        model,
+        chat(("system", "Be brief."), ("user", "Hi")),
+        chat(("user", "Be brief.\n\nHi")),
+        chat(("user", "Hi"), ("system", "Be brief.")),
+    )
+    assert folded == same
+    assert (refused.status, "no system" in refused.reason) == ("error", True)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("<think>hm</think>\nParis", ("Paris", "hm", True)),
+        ("hm, so</think>Paris", ("Paris", "hm, so", True)),
+        ("<think>and then", ("", "and then", False)),
+        ("Paris", ("Paris", "", True)),
+        ("Use <think> and </think>", ("Use <think> and </think>", "", True)),
+    ],
+)
+def test_a_leading_thought_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
+    assert without_thought(content) == expected
+
+
+def test_the_embedded_folder_is_an_ordinary_model() -> None:
+    model = open_hf(embedded_folder())
+    [response] = ask(model, chat(("user", "What is the capital of France?"), max_tokens=20))
+    assert (response.status, response.text) == ("ok", "The capital of France is Paris.")

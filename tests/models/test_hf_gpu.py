@@ -1,0 +1,92 @@
+"""`hf:` on a GPU against the same model on the CPU. Skipped where there is no CUDA device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from evenkeel.models import load_model
+from evenkeel.models.hf import HuggingFace
+from evenkeel.types import Weigh
+from models.tiny import ask, open_hf, say, tiny_model, weighed_of
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"), max_position_embeddings=4096)
+
+
+def on_gpu(folder: Path, **args: object) -> HuggingFace:
+    model = load_model(f"hf:{folder}", device="cuda", **args)
+    assert isinstance(model, HuggingFace)
+    return model
+
+
+@pytest.fixture(scope="module")
+def gpu(folder: Path) -> Iterator[HuggingFace]:
+    model = on_gpu(folder, dtype="float32")
+    yield model
+    model.close()
+
+
+def test_a_gpu_is_taken_where_there_is_one(folder: Path) -> None:
+    model = load_model(f"hf:{folder}")
+    assert isinstance(model, HuggingFace)
+    assert model._causal().device.type == "cuda"
+    model.close()
+
+
+def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -> None:
+    asked = [say(text) for text in TEXTS]
+    cpu = open_hf(folder, dtype="float32")
+    assert [r.text for r in ask(gpu, *asked)] == [r.text for r in ask(cpu, *asked)]
+    cpu.close()
+
+
+def test_log_probabilities_are_those_of_the_cpu(folder: Path, gpu: HuggingFace) -> None:
+    asked = [Weigh(prefix=text, continuation=" and more of it") for text in TEXTS]
+    cpu = open_hf(folder, dtype="float32")
+    for ours, theirs in zip(ask(gpu, *asked), ask(cpu, *asked), strict=True):
+        assert weighed_of(ours).tokens == weighed_of(theirs).tokens
+        assert weighed_of(ours).logprobs == pytest.approx(weighed_of(theirs).logprobs, abs=2e-3)
+    cpu.close()
+
+
+def test_a_sampled_text_does_not_depend_on_its_batch(gpu: HuggingFace) -> None:
+    asked = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(5)]
+    together = [r.text for r in ask(gpu, *asked)]
+    assert together == [ask(gpu, request)[0].text for request in asked]
+    assert len(set(together[:5])) == 5
+
+
+def test_bfloat16_answers_too(folder: Path) -> None:
+    model = on_gpu(folder, dtype="bfloat16")
+    (response,) = ask(model, say("Hello"))
+    assert response.tokens_out
+    assert model._causal().model.dtype == torch.bfloat16
+    model.close()
+
+
+def test_running_out_of_real_memory_halves_the_batch(tmp_path: Path) -> None:
+    """A wide model with room for few rows: the batch shrinks until it fits, and every request is answered."""
+    path = tiny_model(tmp_path, hidden_size=1024, intermediate_size=4096, max_position_embeddings=4096)
+    model = on_gpu(path, dtype="float32", concurrency=256, batch_tokens=10_000_000)
+    ask(model, say("warm"))
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 600 * 2**20) / total)
+    try:
+        asked = [say(f"{n} " + "word " * 1500, max_tokens=4) for n in range(64)]
+        responses = ask(model, *asked)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert {response.status for response in responses} <= {"ok", "truncated"}
+    assert model._budget.tokens < 10_000_000
+    model.close()

@@ -1,0 +1,106 @@
+"""Weighing by `hf:` against the full logits, and what happens when memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evenkeel.models.hf import HuggingFace
+from evenkeel.types import Weigh, Weighed
+from models.tiny import ask, open_hf, say, tiny_model, weighed_of
+
+TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
+PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
+CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[HuggingFace]:
+    """One loaded model for the tests that leave it as it was."""
+    model = open_hf(folder)
+    yield model
+    model.close()
+
+
+def naive_weights(model: HuggingFace, prefix: str, continuation: str) -> list[float]:
+    """One pair alone, with the logits of every place."""
+    causal = model._causal()
+    before, whole = (causal.tokenizer(text).input_ids for text in (prefix, prefix + continuation))
+    target = whole[len(before) :]
+    if not before:
+        whole = [causal.tokenizer.bos_token_id, *whole]
+    with torch.inference_mode():
+        said = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
+    start = len(whole) - len(target)
+    return [float(said[start + place - 1, token]) for place, token in enumerate(target)]
+
+
+@pytest.mark.parametrize("rows", [1, 16])
+def test_weights_are_those_of_the_full_logits(folder: Path, rows: int) -> None:
+    model = open_hf(folder, concurrency=rows)
+    pairs = list(zip(PREFIXES, CONTINUATIONS, strict=True))
+    responses = ask(model, *(Weigh(prefix=prefix, continuation=after) for prefix, after in pairs))
+    for (prefix, after), response in zip(pairs, responses, strict=True):
+        weighed = weighed_of(response)
+        assert weighed.logprobs == pytest.approx(naive_weights(model, prefix, after), abs=1e-4)
+        if not weighed.merged:
+            assert "".join(weighed.tokens) == after
+
+
+def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> None:
+    clean, merged = ask(
+        shared, Weigh(prefix="The sky", continuation=" is blue"), Weigh(prefix="Par", continuation="is")
+    )
+    assert not weighed_of(clean).merged
+    assert weighed_of(merged) == Weighed((), (), merged=True)
+
+
+def test_an_empty_prefix_needs_a_token_to_stand_on(folder: Path) -> None:
+    model = open_hf(folder)
+    model._causal().start_id = None
+    weighed, written = ask(model, Weigh(prefix="", continuation="x"), say(""))
+    assert (weighed.status, written.status) == ("error", "error")
+    assert "no start token" in weighed.reason
+
+
+# Memory
+
+
+@pytest.mark.parametrize("fits", [0, 3])
+def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Path, fits: int) -> None:
+    model = open_hf(folder)
+
+    def limited(module: Any, args: Any, kwargs: Any) -> None:
+        if kwargs["input_ids"].shape[0] > fits:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    model._causal().model.register_forward_pre_hook(limited, with_kwargs=True)
+    texts = [say(f"{text} {number}") for text in TEXTS for number in range(4)]
+    pairs = [Weigh(prefix="A", continuation=f" {number}") for number in range(4)]
+    responses = ask(model, *texts, *pairs)
+    if fits:
+        assert responses[: len(texts)] == ask(shared, *texts)
+        assert {response.status for response in responses[len(texts) :]} == {"ok"}
+    else:
+        assert {response.status for response in responses} == {"error"}
+        assert all("out of memory" in response.reason for response in responses)
+
+
+def test_other_errors_are_not_taken_for_memory(folder: Path) -> None:
+    model = open_hf(folder)
+
+    def broken(module: Any, args: Any) -> None:
+        raise RuntimeError("a shape is wrong")
+
+    model._causal().model.register_forward_pre_hook(broken)
+    with pytest.raises(RuntimeError, match="a shape is wrong"):
+        ask(model, say("Hello"))

