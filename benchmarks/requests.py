@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -90,7 +91,7 @@ class Stopwatch:
         return self.asked / (self.marks["embedding"] - self.marks["asking"])
 
 
-def settings(url: str, questions: Path, out: Path) -> dict[str, object]:
+def settings(url: str, questions: Path, out: Path) -> dict[str, Any]:
     return {
         "base_url": url, "data": questions, "levels": "1", "samples": REPEATS, "embedder": "openai:embed",
         "concurrency": CONNECTIONS, "out": out,

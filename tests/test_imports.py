@@ -51,4 +51,4 @@ def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:
     assert evenkeel.__all__ == ["Run", "__version__", "load_model", "load_run", "rescore", "run", "score"]
     assert all(getattr(evenkeel, name) is not None for name in evenkeel.__all__)
     with pytest.raises(AttributeError):
-        _ = evenkeel.nothing  # type: ignore[attr-defined]
+        _ = evenkeel.nothing

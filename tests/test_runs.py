@@ -240,12 +240,13 @@ def test_a_base_url_without_a_server_model_is_refused(questions: Path, tmp_path:
 def test_no_secret_reaches_a_file_a_log_or_a_message(questions: Path, tmp_path: Path) -> None:
     """The server repeats the key in every error and every answer; it is asked for well and ill."""
     environment = {**os.environ, "OPENAI_API_KEY": CANARY}
-    for name, behaviour in {
+    behaviours: dict[str, dict[str, Any]] = {
         "well": {},
         "ill": {"fail": 0.3},
         "dead": {"always": 500},
         "barred": {"key": "other"},
-    }.items():
+    }
+    for name, behaviour in behaviours.items():
         with Loopback(echo_key=True, **behaviour) as server:
             done = subprocess.run(
                 command(questions, server, tmp_path / name, "--model-arg", f"retries={6 * (name == 'ill')}"),

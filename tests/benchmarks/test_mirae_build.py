@@ -280,7 +280,7 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     ("options", "message"),
     [({"translate": "ko"}, "--translate needs a --model"), ({"lang": "tlh"}, "there is no language 'tlh'")],
 )
-def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build("mirae", tmp_path / "set.json", **options)
 

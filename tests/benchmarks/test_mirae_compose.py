@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae import phrases
-from evenkeel.benchmarks.mirae.compose import TARGETS, TOLERANCE, compose, compose_levels
+from evenkeel.benchmarks.mirae.compose import TOLERANCE, compose, compose_levels
+from evenkeel.benchmarks.mirae.data import TARGETS
 from evenkeel.benchmarks.mirae.phrases import (
     DOMAINS,
     KINDS,

@@ -14,8 +14,8 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models import load_model
-from evenkeel.models.decoding import Prompt, Sampler, write
 from evenkeel.models.hf import WINDOW, HuggingFace
+from evenkeel.models.local.decoding import Prompt, Sampler, write
 from evenkeel.models.reasoning import without_thought
 from evenkeel.types import Embed, Message, Request, Weigh
 from models.tiny import ask, chat, embedded_folder, open_hf, say, tiny_gguf, tiny_model, weighed_of

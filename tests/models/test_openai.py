@@ -19,11 +19,13 @@ import msgspec
 import pytest
 
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models import load_model, openai_client, throttle
-from evenkeel.models.openai import OpenAI
-from evenkeel.models.openai_echo import read_weigh
-from evenkeel.models.openai_wire import read_chat, seed_of
-from evenkeel.models.throttle import asked_wait
+from evenkeel.models import load_model
+from evenkeel.models.openai import client as openai_client
+from evenkeel.models.openai import throttle
+from evenkeel.models.openai.backend import OpenAI
+from evenkeel.models.openai.echo import read_weigh
+from evenkeel.models.openai.throttle import asked_wait
+from evenkeel.models.openai.wire import read_chat, seed_of
 from evenkeel.options import describe
 from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling, Weigh
 from loopback import DIMENSIONS, Loopback, embedding, logprob, tokenise

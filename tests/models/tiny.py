@@ -10,7 +10,7 @@ from typing import Any
 from evenkeel.models import load_model
 from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.weights import installed
+from evenkeel.models.local.weights import installed
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Weighed
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")

@@ -17,7 +17,13 @@ from msgspec import Struct
 from evenkeel.cache import cache_dir, file_sha256
 from evenkeel.errors import UsageError
 from evenkeel.models.hf import BatchTokens, Concurrency, Device, Dtype, HuggingFace, HuggingFaceOptions
-from evenkeel.models.weights import announced, first_line, installed, quiet_transformers, require_packages
+from evenkeel.models.local.weights import (
+    announced,
+    first_line,
+    installed,
+    quiet_transformers,
+    require_packages,
+)
 from evenkeel.options import lasting
 from evenkeel.types import Capability, Request, Response
 
@@ -88,7 +94,7 @@ def model_folder(gguf: Path) -> Path:
     folder = cache_dir() / "models" / f"smollm2-135m-instruct-{file_sha256(gguf)[:12]}"
     if folder.exists():
         return folder
-    from evenkeel.models.causal import LOAD_ERRORS
+    from evenkeel.models.local.causal import LOAD_ERRORS
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (

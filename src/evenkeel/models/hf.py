@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, 
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError
-from evenkeel.models import batching
-from evenkeel.models.batching import Budget
+from evenkeel.models.local import batching
+from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import without_thought
-from evenkeel.models.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.options import RUNTIME, lasting
 from evenkeel.types import Capability, Generate, Request, Response, Weigh, Weighed
 
 if TYPE_CHECKING:
-    from evenkeel.models.causal import Causal
-    from evenkeel.models.decoding import Prompt, Written
-    from evenkeel.models.weighing import Pair
+    from evenkeel.models.local.causal import Causal
+    from evenkeel.models.local.decoding import Prompt, Written
+    from evenkeel.models.local.weighing import Pair
 
 WINDOW = 512
 """Requests read ahead, so that texts of like length can share a batch."""
@@ -118,7 +118,7 @@ class HuggingFace:
 
     def _causal(self) -> Causal:
         if self._loaded is None:
-            from evenkeel.models.causal import load
+            from evenkeel.models.local.causal import load
 
             options = self._options
             self._loaded = load(
@@ -134,7 +134,7 @@ class HuggingFace:
         return self._loaded
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.decoding import write
+        from evenkeel.models.local.decoding import write
 
         asked: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
         for request in requests:
@@ -153,7 +153,7 @@ class HuggingFace:
             yield request, written_response(request, prompt, written)
 
     def _weigh(self, causal: Causal, requests: list[Weigh]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.weighing import pair_of, weigh
+        from evenkeel.models.local.weighing import pair_of, weigh
 
         asked: list[list[tuple[Weigh, Pair]]] = []
         for request in requests:
@@ -184,7 +184,7 @@ def token_counter(name: str) -> Callable[[str], int]:
     quiet_transformers()
     from transformers import AutoTokenizer
 
-    from evenkeel.models.causal import LOAD_ERRORS
+    from evenkeel.models.local.causal import LOAD_ERRORS
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True)
@@ -197,8 +197,8 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     """A request as token ids with its sampling, or how it ends before it begins."""
     from jinja2 import TemplateError
 
-    from evenkeel.models.causal import FALLBACK_STOP
-    from evenkeel.models.decoding import Prompt, seed_of
+    from evenkeel.models.local.causal import FALLBACK_STOP
+    from evenkeel.models.local.decoding import Prompt, seed_of
 
     sampling, stop = request.sampling, request.sampling.stop
     if isinstance(request.prompt, str):

@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError
-from evenkeel.models import batching
-from evenkeel.models.batching import Budget
 from evenkeel.models.hf import BatchTokens, Device, Dtype, does_not_fit
-from evenkeel.models.weights import (
+from evenkeel.models.local import batching
+from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.weights import (
     Weights,
     first_line,
     installed,
@@ -83,7 +83,7 @@ class Embedder:
             warnings.simplefilter("ignore")
             from sentence_transformers import SentenceTransformer as Loader
 
-            from evenkeel.models.causal import LOAD_ERRORS, pick_device
+            from evenkeel.models.local.causal import LOAD_ERRORS, pick_device
 
             device = pick_device(options.device, spec)
             try:

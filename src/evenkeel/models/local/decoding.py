@@ -15,8 +15,8 @@ import msgspec
 import torch
 from torch import Tensor
 
-from evenkeel.models.causal import Causal, Step
-from evenkeel.models.kvcache import select
+from evenkeel.models.local.causal import Causal, Step
+from evenkeel.models.local.kvcache import select
 from evenkeel.types import Generate
 
 

@@ -7,7 +7,7 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.models.openai_wire import NO_USAGE, completions, first
+from evenkeel.models.openai.wire import NO_USAGE, completions, first
 from evenkeel.types import Response, Weigh, Weighed
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models import openai_echo as echo
-from evenkeel.models import openai_wire as wire
-from evenkeel.models.background import Outbox, iterate
-from evenkeel.models.openai_client import THIS_REQUEST, Call, Client, Failed, Standing, Trouble, endpoint
+from evenkeel.models.openai import echo, wire
+from evenkeel.models.openai.background import Outbox, iterate
+from evenkeel.models.openai.client import THIS_REQUEST, Call, Client, Failed, Standing, Trouble, endpoint
 from evenkeel.options import RUNTIME, lasting
 from evenkeel.types import Capability, Embed, Generate, Request, Response, Weigh
 

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from evenkeel.errors import UsageError
-from evenkeel.models.weights import Weights, first_line, quiet_transformers
+from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
 CACHES = ("past_key_values", "cache_params")

@@ -15,13 +15,13 @@ import msgspec
 from yarl import URL
 
 from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.throttle import Throttle, asked_wait, back_off
+from evenkeel.models.openai.throttle import Throttle, asked_wait, back_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from evenkeel.models.openai_wire import Dialect
+    from evenkeel.models.openai.wire import Dialect
 
 R = TypeVar("R")
 

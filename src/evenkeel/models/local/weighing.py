@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from evenkeel.models.causal import Causal
+from evenkeel.models.local.causal import Causal
 from evenkeel.types import Weighed
 
 
