@@ -110,8 +110,9 @@ def score(
                 # Texts and matrices are on disk now; the summary needs only the numbers.
                 scores.append(msgspec.structs.replace(result, detail={}))
     run = Run(folder.path)
-    for name, content in benchmark.publish(spec, run.records()):
-        folder.write_bytes(f"export/{name}", content)
+    for name, chunks in benchmark.publish(spec, run.records):
+        with folder.writing(f"export/{name}") as file:
+            file.writelines(chunks)
     folder.write_json("summary.json", benchmark.summarise(scores))
     return run
 

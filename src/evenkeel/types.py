@@ -5,7 +5,7 @@ They are msgspec structs: immutable, hashable where their fields are, and encode
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -136,6 +136,10 @@ class Record(Struct, frozen=True, kw_only=True):
     sample: Sample
     answers: tuple[Response, ...]
     score: Score
+
+
+Records: TypeAlias = Callable[[], Iterator[Record]]
+"""Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
 class Figure(Struct, frozen=True, kw_only=True):

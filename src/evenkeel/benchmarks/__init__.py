@@ -9,7 +9,7 @@ which take the same road as the first.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -19,7 +19,7 @@ from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import parse
 from evenkeel.report.layout import Layout
-from evenkeel.types import Answered, Capability, Record, Request, Response, RunSpec, Sample, Score, Summary
+from evenkeel.types import Answered, Capability, Records, Request, Response, RunSpec, Sample, Score, Summary
 
 Scoring: TypeAlias = Generator[Sequence[Request], Sequence[Response], list[Score]]
 """Scoring yields further requests, is sent their responses in the same order, and returns the scores."""
@@ -72,7 +72,7 @@ class Benchmark(Protocol):
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         """Recorded answers, in any of the published shapes."""
 
-    def publish(self, spec: RunSpec, records: Iterable[Record]) -> Iterable[tuple[str, bytes]]:
+    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         """The run in the published formats: file names and contents."""
 
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 WINDOW = 512
 """Requests read ahead, so that texts of like length can share a batch."""
 
-ROWS = {"cpu": 16, "mps": 32, "cuda": 128}
-TOKENS = {"cpu": 16_384, "mps": 16_384, "cuda": 131_072}
-"""Padded tokens in one batch, counting what is still to be written. Where it is too many, it is halved."""
+ROWS = {"cpu": 16, "mps": 32, "cuda": 512}
+TOKENS = {"cpu": 16_384, "mps": 16_384}
+"""Padded tokens in one batch, counting what is still to be written. Where it is too many, it is halved;
+on CUDA as many as the free memory seems to hold, for a step there costs much the same for any batch."""
 
 Dtype: TypeAlias = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
@@ -41,7 +42,7 @@ Device: TypeAlias = Annotated[
 ]
 Concurrency: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
-    Meta(description="rows in one batch at most; by default 16 on CPU, 128 on GPU", extra=RUNTIME),
+    Meta(description="rows in one batch at most; by default 16 on CPU, 512 on CUDA", extra=RUNTIME),
 ]
 BatchTokens: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
@@ -130,7 +131,9 @@ class HuggingFace:
             )
             kind = self._loaded.device.type
             rows = options.concurrency or ROWS[kind] if self._loaded.pads else 1
-            self._budget = Budget(rows, options.batch_tokens or TOKENS[kind])
+            self._budget = Budget(
+                rows, options.batch_tokens or TOKENS.get(kind) or self._loaded.tokens_that_fit()
+            )
         return self._loaded
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:

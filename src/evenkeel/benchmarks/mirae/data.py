@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.jsonfile import convert, read_json
-from evenkeel.types import Record, RunSpec
+from evenkeel.types import Record, Records, RunSpec
 
 LEVELS = tuple(range(1, 8))
 TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
@@ -170,45 +171,64 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
     return Recording(metadata.model or path.stem, lang, prompts)
 
 
-def results_files(spec: RunSpec, records: Iterable[Record]) -> Iterable[tuple[str, bytes]]:
-    """The run as published results files, one for each language."""
-    by_language: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_language[str(record.sample.tags["lang"])].append(record)
+def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The run as published results files, one for each language, written as a stream."""
+    by_language: defaultdict[str, _Extent] = defaultdict(_Extent)
+    for record in records():
+        by_language[str(record.sample.tags["lang"])].add(record)
     model = spec.models["model"]["name"]
     slug = "".join(c if c.isalnum() or c in "._-" else "_" for c in model)
-    for lang, members in by_language.items():
+    for lang, extent in by_language.items():
         name = f"MIRAE_{slug}_results_{LANGUAGES.get(lang, lang).lower()}.json"
-        content = msgspec.json.encode(_results(spec, model, lang, members))
-        yield name, msgspec.json.format(content, indent=2)
+        metadata = extent.metadata(model, LANGUAGES.get(lang, lang), spec.models["embedder"]["name"])
+        yield name, _results(metadata, (r for r in records() if r.sample.tags["lang"] == lang))
 
 
-def _results(spec: RunSpec, model: str, lang: str, records: Sequence[Record]) -> dict[str, Any]:
-    by_question: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in records:
-        by_question[record.sample.inputs["question_id"], str(record.sample.tags["domain"])].append(record)
-    levels = sorted({int(record.sample.tags["level"]) for record in records})
-    return {
-        "metadata": {
+class _Extent:
+    """What the head of a results file says about the records below it."""
+
+    def __init__(self) -> None:
+        self.questions: set[str] = set()
+        self.levels: set[int] = set()
+        self.repetitions = 0
+
+    def add(self, record: Record) -> None:
+        self.questions.add(record.sample.inputs["question_id"])
+        self.levels.add(int(record.sample.tags["level"]))
+        self.repetitions = max(self.repetitions, len(record.answers))
+
+    def metadata(self, model: str, language: str, embedder: str) -> dict[str, Any]:
+        levels = span(sorted(self.levels))
+        return {
             "research_project": "MIRAE",
-            "experiment_type": f"Multi-level Consistency Analysis (Levels {span(levels)})",
+            "experiment_type": f"Multi-level Consistency Analysis (Levels {levels})",
             "model": model,
-            "language": LANGUAGES.get(lang, lang),
-            "num_repetitions": max(len(record.answers) for record in records),
-            "embedding_model": spec.models["embedder"]["name"],
+            "language": language,
+            "num_repetitions": self.repetitions,
+            "embedding_model": embedder,
             "similarity_metric": "Cosine Similarity (SBERT)",
-            "total_questions_analyzed": len(by_question),
-            "levels_analyzed": span(levels),
-        },
-        "experiment_results": [
-            {
-                "question_id": int(question_id) if question_id.isdigit() else question_id,
-                "domain": domain,
-                "level_analyses": [_level_analysis(record) for record in members],
-            }
-            for (question_id, domain), members in by_question.items()
-        ],
-    }
+            "total_questions_analyzed": len(self.questions),
+            "levels_analyzed": levels,
+        }
+
+
+def _results(metadata: dict[str, Any], records: Iterator[Record]) -> Iterator[bytes]:
+    yield b'{\n  "metadata": ' + _indented(metadata, 2) + b',\n  "experiment_results": ['
+    for number, (_, members) in enumerate(groupby(records, key=lambda record: record.sample.group)):
+        first, *rest = members
+        question_id = first.sample.inputs["question_id"]
+        question = {
+            "question_id": int(question_id) if question_id.isdigit() else question_id,
+            "domain": first.sample.tags["domain"],
+            "level_analyses": [_level_analysis(record) for record in (first, *rest)],
+        }
+        yield (b",\n    " if number else b"\n    ") + _indented(question, 4)
+    yield b"\n  ]\n}\n"
+
+
+def _indented(value: Any, spaces: int) -> bytes:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    return text.replace(b"\n", b"\n" + b" " * spaces)
 
 
 def _level_analysis(record: Record) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import log2
@@ -24,7 +24,7 @@ from evenkeel.types import (
     Embed,
     Generate,
     Message,
-    Record,
+    Records,
     Request,
     Response,
     RunSpec,
@@ -211,7 +211,7 @@ class Mirae:
             responses=[[Response(status="ok", text=text) for text in p.responses] for p in recording.prompts],
         )
 
-    def publish(self, spec: RunSpec, records: Iterable[Record]) -> Iterable[tuple[str, bytes]]:
+    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         return data.results_files(spec, records)
 
 

@@ -9,6 +9,7 @@ import inspect
 import struct
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -56,9 +57,30 @@ class Causal:
         self._cache_name = next((name for name in CACHES if name in self._accepts), None)
         self.pads = "attention_mask" in self._accepts
         """Whether rows of unequal length can share a batch."""
+        # A prompt comes once for each repeat, and a prefix once for each continuation.
+        self._tokenised = lru_cache(maxsize=1024)(
+            lambda text, special: tuple(tokenizer(text, add_special_tokens=special)["input_ids"])
+        )
+
+    def tokens_that_fit(self) -> int:
+        """About how many tokens one batch may have on this CUDA device.
+
+        Two fifths of the free memory, over what a token takes: its keys and values in every layer, and the
+        widest activations of the layer that is being computed.
+        """
+        config = self.model.config.get_text_config()
+        hidden, layers = config.hidden_size, config.num_hidden_layers
+        wide = getattr(config, "intermediate_size", None) or 4 * hidden
+        heads = getattr(config, "num_attention_heads", None) or 1
+        kept = getattr(config, "num_key_value_heads", None) or heads
+        numbers = (
+            2 * layers * kept * (getattr(config, "head_dim", None) or hidden // heads) + 3 * wide + 8 * hidden
+        )
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return max(4096, int(0.4 * free / (numbers * self.model.dtype.itemsize)))
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=special)["input_ids"])
+        return list(self._tokenised(text, special))
 
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.
