@@ -17,7 +17,7 @@ from evenkeel.benchmarks import Built
 from evenkeel.benchmarks.mirae import compose
 from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.own import OwnQuestion, read_own
-from evenkeel.benchmarks.mirae.phrases import generic_bank
+from evenkeel.benchmarks.mirae.phrases import Bank, generic_bank
 from evenkeel.errors import DataError, UsageError
 from evenkeel.tokens import APPROXIMATE, TokenCounter
 from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling
@@ -128,16 +128,18 @@ class MiraeBuilder:
         if self.options.model:
             return (yield from self._written(questions, lang))
         bank = generic_bank(lang)
-        texts = {}
-        for question in questions:
-            rng = random.Random(f"{compose.GENERATOR}/{compose.VERSION}/{self.options.seed}/{question.text}")
+        return {question.line: self._composed(question, bank) for question in questions}, []
+
+    def _composed(self, question: OwnQuestion, bank: Bank) -> list[str]:
+        """Levels by the composer. One draw in two thousand does not come within the tolerance: draw again."""
+        seed = f"{compose.GENERATOR}/{compose.VERSION}/{self.options.seed}/{question.text}"
+        for attempt in range(TRIES):
+            rng = random.Random(f"{seed}/{attempt}")
             try:
-                texts[question.line] = compose.compose_levels(
-                    question.text, bank, rng, TARGETS, self._counter.count
-                )
+                return compose.compose_levels(question.text, bank, rng, TARGETS, self._counter.count)
             except UsageError as error:
-                raise UsageError(f"line {question.line}: {error}") from None
-        return texts, []
+                failure = error
+        raise UsageError(f"line {question.line}: {failure}")
 
     def _written(self, questions: Sequence[OwnQuestion], lang: str) -> Asking:
         """Levels 2 to 7 from the model: asked together, checked, and asked again where the check fails."""
