@@ -77,7 +77,7 @@ class Stopwatch:
         self.asked = 0
 
     def phase(self, title: str, *, total: int, done: int) -> None:
-        self.marks[title] = time.perf_counter()
+        self.marks.setdefault(title, time.perf_counter())
 
     def answered(self, response: Response, *, usd: float) -> None:
         self.asked += "embedding" not in self.marks

@@ -209,7 +209,10 @@ class Loopback:
             return self._error(int(fault), said, behaviour.code)
         if fault == "shape":
             return _json(b'{"status":"warming up"}')
-        body = self._decoder.decode(data)
+        try:
+            body = self._decoder.decode(data)
+        except msgspec.DecodeError as error:
+            return self._error(400, str(error), "invalid_request_error")
         if (complaint := self._complaint(path, body)) is not None:
             return self._error(400, complaint, "invalid_request_error")
         if fault == "broken":

@@ -47,6 +47,7 @@ class Watcher:
             )
             self._task = self._bar.add_task(title, total=total, completed=done, tally="")
             self._bar.start()
+            self._next = 0.0
         else:
             self.note(f"{title}: {total - done:,} requests")
 
@@ -71,11 +72,16 @@ class Watcher:
             self._bar.update(self._task, completed=self._done, tally=self._tally(now))
             self._next = now + REDRAW_SECONDS
         else:
-            left = (now - self._start) / (self._done - self._before) * (self._total - self._done)
             self.note(
-                f"{self._title}: {self._done:,} of {self._total:,}, {self._tally(now)}, {left:,.0f} s left"
+                f"{self._title}: {self._done:,} of {self._total:,}, {self._tally(now)}{self._left(now)}"
             )
             self._next = now + PLAIN_SECONDS
+
+    def _left(self, now: float) -> str:
+        """The time left; the first few answers say little of it, since a model may have been loaded first."""
+        done = self._done - self._before
+        left = (now - self._start) / done * (self._total - self._done)
+        return f", {left:,.0f} s left" if done >= 10 else ""
 
     def _tally(self, now: float) -> str:
         rate = (self._done - self._before) / max(now - self._start, 1e-9)

@@ -24,12 +24,14 @@ def show_run(
     headline = run.summary[layout.headline]
     console.print()
     console.print(Text.assemble((layout.headline_title, "bold"), f" of {run.spec.models['model']['name']}"))
-    console.print(Padding(_headline(headline, min_coverage), (0, 0, 0, 2)))
+    console.print(Padding(_headline(headline, min_coverage), (0, 0, 0, 2), expand=False))
     for column in layout.facts:
         if column.metric in run.summary:
-            console.print(Padding(_fact(column.title, run.summary[column.metric]), (0, 0, 0, 2)))
+            console.print(
+                Padding(_fact(column.title, run.summary[column.metric]), (0, 0, 0, 2), expand=False)
+            )
     for note in notes:
-        console.print(Padding(Text(note, style="yellow"), (0, 0, 0, 2)))
+        console.print(Padding(Text(note, style="yellow"), (0, 0, 0, 2), expand=False))
     console.print()
     for table in layout.tables:
         grid = arrange(run.summary, table)
