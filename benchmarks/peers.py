@@ -104,7 +104,8 @@ def inspect_command(
         "    return Task(samples, solver=generate(), scorer=includes())\n"
     )
     argv = [
-        INSPECT, "eval", "loop_task.py", "--model", "openai/loop", "-M", "responses_api=false", "--epochs", str(repeats),
+        INSPECT, "eval", "loop_task.py", "--model", "openai/loop", "-M", "responses_api=false",
+        "--epochs", str(repeats),
         "--max-tokens", "256",
         "--max-connections", str(connections), "--max-samples", str(connections), "--display", "none",
         "--log-dir", str(folder / "inspect-logs"),
