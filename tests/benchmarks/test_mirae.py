@@ -61,6 +61,64 @@ def test_the_means_by_level_are_the_known_ones(rescored: ek.Run) -> None:
         assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
 
 
+def test_level_7_against_level_1_is_the_known_difference(rescored: ek.Run) -> None:
+    figure = rescored.summary["last_minus_first_level"]
+    assert figure.value == pytest.approx(-0.0414, abs=5e-5)
+    assert figure.value is not None
+    assert figure.high is not None
+    standard_error = (figure.high - figure.value) / 2.0227  # t over 39 degrees of freedom
+    assert standard_error == pytest.approx(0.0107, abs=5e-5)
+
+
+def test_answers_in_korean_and_chinese_rescore_to_what_the_published_script_computes(tmp_path: Path) -> None:
+    """The published way, by hand: five answers at a time through sentence-transformers."""
+    from sentence_transformers import SentenceTransformer
+
+    from evenkeel.models.local.weights import installed
+    from evenkeel.models.sbert import FOLDER, INSTALL, PACKAGE
+
+    model = SentenceTransformer(
+        str(installed(PACKAGE, FOLDER, what="the test", install=INSTALL)), device="cpu"
+    )
+    for language, words in {
+        "Korean": "바다 달 지구 물 높다 낮다",
+        "Chinese": "海水 月亮 地球 引力 涨潮 退潮",
+    }.items():
+        vocabulary = words.split()
+        results = []
+        for number in range(3):
+            answers = [
+                " ".join(vocabulary[(number + i * k) % 6] for k in range(20 * (i + 1))) for i in range(5)
+            ]
+            vectors = model.encode(answers, convert_to_numpy=True)
+            unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+            pairs = (unit @ unit.T)[np.triu_indices(5, k=1)]
+            figures = {
+                "mean_similarity": float(pairs.mean()), "std_similarity": float(pairs.std()),
+                "max_similarity": float(pairs.max()), "min_similarity": float(pairs.min()),
+            }  # fmt: skip
+            level = {
+                "level": 1,
+                "question_text": f"{number}?...",
+                "similarity_analysis": figures,
+                "responses": answers,
+            }
+            results.append({"question_id": number, "domain": "FACTUAL", "level_analyses": [level]})
+        path = tmp_path / f"{language}.json"
+        path.write_bytes(
+            msgspec.json.encode({"metadata": {"language": language}, "experiment_results": results})
+        )
+        run = ek.score("mirae", path, out=tmp_path / language)
+        differences = [
+            abs(value - record.sample.inputs["published"][name])
+            for record in run.records()
+            for name, value in record.score.values.items()
+            if name in record.sample.inputs["published"] and value is not None
+        ]
+        assert len(differences) == 12
+        assert max(differences) < 1e-5
+
+
 def test_the_export_has_the_published_structure(rescored: ek.Run, reference: Path) -> None:
     (exported,) = (rescored.path / "export").iterdir()
     assert exported.name == "MIRAE_claude-3-5-haiku-20241022_results_english.json"

@@ -223,6 +223,10 @@ def test_answers_are_held_against_those_in_the_other_language() -> None:
     assert "across_en_ko" not in korean.values
 
 
+def test_answers_in_a_language_that_the_embedder_does_not_read_are_not_held_against_others() -> None:
+    assert "across_en_ko" not in in_two_languages(match=False)[0].values
+
+
 def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
     benchmark = load_benchmark("mirae", {})
     blind = benchmark.summarise(in_two_languages(match=False))

@@ -53,6 +53,8 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
         shown = [column for column in table.metrics if column.metric in summary]
         rows = in_order(v for column in shown for v in values_of(summary, column.metric, table.rows))
         columns = [(column.title, column.metric, {}) for column in shown]
+        if table.several and len(shown) < 2:
+            return None
     else:
         rows = values_of(summary, table.metric, table.rows)
         values = values_of(summary, table.metric, table.columns) if table.columns else []

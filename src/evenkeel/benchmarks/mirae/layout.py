@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from evenkeel.report.layout import Column, Curve, Layout, Table
 from evenkeel.types import Summary, Unit
 
+READS = 0.9
+"""The share of translated sentences from which an embedder counts as reading a language."""
+
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
 UNITS: Mapping[str, Unit] = {
@@ -54,6 +57,27 @@ LAYOUT = Layout(
             several=True,
         ),
         Table(
+            title="The same question in two languages",
+            rows="level",
+            metrics=(
+                Column("across_en_ko", "en–ko"),
+                Column("across_en_zh", "en–zh"),
+                Column("across_ko_zh", "ko–zh"),
+            ),
+        ),
+        Table(
+            title="The same answers by other measures",
+            rows="level",
+            several=True,
+            metrics=(
+                Column("mean_similarity", "headline"),
+                Column("whole_similarity", "read whole"),
+                Column("mean_similarity@embedder-2", "2nd embedder"),
+                Column("mean_similarity@embedder-3", "3rd embedder"),
+                Column("mean_similarity@embedder-4", "4th embedder"),
+            ),
+        ),
+        Table(
             title="What changes because the prompt grew",
             rows="level",
             metrics=(
@@ -80,6 +104,9 @@ LAYOUT = Layout(
         Column("trend_per_doubling", "consistency per doubling of the prompt"),
         Column("last_minus_first_level", "longest level minus shortest"),
         Column("whole_similarity", "consistency with long answers read whole"),
+        Column("rank_correlation@embedder-2", "rank correlation with the 2nd embedder"),
+        Column("rank_correlation@embedder-3", "rank correlation with the 3rd embedder"),
+        Column("rank_correlation@embedder-4", "rank correlation with the 4th embedder"),
     ),
     cautions=(
         "The cosine says how alike two answers are, not whether either is right.",
@@ -96,7 +123,7 @@ def notes(summary: Summary) -> list[str]:
     found = []
     for name, figure in summary.items():
         metric, _, lang = name.partition("/lang=")
-        if metric == "embedder_reads" and lang and figure.value is not None and figure.value < 0.9:
+        if metric == "embedder_reads" and lang and figure.value is not None and figure.value < READS:
             found.append(
                 f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
                 "translated sentences. There its figures say how alike the wording looks, not the meaning."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from itertools import combinations
@@ -14,6 +14,7 @@ import numpy as np
 
 from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.data import METRICS
+from evenkeel.benchmarks.mirae.layout import READS
 from evenkeel.tokens import estimate_tokens
 from evenkeel.types import Answered, Response, Score, Status
 
@@ -68,7 +69,8 @@ def measure(
         if (lang := str(prompt.item.sample.tags["lang"])) in reads:
             row["embedder_reads"] = reads[lang]
     _add_drift(prompts, values)
-    _add_languages(prompts, values)
+    unread = {lang for lang, share in reads.items() if share < READS}
+    _add_languages(prompts, values, unread)
     return [_score(prompt, row, embedded[HEADLINE]) for prompt, row in zip(prompts, values, strict=True)]
 
 
@@ -150,14 +152,19 @@ def _add_drift(prompts: Sequence[Prompt], values: Sequence[dict[str, float | Non
             values[index]["drift"] = gap
 
 
-def _add_languages(prompts: Sequence[Prompt], values: Sequence[dict[str, float | None]]) -> None:
-    """Hold the answers to one question in two languages against each other, level by level."""
+def _add_languages(
+    prompts: Sequence[Prompt], values: Sequence[dict[str, float | None]], unread: Collection[str]
+) -> None:
+    """Hold the answers to one question in two languages against each other, level by level.
+
+    Languages that the embedder does not read are left out: across them its cosine means nothing.
+    """
     twins: defaultdict[tuple[str, Any], dict[str, int]] = defaultdict(dict)
     for index, prompt in enumerate(prompts):
         tags = prompt.item.sample.tags
         twins[prompt.item.sample.group, tags["level"]][str(tags["lang"])] = index
     for languages in twins.values():
-        for first, second in combinations(sorted(languages), 2):
+        for first, second in combinations(sorted(set(languages) - set(unread)), 2):
             a, b = prompts[languages[first]], prompts[languages[second]]
             values[languages[first]][f"across_{first}_{second}"] = (
                 scoring.cross_similarity(a.vectors, b.vectors) if a.kept and b.kept else None

@@ -75,6 +75,8 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
         data.parse_levels(self.levels)
         if len(set(self.embedder)) < len(self.embedder):
             raise ValueError("--embedder: the same one twice")
+        if len(self.embedder) > 4:
+            raise ValueError("--embedder: four at the most")
 
 
 def make_starter(lang: str) -> bytes:
