@@ -179,16 +179,58 @@ def test_answers_of_another_run_are_taken_over_but_not_its_failures(tmp_path: Pa
     journal.close()
 
 
-def test_a_recording_answers_for_any_model(tmp_path: Path) -> None:
+def test_a_recording_answers_for_the_model_it_is_of(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
     put(journal, ask(repeat=3), Response(status="ok", text="third"), OTHER)
+    put(journal, ask(repeat=4), Response(status="ok", text="mine"), MODEL)
+    put(journal, ask(repeat=4), Response(status="ok", text="other"), OTHER)
     journal.close()
-    recording = Recording(tmp_path / "j.sqlite")
-    found = recording.find(ask(repeat=3))
+    recording = Recording(tmp_path / "j.sqlite", OTHER)
+    found = recording.find(ask(repeat=4))
     assert found is not None
-    assert found.text == "third"
+    assert found.text == "other"
     assert recording.find(ask(repeat=2)) is None
     recording.close()
+
+
+def test_a_recording_without_a_model_must_leave_no_doubt(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(), Response(status="ok", text="a"), MODEL)
+    put(journal, ask(), Response(status="ok", text="b"), OTHER)
+    put(journal, ask(repeat=1), Response(status="ok", text="c"), OTHER)
+    journal.close()
+    recording = Recording(tmp_path / "j.sqlite", None)
+    found = recording.find(ask(repeat=1))
+    assert found is not None
+    assert found.text == "c"
+    with pytest.raises(RunConflict, match="several models"):
+        recording.find(ask())
+    recording.close()
+
+
+def test_what_this_process_put_is_not_asked_again_in_a_second_pass(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, [ask()])) == [ask()]
+    put(journal, ask(), Response(status="ok", text="kept"))
+    journal.flush()
+    assert list(journal.unanswered(MODEL, [ask(), ask(repeat=1)])) == [ask(repeat=1)]
+    journal.close()
+
+
+def test_whatever_stops_the_writer_is_raised_and_never_swallowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import evenkeel.journal as module
+
+    journal = Journal(tmp_path / "j.sqlite")
+    monkeypatch.setattr(module, "_insert", lambda *_: 1 / 0)
+    put(journal, ask(), Response(status="ok"))
+    with pytest.raises(ZeroDivisionError):
+        journal.flush()
+    with pytest.raises(ZeroDivisionError):
+        put(journal, ask(repeat=1), Response(status="ok"))
+    with pytest.raises(ZeroDivisionError):
+        journal.close()
 
 
 def test_samples_come_back_in_their_order(tmp_path: Path) -> None:

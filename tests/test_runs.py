@@ -218,10 +218,10 @@ def test_a_run_can_be_moved_and_rescored_elsewhere(questions: Path, tmp_path: Pa
 
 def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        CapabilityError, match="mirae needs a model that can generate; 'embedded-embedder' offers: embed"
+        CapabilityError, match="mirae needs models that can generate; 'embedded-embedder' offers: embed"
     ):
         ek.run("mirae", "embedded-embedder", data=questions, levels="1", out=tmp_path / "run")
-    with Loopback() as server, pytest.raises(CapabilityError, match="needs a embedder that can embed"):
+    with Loopback() as server, pytest.raises(CapabilityError, match="needs embedders that can embed"):
         run(questions, server, tmp_path / "run", embedder="embedded")
 
 
@@ -298,3 +298,79 @@ def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, 
     assert "generate            60" in done.stdout
     assert "15,360" in done.stdout
     assert "$0.15" in done.stdout
+
+
+def test_no_request_is_sent_twice_however_tight_the_limit(questions: Path, tmp_path: Path) -> None:
+    """A limit that lets few requests fly at once makes several passes over the same stream."""
+    with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
+        run(questions, server, tmp_path / "run", max_tokens=40, max_tokens_total=700)
+    assert chats(server) == stored(tmp_path / "run") > 3
+
+
+def test_the_embedder_does_not_count_against_the_limits(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        finished = run(questions, server, tmp_path / "run", max_requests=60)
+    assert finished.headline.coverage == 1.0
+
+
+def test_replay_gives_the_answers_of_its_own_model_after_reuse(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        run(questions, server, tmp_path / "a", levels="1")
+        settings: dict[str, Any] = {
+            "base_url": server.url,
+            "data": questions,
+            "levels": "1",
+            "embedder": "openai:embed",
+        }
+        server.behaviour.words = 5
+        second = ek.run("mirae", "openai:other", out=tmp_path / "b", reuse=tmp_path / "a", **settings)
+        replayed = ek.run("mirae", f"replay:{tmp_path / 'b'}", out=tmp_path / "c", **settings)
+    assert [r.answers for r in replayed.records()] == [r.answers for r in second.records()]
+
+
+def test_rescore_refuses_a_run_without_answers_and_keeps_its_records(questions: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        run(questions, server, tmp_path / "run")
+    before = (tmp_path / "run" / "records.jsonl").read_bytes()
+    (tmp_path / "run" / "journal.sqlite").unlink()
+    with pytest.raises(RunConflict, match="no stored answers"):
+        ek.rescore(tmp_path / "run")
+    assert (tmp_path / "run" / "records.jsonl").read_bytes() == before
+
+
+def test_a_few_requests_that_are_refused_for_good_do_not_bar_a_resumed_run(
+    questions: Path, tmp_path: Path
+) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    for item in content["questions"][:2]:
+        item["level_2_text"] = "[poison] in the well"
+    questions.write_bytes(msgspec.json.encode(content))
+    with Loopback() as server:
+        first = figures(run(questions, server, tmp_path / "run"))
+        assert figures(run(questions, server, tmp_path / "run")) == first
+
+
+def test_marks_in_a_domain_do_not_break_the_tables(questions: Path, tmp_path: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    for item in content["questions"][:2]:
+        item["domain"] = "A, B=c/50%"
+    questions.write_bytes(msgspec.json.encode(content))
+    with Loopback() as server:
+        finished = run(questions, server, tmp_path / "run")
+    assert "A, B=c/50%" in (tmp_path / "run" / "report.html").read_text()
+    assert "mean_similarity/domain=A%2C B%3Dc%2F50%25" in finished.summary
+
+
+def test_an_extra_body_reaches_the_server_and_no_file(questions: Path, tmp_path: Path) -> None:
+    with Loopback(record=True) as server:
+        body = {"extra_body": '{"api_key": "sk-canary-in-a-body"}'}
+        run(questions, server, tmp_path / "run", levels="1", model_args=body)
+        assert any(received.get("api_key") == "sk-canary-in-a-body" for received in server.bodies)
+    for file in (tmp_path / "run").rglob("*"):
+        assert file.is_dir() or b"sk-canary-in-a-body" not in file.read_bytes()
+
+
+def test_it_runs_without_git(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with Loopback() as server:
+        assert run(questions, server, tmp_path / "run").spec.provenance["commit"] is None

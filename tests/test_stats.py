@@ -122,3 +122,20 @@ def test_a_rank_correlation_is_spearmans() -> None:
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low < figure.value < figure.high  # type: ignore[operator]
+
+
+def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> None:
+    scores = [score(g, 0.9, level=level, lang="en") for g in "ab" for level in (1, 7)]
+    scores += [score(g, 0.5, level=1, lang="ko") for g in "ab"]
+    scores += [score(g, None, answered=0, level=7, lang="ko") for g in "ab"]
+    assert difference(scores, "m", "level", 1, 7).value == pytest.approx(0)
+    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}).value == pytest.approx(0)
+
+
+def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
+    both = {"m": 1.0, "other": None}
+    scores = [
+        Score(sample_id=g, group=g, tags={}, values=dict(both), statuses={"ok": 5}, answered=5) for g in "ab"
+    ]
+    summary = summarise(scores, {"m": [()], "other": [()]}, seed=0)
+    assert (summary["m"].coverage, summary["other"].coverage) == (1.0, 0.0)

@@ -106,3 +106,10 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
 def test_differences_are_named_field_by_field() -> None:
     there, here = spec(limit=8), spec(limit=None, seed=2)
     assert spec_differences(there, here) == ["seed is 0 there and 2 here", "limit is 8 there and null here"]
+
+
+def test_what_a_killed_process_was_writing_is_swept_away(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".spec.json.x1y2").write_text("half")
+    with RunFolder.open(tmp_path / "run", spec()) as folder:
+        assert sorted(os.listdir(folder.path)) == ["spec.json"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -21,15 +20,15 @@ import evenkeel
 from evenkeel import data as datasets
 from evenkeel.benchmarks import Benchmark, Builder, Built, Recorded, builder_class, load_benchmark
 from evenkeel.budget import Budget, Limits, foresee
-from evenkeel.cache import replacing
+from evenkeel.cache import replacing, slug
 from evenkeel.engines import Engine, load_engine
 from evenkeel.errors import CapabilityError, EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
-from evenkeel.models import BACKENDS, Model, option_names, token_counter
+from evenkeel.models import BACKENDS, Model, check_spec, option_names, token_counter
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, lasting, parse
 from evenkeel.progress import Progress, Silent
-from evenkeel.runner import Road, ask, drive
+from evenkeel.runner import TITLES, Road, ask, drive
 from evenkeel.runner import score as score_run
 from evenkeel.store import FORMAT, Run, RunFolder
 from evenkeel.tokens import APPROXIMATE
@@ -98,6 +97,8 @@ def dry_run(
 ) -> Plan:
     """Count what a run would ask, without a model."""
     loaded = load_benchmark(benchmark, options, seed=seed)
+    for spec in loaded.helpers.values():
+        check_spec(spec, {})
     samples = _samples(loaded, benchmark, str(data), parse_langs(lang), limit)[0]
     asked = [request for sample in samples for request in loaded.requests(sample)]
     requests: Counter[str] = Counter()
@@ -130,8 +131,8 @@ def score(
     """Score answers that were recorded elsewhere, in one of the benchmark's published formats."""
     path = Path(file)
     loaded = load_benchmark(benchmark, options)
+    recorded = read_recorded(benchmark, path, lang=lang)
     source = datasets.own_file(path)
-    recorded = loaded.recorded(path, lang=lang)
     identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
     with _engine("local", concurrency) as running:
@@ -139,15 +140,26 @@ def score(
         spec = _spec(
             benchmark, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
         )
+        for role, model in models.items():
+            model.probe(loaded.needs[role])
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(benchmark, recorded.model)
         return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=progress or Silent())
+
+
+def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
+    """Recorded answers, or a clear error; nothing is scored yet."""
+    if lang and "," in lang:
+        raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
+    return load_benchmark(benchmark, {}).recorded(path, lang=lang)
 
 
 def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
     """Score a run's stored answers again, in place. A model is opened only for what was never asked."""
     spec = Run(path).spec
     loaded = load_benchmark(spec.benchmark, spec.options, seed=spec.seed)
+    if not (Path(path) / "journal.sqlite").is_file():
+        raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
     with (
         _engine("local", None) as running,
         RunFolder.open(Path(path), spec) as folder,
@@ -160,7 +172,10 @@ def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
             budget=Budget(Limits()),
             progress=progress or Silent(),
         )
-        return _finish(loaded, folder, spec, journal.samples(), road)
+        samples = journal.samples()
+        if not samples:
+            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
+        return _finish(loaded, folder, spec, samples, road)
 
 
 def build(
@@ -185,6 +200,8 @@ def build(
     parsed = parse(cls.Options, options, of=f"building for '{benchmark}'")
     builder: Builder = cls(parsed, counter=token_counter(tokenizer) if tokenizer else APPROXIMATE)
     target = Path(out)
+    if options.get("questions") and Path(options["questions"]).resolve() == target.resolve():
+        raise UsageError(f"--out {out} is the file of your questions: choose another.")
     watching = progress or Silent()
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
@@ -227,10 +244,13 @@ def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
 
 def default_folder(benchmark: str, model: str) -> Path:
     """runs/<date>-<time>-<benchmark>-<model>, numbered where that is taken."""
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
-    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug}"
-    names = (base if n == 1 else f"{base}-{n}" for n in count(1))
-    return next(RUNS / name for name in names if not (RUNS / name).exists())
+    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug(model)}"
+    for number in count(1):
+        folder = RUNS / (base if number == 1 else f"{base}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(parents=True)  # taken at once, so that a run of the same second takes another
+            return folder
+    raise AssertionError("unreachable")
 
 
 def _carry_out(
@@ -244,14 +264,13 @@ def _carry_out(
             taken = journal.copy_from(Path(reuse) / "journal.sqlite")
             progress.note(f"{taken:,} answers taken over from {reuse}")
         journal.put_samples(setup.samples)
-        for role, model in setup.models.items():
-            model.probe(setup.benchmark.needs[role])
         road = Road(
             journal,
             identities(setup.spec),
             opener=setup.models.__getitem__,
             budget=Budget(limits),
             progress=progress,
+            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == "recorded" else TITLES,
         )
         try:
             ask(setup.benchmark, setup.samples, road)
@@ -290,6 +309,8 @@ def _prepare(
     loaded = load_benchmark(name, options, seed=seed)
     models = _open_models(engine, loaded, name, ref, base_url)
     samples, source = _samples(loaded, name, data, langs, limit)
+    for role, model in models.items():
+        model.probe(loaded.needs[role])
     return Setup(loaded, _spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
 
 
@@ -311,7 +332,7 @@ def _open_models(
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             raise CapabilityError(
-                f"{name} needs a {role} that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
+                f"{name} needs {role}s that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
             )
     return models
 
@@ -328,7 +349,7 @@ def _reopen(engine: Engine, model: Mapping[str, Any]) -> Model:
     """The model of a stored run, if it is still the same one."""
     identity = model["identity"]
     scheme = model["spec"].partition(":")[0]
-    known = option_names(scheme) if scheme in BACKENDS else []
+    known = [name for name in option_names(scheme) if name != "extra_body"] if scheme in BACKENDS else []
     opened = engine.open(
         ModelRef(model["spec"], {name: identity[name] for name in known if name in identity})
     )
@@ -364,7 +385,7 @@ def _spec(
     return RunSpec(
         format=FORMAT,
         benchmark=name,
-        options=to_jsonable(lasting(benchmark.options)),
+        options=to_jsonable(lasting(benchmark.options, asking=source["source"] != "recorded")),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
         seed=seed,
@@ -426,7 +447,10 @@ def _commit() -> str | None:
     root = Path(evenkeel.__file__).parents[2]
     if not (root / ".git").exists():
         return None
-    result = subprocess.run(
-        ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
+    try:
+        result = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+    except OSError:  # no git on this machine
+        return None
     return result.stdout.strip() or None

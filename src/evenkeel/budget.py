@@ -1,4 +1,4 @@
-"""Limits on a run: how many requests, tokens or dollars it may spend before it stops."""
+"""Limits on a run: how many requests, tokens or dollars the model may cost before it stops."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from evenkeel.types import Embed, Generate, Request, Response, Weigh
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
-    max_requests: Annotated[int | None, Meta(description="Stop after this many requests.")] = None
-    max_tokens_total: Annotated[int | None, Meta(description="Stop before this many tokens, in and out.")] = (
-        None
-    )
-    max_usd: Annotated[float | None, Meta(description="Stop before this many dollars; needs prices.")] = None
-    price_in: Annotated[float, Meta(description="Dollars per million tokens read.")] = 0.0
-    price_out: Annotated[float, Meta(description="Dollars per million tokens written.")] = 0.0
+    max_requests: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop after this many requests.")
+    ] = None
+    max_tokens_total: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop before this many tokens, in and out.")
+    ] = None
+    max_usd: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Stop before this many dollars; needs prices.")
+    ] = None
+    price_in: Annotated[float, Meta(ge=0, description="Dollars per million tokens read.")] = 0.0
+    price_out: Annotated[float, Meta(ge=0, description="Dollars per million tokens written.")] = 0.0
 
     def __post_init__(self) -> None:
         if self.max_usd is not None and not (self.price_in or self.price_out):

@@ -22,6 +22,12 @@ def cache_dir() -> Path:
     return user_cache_path("evenkeel")
 
 
+def slug(name: str, *, longest: int = 80) -> str:
+    """A name from elsewhere as a part of a file name: letters, digits and ._- alone, and not too long."""
+    kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).strip(".")
+    return kept[:longest] or "unnamed"
+
+
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that takes its place when the block ends well, and is gone if not."""

@@ -59,7 +59,11 @@ class PublishedSet(Struct, frozen=True):
         """Where the file is fetched from; EVENKEEL_MIRROR puts another scheme and host in front."""
         address = self.url.format(revision=self.revision, path=file.path)
         mirror = os.environ.get("EVENKEEL_MIRROR")
-        return urlunsplit((*urlsplit(mirror)[:2], *urlsplit(address)[2:])) if mirror else address
+        if not mirror:
+            return address
+        if not mirror.startswith(("http://", "https://")):
+            raise UsageError("EVENKEEL_MIRROR must be a web address such as https://mirror.example.org.")
+        return urlunsplit((*urlsplit(mirror)[:2], *urlsplit(address)[2:]))
 
 
 @cache
@@ -179,6 +183,8 @@ def _download(
     target: Path,
     progress: Callable[[PublishedFile, int, int | None], None] | None,
 ) -> None:
+    from http.client import HTTPException
+
     address = chosen.address(file)
     part = target.with_name(f"{target.name}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -191,10 +197,14 @@ def _download(
                     out.write(chunk)
                 if progress:
                     progress(file, out.tell(), total)
-    except OSError as error:  # urllib's errors are among them
+    except (OSError, HTTPException) as error:  # urllib's errors are OSErrors
         reason = getattr(error, "reason", None) or error
+        host = urlsplit(address)
+        shown = urlunsplit(
+            host._replace(netloc=host.netloc.rpartition("@")[2])
+        )  # a mirror may need a password
         raise EvenkeelError(
-            f"{address} could not be fetched ({reason}). Run the same command again to go on, or fetch it by "
+            f"{shown} could not be fetched ({reason}). Run the same command again to go on, or fetch it by "
             f"hand and save it as {target}"
         ) from None
     blob = git_blob(part)

@@ -91,13 +91,13 @@ class Journal:
             self._reader = stack.enter_context(contextlib.closing(_connect(path)))
             self.empty = _prepare(self._reader, path)
             stack.pop_all()
-            """True where the journal held no answer when it was opened."""
+            """True while no answer is filed, so that there is nothing to look up."""
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._pending: list[tuple[Key, Request, Response]] = []
         self._waiting: list[threading.Event] = []
         self._closing = False
-        self._failure: StorageError | None = None
+        self._failure: BaseException | None = None
         self._writer = threading.Thread(target=self._write, name="evenkeel-journal", daemon=True)
         self._writer.start()
 
@@ -105,6 +105,7 @@ class Journal:
         """File an answer. One that comes later under the same key takes its place."""
         self._raise_failure()
         with self._lock:
+            self.empty = False
             self._pending.append((key, request, response))
             full = len(self._pending) >= AHEAD
         if full:
@@ -131,8 +132,6 @@ class Journal:
                 if key not in seen:
                     seen.add(key)
                     new[key] = request
-            # Whatever this process put since the journal was opened is in `seen`, so a journal
-            # that was empty then need not be searched.
             answered = (
                 set() if self.empty else {key for key, status, _ in self._find(new) if status != "error"}
             )
@@ -168,6 +167,10 @@ class Journal:
             self._reader.execute("ATTACH ? AS other", (str(other),))
             with self._reader:
                 self._reader.execute("INSERT OR IGNORE INTO requests SELECT * FROM other.requests")
+                self._reader.execute(
+                    "DELETE FROM responses WHERE status = 'error' AND key IN "
+                    "(SELECT key FROM other.responses WHERE status != 'error')"
+                )
                 taken = self._reader.execute(
                     "INSERT OR IGNORE INTO responses SELECT * FROM other.responses WHERE status != 'error'"
                 ).rowcount
@@ -207,23 +210,26 @@ class Journal:
                     _insert(connection, entries)
                     for done in waiting:
                         done.set()
-        except StorageError as error:
+        except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush: no answer is lost silently
             self._failure = error
 
 
 class Recording:
-    """Another run's journal as a source of answers, whichever model gave them."""
+    """Another run's journal as a source of answers: those of one model, or of whichever answered alone."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, model: bytes | None) -> None:
         self._connection = open_read_only(path)
+        self._model = model
 
     def find(self, request: Request) -> Response | None:
-        digest = make_key(b"", request).digest
-        row = self._connection.execute(
-            "SELECT body FROM responses WHERE digest = ? AND repeat = ? ORDER BY status = 'error' LIMIT 1",
-            (digest, request.repeat),
-        ).fetchone()
-        return _decode(row[0]) if row else None
+        if self._model is not None:
+            where, value = "key = ?", make_key(self._model, request).key
+        else:
+            where, value = f"repeat = {request.repeat:d} AND digest = ?", make_key(b"", request).digest
+        rows = self._connection.execute(f"SELECT body FROM responses WHERE {where}", (value,)).fetchall()
+        if len(rows) > 1:
+            raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
+        return _decode(rows[0][0]) if rows else None
 
     def close(self) -> None:
         self._connection.close()

@@ -17,7 +17,7 @@ def read_json(path: Path, kind: Any = Any) -> Any:
     content = _read(path)
     try:
         raw = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(path, f"this is not JSON: {error}.", line=_line(content, str(error))) from None
     return convert(path, raw, kind)
 
@@ -33,7 +33,7 @@ def read_json_lines(path: Path, kind: Any = Any) -> Iterator[Any]:
             if line.strip():
                 try:
                     raw = msgspec.json.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise DataError(path, f"this line is not JSON: {error}.", line=number) from None
                 yield convert(path, raw, kind, line=number)
 

@@ -16,6 +16,9 @@ from evenkeel.errors import UsageError
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
 
+ASKING = {"asking": True}
+"""`Meta(extra=ASKING)` marks an option about what is asked, which recorded answers leave no choice of."""
+
 OptionsT = TypeVar("OptionsT", bound=Struct)
 
 
@@ -25,6 +28,7 @@ class Option(NamedTuple):
     default: Any
     description: str
     runtime: bool
+    asking: bool
 
 
 def describe(options: type[Struct]) -> list[Option]:
@@ -35,13 +39,15 @@ def describe(options: type[Struct]) -> list[Option]:
         hint = hints[field.name]
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         meta = next((note for note in notes if isinstance(note, Meta)), Meta())
+        extra = meta.extra or {}
         described.append(
             Option(
                 field.name,
                 kind,
                 field.default,
                 meta.description or "",
-                bool((meta.extra or {}).get("runtime")),
+                runtime=bool(extra.get("runtime")),
+                asking=bool(extra.get("asking")),
             )
         )
     return described
@@ -62,6 +68,7 @@ def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> Opti
         raise UsageError(f"{of}: {error}") from None
 
 
-def lasting(options: Struct) -> dict[str, Any]:
+def lasting(options: Struct, *, asking: bool = True) -> dict[str, Any]:
     """The options that decide what is answered, for a model's identity and a run's spec."""
-    return {o.name: getattr(options, o.name) for o in describe(type(options)) if not o.runtime}
+    kept = (o for o in describe(type(options)) if not o.runtime and (asking or not o.asking))
+    return {option.name: getattr(options, option.name) for option in kept}

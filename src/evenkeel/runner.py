@@ -11,6 +11,7 @@ import msgspec
 
 from evenkeel.benchmarks import Benchmark
 from evenkeel.budget import Budget
+from evenkeel.cache import slug
 from evenkeel.errors import BudgetReached
 from evenkeel.journal import Journal, make_key, model_digest
 from evenkeel.models import Model
@@ -39,18 +40,20 @@ class Road:
         opener: Opener,
         budget: Budget,
         progress: Progress,
+        titles: Mapping[str, str] = TITLES,
     ) -> None:
         self.journal = journal
         self.budget = budget
         self._opener = opener
         self._progress = progress
+        self._titles = titles
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
         """Have every request answered that the journal does not hold. `requests` may be iterated anew."""
         total = sum(1 for _ in requests())
         pending = total if self.journal.empty else sum(1 for _ in self._unanswered(role, requests()))
-        self._progress.phase(TITLES.get(role, role), total=total, done=total - pending)
+        self._progress.phase(self._titles.get(role, role), total=total, done=total - pending)
         if not pending:
             return
         model = self._opener(role)
@@ -62,16 +65,19 @@ class Road:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
         sent = 0
         digest = self._digests[role]
-        for request, response in model.answer(self.budget.admit(requests)):
+        # The limits and prices are those of the model that is asked; embedders and the like are not counted.
+        limited = role == "model"
+        for request, response in model.answer(self.budget.admit(requests) if limited else requests):
             self.journal.put(make_key(digest, request), request, response)
-            self.budget.spend(request, response)
+            if limited:
+                self.budget.spend(request, response)
             self._progress.answered(response, usd=self.budget.usd)
             sent += 1
-        if self.budget.exhausted and not sent:
+        if limited and self.budget.exhausted and not sent:
             raise BudgetReached(
                 f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
             )
-        return bool(self.budget.exhausted)
+        return limited and bool(self.budget.exhausted)
 
     def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
         return self.journal.unanswered(self._digests[role], requests)
@@ -111,7 +117,7 @@ def score(
                 scores.append(msgspec.structs.replace(result, detail={}))
     run = Run(folder.path)
     for name, chunks in benchmark.publish(spec, run.records):
-        with folder.writing(f"export/{name}") as file:
+        with folder.writing(f"export/{slug(name, longest=200)}") as file:
             file.writelines(chunks)
     folder.write_json("summary.json", benchmark.summarise(scores))
     return run

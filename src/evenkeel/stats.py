@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -49,7 +50,19 @@ def _resamples(clusters: int, seed: int) -> Iterable[NDArray[np.intp]]:
 
 def scope_name(metric: str, scope: Mapping[str, Tag]) -> str:
     """The name of a figure in a summary: `mean_similarity`, `mean_similarity/level=3,lang=en`."""
-    return f"{metric}/{','.join(f'{k}={v}' for k, v in scope.items())}" if scope else metric
+    parts = (f"{key}={str(value).translate(_QUOTED)}" for key, value in scope.items())
+    return f"{metric}/{','.join(parts)}" if scope else metric
+
+
+def scope_of(name: str) -> tuple[str, dict[str, str]]:
+    """The metric and the scope of a figure's name, as `scope_name` had them."""
+    metric, _, scope = name.partition("/")
+    pairs = (part.split("=", 1) for part in scope.split(",")) if scope else ()
+    return metric, {key: unquote(value) for key, value in pairs}
+
+
+_QUOTED = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "%,=/"})
+"""What would be misread in a scope, as addresses quote it."""
 
 
 def summarise(
@@ -86,6 +99,7 @@ def summarise(
         known = not np.isnan(low[i])
         summary[name] = figure(
             members,
+            metric,
             value=float(sums[:, i].sum() / n) if n else None,
             low=float(low[i]) if known else None,
             high=float(high[i]) if known else None,
@@ -99,6 +113,7 @@ def summarise(
 
 def figure(
     members: Iterable[Score],
+    metric: str,
     *,
     value: float | None,
     low: float | None,
@@ -109,37 +124,49 @@ def figure(
     unit: Unit = "cosine",
     p: float | None = None,
 ) -> Figure:
-    """A figure with the coverage and the statuses of the samples in its scope."""
+    """A figure with the coverage and the statuses of the samples in its scope.
+
+    A sample that has no value of the metric covers nothing, however many answers it has.
+    """
     members = list(members)
     statuses: Counter[str] = Counter()
     for score in members:
         statuses.update(score.statuses)
     asked = statuses.total()
-    coverage = sum(score.answered for score in members) / asked if asked else 0.0
+    covered = sum(score.answered for score in members if score.values.get(metric) is not None)
+    coverage = covered / asked if asked else 0.0
     return Figure(
         value=value, low=low, high=high, method=method, n=n, clusters=clusters, coverage=coverage,
         statuses=dict(statuses), unit=unit, p=p,
     )  # fmt: skip
 
 
-def by_group(scores: Iterable[Score], metric: str, tag: str) -> dict[str, dict[Tag, float]]:
-    """A metric by group and value of a tag; the mean, where a group has several samples of one value."""
-    values: defaultdict[str, defaultdict[Tag, list[float]]] = defaultdict(lambda: defaultdict(list))
+def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, float]]:
+    """A metric by the value of a tag, for each group and each combination of its other tags.
+
+    Pairs are made within such a row: a language that failed at one level must not shift the others.
+    """
+    rows: defaultdict[tuple[str, ...], dict[Tag, float]] = defaultdict(dict)
     for score in scores:
         value = score.values.get(metric)
         if value is not None and tag in score.tags:
-            values[score.group][score.tags[tag]].append(value)
-    return {group: {k: float(np.mean(v)) for k, v in row.items()} for group, row in values.items()}
+            rest = (f"{key}={other}" for key, other in sorted(score.tags.items()) if key != tag)
+            rows[score.group, *rest][score.tags[tag]] = value
+    return rows
+
+
+def _mean_by_group(values: Iterable[tuple[str, float]]) -> list[float]:
+    groups: defaultdict[str, list[float]] = defaultdict(list)
+    for group, value in values:
+        groups[group].append(value)
+    return [float(np.mean(members)) for members in groups.values()]
 
 
 def difference(scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag) -> Figure:
     """Mean of `last` minus `first`, paired by group: t interval and t test over groups."""
-    pairs = by_group(scores, metric, tag).values()
-    return _t_over_groups(
-        scores,
-        [row[last] - row[first] for row in pairs if first in row and last in row],
-        "paired t over questions",
-    )
+    rows = _rows(scores, metric, tag).items()
+    pairs = ((key[0], row[last] - row[first]) for key, row in rows if first in row and last in row)
+    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over questions")
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]) -> Figure:
@@ -148,27 +175,27 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
     slope = Σ (xᵢ − x̄)(yᵢ − ȳ) / Σ (xᵢ − x̄)², in each group that has two values of the tag or more.
     """
     slopes = []
-    for row in by_group(scores, metric, tag).values():
+    for key, row in _rows(scores, metric, tag).items():
         if len(row) >= 2:
-            xs = np.array([x[key] for key in row])
+            xs = np.array([x[value] for value in row])
             centred = xs - xs.mean()
-            slopes.append(float(centred @ np.array(list(row.values())) / (centred @ centred)))
-    return _t_over_groups(scores, slopes, "t over the questions' slopes")
+            slopes.append((key[0], float(centred @ np.array(list(row.values())) / (centred @ centred))))
+    return _t_over_groups(scores, _mean_by_group(slopes), metric, "t over the questions' slopes")
 
 
-def _t_over_groups(members: Sequence[Score], values: Sequence[float], method: str) -> Figure:
+def _t_over_groups(members: Sequence[Score], values: Sequence[float], metric: str, method: str) -> Figure:
     from scipy.special import stdtr, stdtrit  # scipy.stats has the same and takes a second to import
 
     n = len(values)
     mean = float(np.mean(values)) if n else None
     if mean is None or n < 2:
-        return figure(
-            members, value=mean, low=None, high=None, method="none: fewer than two questions", n=n, clusters=n
-        )
-    error = float(np.std(values, ddof=1)) / n**0.5
-    half = float(stdtrit(n - 1, _TAILS[1])) * error
-    p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error else None
-    return figure(members, value=mean, low=mean - half, high=mean + half, method=method, n=n, clusters=n, p=p)
+        method, low, high, p = "none: fewer than two questions", None, None, None
+    else:
+        error = float(np.std(values, ddof=1)) / n**0.5
+        half = float(stdtrit(n - 1, _TAILS[1])) * error
+        low, high = mean - half, mean + half
+        p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error else None
+    return figure(members, metric, value=mean, low=low, high=high, method=method, n=n, clusters=n, p=p)
 
 
 def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
@@ -181,14 +208,9 @@ def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: 
     both = [s for s in scores if s.values.get(first) is not None and s.values.get(second) is not None]
     groups = {group: index for index, group in enumerate(dict.fromkeys(score.group for score in both))}
     if len(both) < 3 or len(groups) < 2:
+        none = "none: too few samples"
         return figure(
-            both,
-            value=None,
-            low=None,
-            high=None,
-            method="none: too few samples",
-            n=len(both),
-            clusters=len(groups),
+            scores, second, value=None, low=None, high=None, method=none, n=len(both), clusters=len(groups)
         )
     member = np.array([groups[score.group] for score in both])
     ranks = np.array([rankdata([score.values[metric] for score in both]) for metric in (first, second)])
@@ -201,8 +223,9 @@ def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: 
     with np.errstate(invalid="ignore"):  # ranks without any spread: 0 / 0
         drawn = [correlation(weights[member].astype(float)) for weights in _resamples(len(groups), seed)]
         value = correlation(np.ones(len(both)))
-    low, high = np.nanquantile(drawn, _TAILS)
+    low, high = np.nanquantile(drawn, _TAILS) if not np.isnan(drawn).all() else (np.nan, np.nan)
     return figure(
-        both, value=value, low=float(low), high=float(high), method="Spearman's ρ, bootstrap over questions",
+        scores, second, value=None if np.isnan(value) else value, low=None if np.isnan(low) else float(low),
+        high=None if np.isnan(high) else float(high), method="Spearman's ρ, bootstrap over questions",
         n=len(both), clusters=len(groups),
     )  # fmt: skip

@@ -43,6 +43,10 @@ class Run:
                 self.path, "this run is not finished: run the same command again, or `evenkeel rescore` it."
             )
         summary: Summary = read_json(self.path / "summary.json", dict[str, Figure])
+        if not summary:
+            raise DataError(
+                self.path / "summary.json", "there are no figures in it: `evenkeel rescore` the run."
+            )
         return summary
 
     def records(self) -> Iterator[Record]:
@@ -54,13 +58,16 @@ class Run:
         return next(iter(self.summary.values()))
 
     def failures(self) -> Counter[str]:
-        """How often requests ended other than well, by status and reason."""
-        return Counter(
-            f"{answer.status}: {answer.reason}" if answer.reason else answer.status
-            for record in self.records()
-            for answer in record.answers
-            if answer.status != "ok"
-        )
+        """How often requests ended other than well, and scoring lacked something, by reason."""
+        found: Counter[str] = Counter()
+        for record in self.records():
+            found.update(record.score.detail.get("failures", ()))
+            found.update(
+                f"{answer.status}: {answer.reason}" if answer.reason else answer.status
+                for answer in record.answers
+                if answer.status != "ok"
+            )
+        return found
 
     def agreement(self) -> str | None:
         """How our figures compare with those that the recorded file itself gave; None where it gave none."""
@@ -103,8 +110,12 @@ class RunFolder:
 
     def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
         existing = self.path / "spec.json"
+        for draft in self.path.glob(".*"):  # what a killed process was writing; the folder is ours alone now
+            if draft.is_file() and draft.name[1:].startswith(FILES):
+                draft.unlink()
         if existing.is_file() and fresh:
-            for name in (*FILES, "journal.sqlite-wal", "journal.sqlite-shm"):
+            # The spec goes last: as long as it is there, the folder is known to be a run.
+            for name in (*FILES[1:], "journal.sqlite-wal", "journal.sqlite-shm", "spec.json"):
                 target = self.path / name
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         elif existing.is_file():

@@ -20,6 +20,7 @@ from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
 from evenkeel.data import own_file
 from evenkeel.errors import DataError, UsageError
 from evenkeel.types import Answered, Embed, Response, Sample, Score
+from loopback import Loopback
 
 RESULTS = "mirae/MIRAE_claude_haiku_results_english.json"
 BY_LEVEL = (0.8849, 0.8788, 0.8688, 0.8702, 0.8651, 0.8548, 0.8435)
@@ -278,7 +279,25 @@ def test_a_limit_is_spread_over_the_domains(questions: Path) -> None:
 
 def test_a_level_that_the_file_lacks_is_refused(questions: Path) -> None:
     with pytest.raises(UsageError, match="question 1 has no level 4"):
-        samples(questions)
+        samples(questions, levels="1-4")
+
+
+def test_all_levels_are_those_that_the_file_has(questions: Path) -> None:
+    assert {sample.tags["level"] for sample in samples(questions)} == {1, 2, 3}
+
+
+def test_the_same_levels_are_the_same_run_however_they_are_written() -> None:
+    assert (
+        load_benchmark("mirae", {"levels": "3,1,2"}).options
+        == load_benchmark("mirae", {"levels": "1-3"}).options
+    )
+
+
+def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None:
+    other = questions.with_name("other.json")
+    other.write_bytes(questions.read_bytes())
+    with pytest.raises(UsageError, match="question 1 in 'en' stands in several files"):
+        load_benchmark("mirae", {}).samples([own_file(questions), own_file(other)], langs=None, limit=None)
 
 
 def test_a_language_that_the_file_lacks_is_refused(questions: Path) -> None:
@@ -364,6 +383,54 @@ def test_a_level_that_is_none_is_named(tmp_path: Path) -> None:
         read_recording(path)
 
 
+def results(tmp_path: Path, **changes: Any) -> Path:
+    """A small results file: two questions with three answers each, at level 1."""
+    levels = [{"level": 1, "question_text": "?", "responses": ["a", "b", "c"]} for _ in range(2)]
+    items = [{"question_id": n, "domain": "F", "level_analyses": [levels[n]]} for n in range(2)]
+    content = {"metadata": {"language": "English", "model": "m"}, "experiment_results": items}
+    levels[0].update(changes.pop("first", {}))
+    content["metadata"] |= changes  # type: ignore[operator]
+    path = tmp_path / "results.json"
+    path.write_bytes(msgspec.json.encode(content))
+    return path
+
+
+def test_answers_that_are_not_there_lower_coverage(tmp_path: Path) -> None:
+    with Loopback() as server:
+        run = ek.score(
+            "mirae", results(tmp_path, first={"responses": []}), out=tmp_path / "run",
+            embedder="openai:e", base_url=server.url,
+        )  # fmt: skip
+    assert run.headline.coverage == pytest.approx(0.5)
+    assert run.headline.statuses == {"error": 3, "ok": 3}
+    # What has no figure is exported as null, and the export can be read again.
+    (exported,) = (run.path / "export").iterdir()
+    assert len(read_recording(exported).prompts) == 2
+
+
+def test_a_language_or_a_model_cannot_choose_a_path(tmp_path: Path) -> None:
+    with Loopback() as server:
+        path = results(tmp_path, language="/../../spec", model="../../../x" + "y" * 300)
+        run = ek.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
+    (exported,) = (run.path / "export").iterdir()
+    assert exported.name.startswith("MIRAE_")
+    assert ek.load_run(run.path).spec.benchmark == "mirae"
+
+
+@pytest.mark.parametrize(
+    ("changes", "lang", "message"),
+    [
+        ({"first": {"level": 8}}, None, "'8' is no level from 1 to 7"),
+        ({"language": "English"}, "ko", "the answers are in 'en', and --lang asks for 'ko'"),
+    ],
+)
+def test_a_recording_that_does_not_fit_is_refused(
+    tmp_path: Path, changes: dict[str, Any], lang: str | None, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_recording(results(tmp_path, **changes), lang)
+
+
 # Small things
 
 
@@ -374,7 +441,7 @@ def test_levels_are_written_as_ranges(text: str, levels: tuple[int, ...]) -> Non
     assert parse_levels(text) == levels
 
 
-@pytest.mark.parametrize("text", ["0-3", "1-8", "5-2", "all", "", "1-"])
+@pytest.mark.parametrize("text", ["0-3", "1-8", "5-2", "some", "", "1-"])
 def test_levels_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="level"):
         parse_levels(text)

@@ -66,7 +66,7 @@ def test_bad_rows_are_left_out_where_the_flag_says_so(messy: Path, tmp_path: Pat
             "a.csv",
             f'question,domain\n"{GOOD}",SOUND\nbroken\n',
             [(2, GOOD, "SOUND")],
-            "line 3: this row has not the 2",
+            "line 3: this row has 1 cells, the first line 2",
         ),
         ("a.csv", f'question\n"{GOOD}"\n"open', [(2, GOOD, "OWN")], "line 3: this row and what follows"),
         (
@@ -77,6 +77,8 @@ def test_bad_rows_are_left_out_where_the_flag_says_so(messy: Path, tmp_path: Pat
         ),
         ("a.jsonl", '{"question": 5}\nnope\n', [], "line 1: expected an object with 'question'"),
         ("a.txt", f"\ufeff{GOOD}\n", [(1, GOOD, "OWN")], None),
+        ("a.csv", f'question\n\n"{GOOD}"\n', [(3, GOOD, "OWN")], "line 2: this is blank"),
+        ("a.jsonl", f'{{"question": "One\u2028{OTHER}"}}\n', [(1, f"One\u2028{OTHER}", "OWN")], None),
     ],
 )
 def test_every_format_names_the_line_of_a_broken_row(
@@ -278,7 +280,11 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"translate": "ko"}, "--translate needs a --model"), ({"lang": "tlh"}, "there is no language 'tlh'")],
+    [
+        ({"translate": "ko"}, "--translate needs a --model"),
+        ({"lang": "tlh"}, "there is no language 'tlh'"),
+        ({"model": "openai:x"}, "--model writes levels for your own --questions"),
+    ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
@@ -303,3 +309,11 @@ def test_sentences_and_scripts_are_told_in_every_language() -> None:
     assert is_in("안녕하세요 AI", "ko")
     assert is_in("你好吗", "zh")
     assert not is_in("hello", "zh")
+
+
+def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(f"{GOOD}\n")
+    with pytest.raises(UsageError, match="is the file of your questions"):
+        build("mirae", path, questions=str(path))
+    assert path.read_text() == f"{GOOD}\n"

@@ -141,6 +141,31 @@ def test_cuts_twins_and_silence_are_counted() -> None:
     assert score.answered == 4
 
 
+def test_an_answer_that_could_not_be_embedded_is_named() -> None:
+    item = answered(1, ["a", "b", "c"])
+    asking = load_benchmark("mirae", {}).score([item])
+    next(asking)
+    with pytest.raises(StopIteration) as done:
+        asking.send(
+            [Response(status="error", reason="HTTP 400")] * 2 + [Response(status="ok", vector=vector([1]))]
+        )
+    (score,) = done.value.value
+    assert score.answered == 0
+    assert score.values["mean_similarity"] is None
+    assert score.detail["failures"] == ["not embedded: HTTP 400"] * 2
+
+
+def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> None:
+    item = answered(1, ["예", "예"], lang="ko")
+    asking = load_benchmark("mirae", {}).score([item])
+    asked = next(asking)
+    with pytest.raises(StopIteration) as done:
+        asking.send(
+            [Response(status="ok", vector=vector([1])), *[Response(status="error")] * (len(asked) - 1)]
+        )
+    assert "embedder_reads" not in done.value.value[0].values
+
+
 @pytest.mark.parametrize(
     ("text", "lang", "refused"),
     [

@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
         path.write_bytes(msgspec.json.encode({"questions": items}))
     with Loopback() as server:
         return ek.run(
-            "mirae", "openai:<i>loop</i>", base_url=server.url, data=folder / "data", levels="1-2",
+            "mirae", "openai:<i>loop</i>\x1b[31m", base_url=server.url, data=folder / "data", levels="1-2",
             embedder="openai:embed", out=folder / "run",
         )  # fmt: skip
 
@@ -121,6 +121,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
         show_side_by_side(console, [run, run], LAYOUT)
     shown = captured.get()
     assert "\x1b" not in shown
+    assert "<i>loop</i>␛[31m" in shown
     assert "coverage 100% (80 ok)" in shown
     assert "±." in shown
 

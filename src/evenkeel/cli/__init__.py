@@ -10,6 +10,7 @@ import click
 
 from evenkeel import __version__
 from evenkeel.errors import EvenkeelError
+from evenkeel.report.text import visible
 
 COMMANDS = {
     "demo": "Try it: a small run on the embedded models, with a report.",
@@ -78,11 +79,14 @@ def main() -> None:
     except BrokenPipeError:  # the reader (head, less) has gone; the interpreter must not try to flush to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:  # a path that cannot be read or written
+        complain(error)
+        sys.exit(2)
 
 
 def complain(error: BaseException) -> None:
     """One message to stderr, with what to do next."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {visible(str(error))}", err=True)
     _show_notes(error)
 
 

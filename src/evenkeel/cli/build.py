@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import BENCHMARKS, builder_class
+from evenkeel.benchmarks import builder_class
 from evenkeel.budget import Limits
 from evenkeel.cli import options
 
@@ -18,21 +18,17 @@ Examples:
   evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json"""
 
 
-class BuildGroup(click.Group):
-    """One command for each benchmark, made from its builder's own options when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(BENCHMARKS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _command(cmd_name) if cmd_name in BENCHMARKS else None
-
-
-@click.group(cls=BuildGroup, name="build", subcommand_metavar="BENCHMARK --out FILE [OPTIONS]", epilog=EPILOG)
+@click.group(
+    cls=options.BenchmarkGroup,
+    name="build",
+    subcommand_metavar="BENCHMARK --out FILE [OPTIONS]",
+    epilog=EPILOG,
+)
 def command() -> None:
     """Make a data set: from a seed, or from your own questions."""
 
 
+@command.make
 def _command(name: str) -> click.Command:
     @click.command(name=name, help=f"Make a data set for {name}.", epilog=EPILOG)
     @click.option("--out", required=True, type=click.Path(dir_okay=False), help="The file to write.")

@@ -39,7 +39,7 @@ def models() -> None:
 def runs(folder: str) -> None:
     """The runs below FOLDER: when, what, which model, the headline and its coverage."""
     from evenkeel.errors import EvenkeelError
-    from evenkeel.report.text import interval, share, value
+    from evenkeel.report.text import interval, share, value, visible
     from evenkeel.store import load_run
 
     found = sorted(path.parent for path in Path(folder).rglob("spec.json"))
@@ -56,5 +56,5 @@ def runs(folder: str) -> None:
         except EvenkeelError as error:
             click.echo(f"{path}: {error}", err=True)
             continue
-        made, model = spec.provenance["created"][:16], spec.models["model"]["name"]
+        made, model = spec.provenance["created"][:16], visible(spec.models["model"]["name"])
         click.echo(f"{made}  {spec.benchmark:<9} {model:<28} {outcome:<34} {path}")

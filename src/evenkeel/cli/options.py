@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from msgspec import Struct
 
+from evenkeel.benchmarks import BENCHMARKS
 from evenkeel.options import Option, describe
 
 
-def from_struct(options: type[Struct]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that gives a command one option for each field of an options struct."""
+def from_struct(
+    options: type[Struct], *, asking: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a command one option for each field of an options struct.
+
+    Without `asking`, those that only matter when a model is asked are left out.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(describe(options)):
+        for option in reversed([o for o in describe(options) if asking or not o.asking]):
             function = _click_option(option)(function)
         return function
 
@@ -26,8 +32,10 @@ def from_struct(options: type[Struct]) -> Callable[[Callable[..., Any]], Callabl
 def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     flag = f"--{option.name.replace('_', '-')}"
     kind = option.type
-    if isinstance(kind, types.UnionType):
+    if get_origin(kind) in (types.UnionType, Union):
         kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
     if get_origin(kind) is tuple:
         return click.option(
             flag,
@@ -45,6 +53,25 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
     return click.option(
         flag, option.name, type=kind, default=option.default, show_default=shown, help=option.description
     )
+
+
+class BenchmarkGroup(click.Group):
+    """One command for each benchmark, made from the benchmark's own options when it is called."""
+
+    def make(self, function: Callable[[str], click.Command]) -> Callable[[str], click.Command]:
+        """Say how the command of a benchmark is made."""
+        self._make = function
+        return function
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(BENCHMARKS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self._make(cmd_name) if cmd_name in BENCHMARKS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, entry.about) for name, entry in BENCHMARKS.items()])
 
 
 def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

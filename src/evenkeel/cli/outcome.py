@@ -10,7 +10,7 @@ from rich.console import Console
 
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.report.terminal import show_run
-from evenkeel.report.text import share
+from evenkeel.report.text import share, visible
 from evenkeel.store import Run
 
 
@@ -34,11 +34,14 @@ def check_coverage(run: Run, floor: float) -> int:
     coverage = run.headline.coverage
     if coverage >= floor:
         return 0
-    ends = ", ".join(f"{reason} ×{count:,}" for reason, count in run.failures().most_common(8))
+    # What was cut off by max-tokens is scored as far as it goes, and so covered.
+    failures = {why: n for why, n in run.failures().most_common() if not why.startswith("truncated")}
+    ends = ", ".join(f"{visible(why)} ×{count:,}" for why, count in list(failures.items())[:8])
+    again = any(why.startswith("error") for why in failures)
     click.echo(
         f"{click.style('error:', fg='red', bold=True)} coverage {share(coverage)} is under the floor of "
-        f"{share(floor)} (--min-coverage): {ends}. "
-        f"The same command with --out {run.path} asks again what failed.",
+        f"{share(floor)} (--min-coverage): {ends}."
+        + (f" The same command with --out {run.path} asks again what ended in error." if again else ""),
         err=True,
     )
     return 1

@@ -19,21 +19,12 @@ Examples:
   evenkeel run mirae --model openai:NAME --dry-run"""
 
 
-class RunGroup(click.Group):
-    """One command for each benchmark, made from the benchmark's own options when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(BENCHMARKS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _command(cmd_name) if cmd_name in BENCHMARKS else None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Benchmarks"):
-            formatter.write_dl([(name, entry.about) for name, entry in BENCHMARKS.items()])
-
-
-@click.group(cls=RunGroup, name="run", subcommand_metavar="BENCHMARK --model SPEC [OPTIONS]", epilog=EPILOG)
+@click.group(
+    cls=options.BenchmarkGroup,
+    name="run",
+    subcommand_metavar="BENCHMARK --model SPEC [OPTIONS]",
+    epilog=EPILOG,
+)
 def command() -> None:
     """Ask a model, score its answers, write the report.
 
@@ -75,6 +66,7 @@ COMMON = options.compose(
 )
 
 
+@command.make
 def _command(name: str) -> click.Command:
     benchmark = benchmark_class(name)
 
@@ -99,11 +91,13 @@ def _run(
     **given: Any,
 ) -> int:
     from evenkeel import api
+    from evenkeel.engines import load_engine
     from evenkeel.models import check_spec, parse_args
 
     args = parse_args(model_args)
     if dry_run:
         check_spec(given["model"], args)
+        load_engine(given["engine"])
         wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
         print_plan(api.dry_run(name, **{key: given[key] for key in wanted}), given)
         return 0
@@ -124,4 +118,7 @@ def print_plan(plan: Any, given: dict[str, Any]) -> None:
     if given["price_in"] or given["price_out"]:
         limits = Limits(price_in=given["price_in"], price_out=given["price_out"])
         usd = limits.usd(plan.tokens_in.get("generate", 0), plan.tokens_out.get("generate", 0))
-        click.echo(f"The model costs at the most about ${usd:,.2f}.")
+        partly = (
+            "" if given["price_in"] else " for what it writes; with --price-in what it reads is counted too"
+        )
+        click.echo(f"The model costs at the most about ${usd:,.2f}{partly}.")

@@ -7,40 +7,48 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import BENCHMARKS, benchmark_class
+from evenkeel.benchmarks import benchmark_class
 from evenkeel.cli import options
 
 EPILOG = """\b
 Examples:
   evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku
-  evenkeel score mirae A.json B.json C.json"""
+  evenkeel score mirae A.json B.json C.json
+  evenkeel score mirae A.json --embedder embedded-embedder --embedder sbert:path/to/model --chunked"""
 
 
-@click.command(name="score", epilog=EPILOG)
-@click.argument("benchmark", type=click.Choice(list(BENCHMARKS)))
-@click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path())
-@click.option("--embedder", help="The model that turns answers into vectors.")
-@options.lang
-@options.base_url
-@options.out
-@options.fresh
-@options.concurrency
-@options.min_coverage
-@options.as_json
-@click.pass_context
-def command(ctx: click.Context, /, benchmark: str, files: tuple[str, ...], **given: Any) -> None:
-    """Score answers recorded elsewhere, in the published formats.
+@click.group(
+    cls=options.BenchmarkGroup, name="score", subcommand_metavar="BENCHMARK FILE… [OPTIONS]", epilog=EPILOG
+)
+def command() -> None:
+    """Score answers recorded elsewhere, in the published formats."""
 
-    Several files are scored one by one and shown side by side; with --out each has a folder below it.
-    """
-    ctx.exit(_score(benchmark, [Path(file) for file in files], **given))
+
+@command.make
+def _command(name: str) -> click.Command:
+    @click.command(
+        name=name, help=f"Score recorded answers of {name}; several files stand side by side.", epilog=EPILOG
+    )
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path())
+    @options.from_struct(benchmark_class(name).Options, asking=False)
+    @options.lang
+    @options.base_url
+    @options.out
+    @options.fresh
+    @options.concurrency
+    @options.min_coverage
+    @options.as_json
+    @click.pass_context
+    def score(ctx: click.Context, /, files: tuple[str, ...], **given: Any) -> None:
+        ctx.exit(_score(name, [Path(file) for file in files], **given))
+
+    return score
 
 
 def _score(
     benchmark: str,
     files: list[Path],
     *,
-    embedder: str | None,
     out: str | None,
     resume: bool,
     min_coverage: float,
@@ -54,11 +62,13 @@ def _score(
     from evenkeel.cli.progress import Watcher
     from evenkeel.report.terminal import show_side_by_side
 
-    if embedder:
-        given["embedder"] = embedder
+    for file in files:  # a file that cannot be read is found before the others are embedded
+        api.read_recorded(benchmark, file, lang=given["lang"])
     runs = []
-    for file in files:
-        folder = Path(out, file.stem) if out and len(files) > 1 else out
+    stems = [file.stem for file in files]
+    for number, file in enumerate(files):
+        name = file.stem if stems.count(file.stem) == 1 else f"{file.stem}-{number + 1}"
+        folder = Path(out, name) if out and len(files) > 1 else out
         runs.append(api.score(benchmark, file, out=folder, fresh=not resume, progress=Watcher(), **given))
     for file, run in zip(files, runs, strict=True):
         if (agreement := run.agreement()) is not None:

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from evenkeel.cache import file_sha256
 from evenkeel.errors import UsageError
-from evenkeel.journal import Recording, make_key
-from evenkeel.types import Capability, Request, Response
+from evenkeel.journal import Recording, make_key, model_digest
+from evenkeel.jsonfile import read_json
+from evenkeel.types import Capability, Request, Response, RunSpec
 
 
 class Replay:
@@ -31,6 +32,11 @@ class Replay:
         self.path = path / "journal.sqlite" if path.is_dir() else path
         if not self.path.is_file():
             raise UsageError(f"replay:{name}: no journal there. Give a run's folder or its journal.sqlite.")
+        with self.path.open("rb") as file:
+            if not file.read(16).startswith(b"SQLite format 3"):
+                raise UsageError(
+                    f"replay:{name} is no journal. For answers in a published format: evenkeel score"
+                )
         self._recording: Recording | None = None
 
     def identity(self) -> dict[str, Any]:
@@ -40,10 +46,15 @@ class Replay:
         """A recording has nothing to probe: what it lacks shows as coverage."""
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        self._recording = self._recording or Recording(self.path)
+        self._recording = self._recording or Recording(self.path, self._answerer())
         missing = Response(status="error", reason="not in the recording")
         for request in requests:
             yield request, self._recording.find(request) or missing
+
+    def _answerer(self) -> bytes | None:
+        """The digest of the model under test in the recorded run, where its spec lies beside the journal."""
+        spec = self.path.with_name("spec.json")
+        return model_digest(read_json(spec, RunSpec).models["model"]["identity"]) if spec.is_file() else None
 
     def close(self) -> None:
         if self._recording is not None:

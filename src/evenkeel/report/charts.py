@@ -84,7 +84,7 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     """From the lowest band to the highest with some air, and never so narrow that noise looks like news."""
     low, high = min(point["low"] for point in points), max(point["high"] for point in points)
     air = max(0.01, 0.05 * (high - low), (0.1 - (high - low)) / 2)
-    return [low - air, high + air]
+    return [low - air, high + air if high > 1 else min(1.0, high + air)]
 
 
 def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -42,7 +41,11 @@ def render(run: Run, *others: Run) -> str:
         model=model,
         headline=run.summary[layout.headline],
         facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
-        notes=benchmark.notes(run.summary),
+        notes=[
+            f"{name}: {note}" if others else note
+            for name, summary in summaries([run, *others]).items()
+            for note in benchmark.notes(summary)
+        ],
         charts=_charts(run, layout, others),
         grids=_grids(run, layout, others),
         extremes=_extremes(run, layout.headline),
@@ -126,6 +129,10 @@ def _settings(spec: RunSpec) -> list[tuple[str, str]]:
             f"{made['created']}, evenkeel {made['evenkeel']}, python {made['python']}, {made['platform']}",
         ),
         ("packages", ", ".join(f"{name} {version}" for name, version in made["packages"].items())),
-        ("identities", msgspec.json.encode({r: m["identity"] for r, m in spec.models.items()}).decode()),
     ]
+    for role, model in spec.models.items():
+        known = ", ".join(
+            f"{name} {value}" for name, value in model["identity"].items() if value not in (None, "")
+        )
+        rows.append((f"{role} identity", known))
     return rows

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from evenkeel.report.layout import Table
+from evenkeel.report.text import share
+from evenkeel.stats import scope_of
 from evenkeel.store import Run
 from evenkeel.types import Figure, Summary
 
@@ -18,12 +20,6 @@ class Grid(Struct, frozen=True):
     corner: str
     columns: list[str]
     rows: list[tuple[str, list[Figure | None]]]
-
-
-def scope_of(name: str) -> tuple[str, dict[str, str]]:
-    """A figure's metric and scope from its name: `m/level=3,lang=en` → `m`, {level: 3, lang: en}."""
-    metric, _, scope = name.partition("/")
-    return metric, dict(part.split("=", 1) for part in scope.split(",")) if scope else {}
 
 
 def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
@@ -80,10 +76,22 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
         for row in rows
     ]
     body.append(("all", [figure(summary, table.metric, {}) for summary in summaries.values()]))
-    return Grid(table.title, table.rows, list(summaries), body)
+    # Runs of unequal coverage do not stand side by side without saying so.
+    whole = [figure(summary, table.metric, {}) for summary in summaries.values()]
+    columns = [
+        name if total is None or total.coverage == 1 else f"{name} (coverage {share(total.coverage)})"
+        for name, total in zip(summaries, whole, strict=True)
+    ]
+    return Grid(f"{table.title}, run by run", table.rows, columns, body)
 
 
 def summaries(runs: Sequence[Run]) -> dict[str, Summary]:
-    """Runs by the names of their models, or of their folders where a model stands there twice."""
-    by_model = {run.spec.models["model"]["name"]: run.summary for run in runs}
-    return by_model if len(by_model) == len(runs) else {run.path.name: run.summary for run in runs}
+    """Runs by the names of their models; of their folders, or their paths, where those stand there twice."""
+    for names in (
+        [run.spec.models["model"]["name"] for run in runs],
+        [run.path.name for run in runs],
+        [str(run.path) for run in runs],
+    ):
+        if len(set(names)) == len(runs):
+            break
+    return dict(zip(names, (run.summary for run in runs), strict=True))

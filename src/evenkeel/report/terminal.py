@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
-from evenkeel.report.text import interval, p_value, share, value
+from evenkeel.report.text import interval, p_value, share, value, visible
 from evenkeel.store import Run
 from evenkeel.types import Figure
 
@@ -23,7 +23,9 @@ def show_run(
     """A run's headline, its further facts, what to know beside them, and its tables."""
     headline = run.summary[layout.headline]
     console.print()
-    console.print(Text.assemble((layout.headline_title, "bold"), f" of {run.spec.models['model']['name']}"))
+    console.print(
+        Text.assemble((layout.headline_title, "bold"), f" of {visible(run.spec.models['model']['name'])}")
+    )
     console.print(Padding(_headline(headline, min_coverage), (0, 0, 0, 2), expand=False))
     for column in layout.facts:
         if column.metric in run.summary:
@@ -75,11 +77,11 @@ def _drawn(grid: Grid) -> RichTable:
     )
     table.add_column(grid.corner, justify="right", no_wrap=True, min_width=max(len(n) for n, _ in grid.rows))
     for column in grid.columns:
-        table.add_column(Text(column), justify="right", no_wrap=True)
+        table.add_column(Text(visible(column)), justify="right", no_wrap=True)
     for name, cells in grid.rows:
         if name == "all":
             table.add_section()
-        table.add_row(name, *(_cell(cell) for cell in cells))
+        table.add_row(Text(visible(name)), *(_cell(cell) for cell in cells))
     return table
 
 

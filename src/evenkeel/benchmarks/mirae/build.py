@@ -55,6 +55,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.translate and not self.model:
             raise ValueError("--translate needs a --model that translates")
+        if self.model and not self.questions:
+            raise ValueError("--model writes levels for your own --questions; a seed alone needs none")
         for lang in (self.lang, *self.languages):
             if lang not in LANGUAGES:
                 raise ValueError(f"there is no language '{lang}'; there is: {', '.join(LANGUAGES)}")
@@ -128,18 +130,23 @@ class MiraeBuilder:
         if self.options.model:
             return (yield from self._written(questions, lang))
         bank = generic_bank(lang)
-        return {question.line: self._composed(question, bank) for question in questions}, []
+        composed = {question: self._composed(question, bank) for question in questions}
+        failures = [Failure(q, lang, 2, why) for q, why in composed.items() if isinstance(why, str)]
+        return {q.line: texts for q, texts in composed.items() if not isinstance(texts, str)}, failures
 
-    def _composed(self, question: OwnQuestion, bank: Bank) -> list[str]:
-        """Levels by the composer. One draw in two thousand does not come within the tolerance: draw again."""
+    def _composed(self, question: OwnQuestion, bank: Bank) -> list[str] | str:
+        """Levels by the composer, or why there are none.
+
+        One draw in two thousand does not come within the tolerance: it is drawn again.
+        """
         seed = f"{compose.GENERATOR}/{compose.VERSION}/{self.options.seed}/{question.text}"
         for attempt in range(TRIES):
             rng = random.Random(f"{seed}/{attempt}")
             try:
                 return compose.compose_levels(question.text, bank, rng, TARGETS, self._counter.count)
             except UsageError as error:
-                failure = error
-        raise UsageError(f"line {question.line}: {failure}")
+                failure = str(error)
+        return failure
 
     def _written(self, questions: Sequence[OwnQuestion], lang: str) -> Asking:
         """Levels 2 to 7 from the model: asked together, checked, and asked again where the check fails."""
@@ -183,9 +190,12 @@ class MiraeBuilder:
         return ""
 
     def _rewrite(self, question: OwnQuestion, lang: str, target: int, attempt: int) -> Generate:
-        words = round(target / max(0.5, self._counter.count(question.text) / len(question.text.split())))
+        # Chinese does without spaces, so its length is told in characters.
+        pieces = question.text if lang == "zh" else question.text.split()
+        pace = self._counter.count(question.text) / max(1, len(pieces))
+        length = f"{round(target / pace)} {'characters' if lang == 'zh' else 'words'}"
         text = prompt("rewrite").format(
-            language=LANGUAGES[lang], words=words, tokens=target, question=question.text
+            language=LANGUAGES[lang], length=length, tokens=target, question=question.text
         )
         sampling = Sampling(temperature=0.7, max_tokens=2 * target + 64, seed=self.options.seed)
         return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=attempt)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evenkeel.cache import slug
 from evenkeel.errors import DataError
 from evenkeel.jsonfile import convert, read_json
 from evenkeel.types import Record, Records, RunSpec
@@ -64,7 +65,7 @@ class _LevelAnalysis(Struct):
     level: int
     question_text: str
     responses: list[str]
-    similarity_analysis: dict[str, float] = {}
+    similarity_analysis: dict[str, float | None] = {}
 
 
 class _QuestionResult(Struct):
@@ -139,9 +140,14 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
         results = convert(path, raw, _ResultsFile)
         prompts = [
             Prompted(
-                str(q.question_id), q.domain, a.level, a.question_text, a.responses, a.similarity_analysis
+                str(q.question_id),
+                q.domain,
+                _level(path, f"$.experiment_results[{index}]", str(a.level)),
+                a.question_text,
+                a.responses,
+                {name: value for name, value in a.similarity_analysis.items() if value is not None},
             )
-            for q in results.experiment_results
+            for index, q in enumerate(results.experiment_results)
             for a in q.level_analyses
         ]
         metadata = results.metadata
@@ -149,7 +155,12 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
         answers = convert(path, raw, list[_QuestionResponses])
         prompts = [
             Prompted(
-                str(q.question_id), q.domain, _level(path, index, level), a.question_text, a.responses, {}
+                str(q.question_id),
+                q.domain,
+                _level(path, f"$[{index}].level_responses", level),
+                a.question_text,
+                a.responses,
+                {},
             )
             for index, q in enumerate(answers)
             for level, a in q.level_responses.items()
@@ -168,6 +179,8 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
         raise DataError(
             path, "the language is not stated in metadata.language or the file's name: give --lang."
         )
+    if fallback and lang != fallback:
+        raise DataError(path, f"the answers are in '{lang}', and --lang asks for '{fallback}'.")
     return Recording(metadata.model or path.stem, lang, prompts)
 
 
@@ -177,9 +190,8 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
     for record in records():
         by_language[str(record.sample.tags["lang"])].add(record)
     model = spec.models["model"]["name"]
-    slug = "".join(c if c.isalnum() or c in "._-" else "_" for c in model)
     for lang, extent in by_language.items():
-        name = f"MIRAE_{slug}_results_{LANGUAGES.get(lang, lang).lower()}.json"
+        name = f"MIRAE_{slug(model)}_results_{slug(LANGUAGES.get(lang, lang).lower())}.json"
         metadata = extent.metadata(model, LANGUAGES.get(lang, lang), spec.models["embedder"]["name"])
         yield name, _results(metadata, (r for r in records() if r.sample.tags["lang"] == lang))
 
@@ -218,7 +230,7 @@ def _results(metadata: dict[str, Any], records: Iterator[Record]) -> Iterator[by
         first, *rest = members
         question_id = first.sample.inputs["question_id"]
         question = {
-            "question_id": int(question_id) if question_id.isdigit() else question_id,
+            "question_id": int(question_id) if is_number(question_id) else question_id,
             "domain": first.sample.tags["domain"],
             "level_analyses": [_level_analysis(record) for record in (first, *rest)],
         }
@@ -262,7 +274,9 @@ def language_of_name(path: Path) -> str | None:
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
-    """`1-7`, `1,4,7` or `2` as levels, in order."""
+    """`1-7`, `1,4,7`, `2` or `all` as levels, in order."""
+    if text.strip() == "all":
+        return LEVELS
     levels: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -283,10 +297,15 @@ def span(levels: Sequence[int]) -> str:
     return ",".join(map(str, levels))
 
 
-def _level(path: Path, index: int, name: str) -> int:
-    if name.isdigit() and int(name) in LEVELS:
+def _level(path: Path, where: str, name: str) -> int:
+    if is_number(name) and int(name) in LEVELS:
         return int(name)
-    raise DataError(path, f"'{name}' is no level from 1 to 7.", where=f"$[{index}].level_responses")
+    raise DataError(path, f"'{name}' is no level from 1 to 7.", where=where)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is how a whole number is written: no leading zeros, no digits of other scripts."""
+    return text.isascii() and text.isdigit() and str(int(text)) == text
 
 
 def _seen(raw: Any) -> str:

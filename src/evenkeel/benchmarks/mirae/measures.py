@@ -48,7 +48,7 @@ def texts_to_embed(answered: Iterable[Answered]) -> list[str]:
 def measure(
     answered: Sequence[Answered],
     embedded: Mapping[str, Mapping[str, Response]],
-    whole: Mapping[str, NDArray[np.float32]],
+    whole: Mapping[str, NDArray[np.float32]] | None,
     *,
     reads: Mapping[str, float],
     distance: float,
@@ -64,8 +64,10 @@ def measure(
         for role, vectors in embedded.items():
             if role != HEADLINE:
                 row[f"mean_similarity@{role}"] = _mean([vectors[text].vector for text in prompt.texts])
-        if whole:
-            row["whole_similarity"] = _mean([whole[text].tobytes() for text in prompt.texts])
+        if whole is not None:
+            row["whole_similarity"] = _mean(
+                [whole[t].tobytes() if t in whole else None for t in prompt.texts]
+            )
         if (lang := str(prompt.item.sample.tags["lang"])) in reads:
             row["embedder_reads"] = reads[lang]
     _add_drift(prompts, values)
@@ -105,7 +107,7 @@ def _alone(prompt: Prompt, embedded: Mapping[str, Response], distance: float) ->
     values["meanings"] = len(set(groups)) if groups else None
     values["semantic_entropy"] = scoring.semantic_entropy(groups) if groups else None
     values["duplicates"] = scoring.duplicates(prompt.texts) if figures else None
-    values["cut_by_embedder"] = _share(embedded[response.text].cut for response in answers)
+    values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
     values["cut_by_max_tokens"] = _share(response.status == "truncated" for response in answers)
     values["empty"] = _share(not response.text.strip() for response in answers)
     values["refusals"] = _share(
@@ -183,5 +185,10 @@ def _score(prompt: Prompt, values: dict[str, float | None], embedded: Mapping[st
         detail={
             "responses": prompt.kept,
             "pairwise_similarities": scoring.cosine_matrix(prompt.vectors).tolist() if prompt.kept else [],
+            "failures": [
+                f"not embedded: {embedded[response.text].reason or embedded[response.text].status}"
+                for response in prompt.item.responses
+                if response.status in SCORED and embedded[response.text].vector is None
+            ],
         },
     )

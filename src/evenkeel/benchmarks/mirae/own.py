@@ -72,31 +72,39 @@ def _fault(row: OwnQuestion, first_seen: dict[str, int], tokens: int, longest: i
     return ""
 
 
+def _lines(content: str) -> list[str]:
+    """Lines as editors count them: a line separator of Unicode inside a text does not end one."""
+    lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
 def _text_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(_lines(content), 1):
         yield OwnQuestion(number, line.strip(), DOMAIN)
 
 
 def _csv_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
-    reader = csv.DictReader(content.splitlines(keepends=True), strict=True)
-    read = 1
+    reader = csv.reader((f"{line}\n" for line in _lines(content)), strict=True)
+    read = 0
     try:
-        if "question" not in (reader.fieldnames or []):
+        header = next(reader, [])
+        if "question" not in header:
             raise DataError(path, "expected a column 'question' (and, if you like, 'domain').", line=1)
-        for row in reader:
+        for cells in reader:
             read = reader.line_num
-            if None in row or None in row.values():
-                expected = len(reader.fieldnames or [])
-                yield Problem(reader.line_num, f"this row has not the {expected} cells of the first line.")
+            if not cells:
+                yield Problem(read, "this is blank.")
+            elif len(cells) != len(header):
+                yield Problem(read, f"this row has {len(cells)} cells, the first line {len(header)}.")
             else:
-                domain = (row.get("domain") or DOMAIN).strip()
-                yield OwnQuestion(reader.line_num, row["question"].strip(), domain or DOMAIN)
+                row = dict(zip(header, cells, strict=True))
+                yield OwnQuestion(read, row["question"].strip(), row.get("domain", "").strip() or DOMAIN)
     except csv.Error as error:
         yield Problem(read + 1, f"this row and what follows cannot be read: {error}.")
 
 
 def _json_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(_lines(content), 1):
         if not line.strip():
             yield Problem(number, "this is blank.")
             continue

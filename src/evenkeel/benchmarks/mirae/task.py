@@ -18,6 +18,7 @@ from evenkeel.benchmarks.mirae import data
 from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, notes
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
+from evenkeel.options import ASKING
 from evenkeel.types import (
     Answered,
     Capability,
@@ -51,11 +52,15 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     """What can be set about a MIRAE run."""
 
     levels: Annotated[
-        str, Meta(description="Prompt lengths to ask, 1 (about 30 tokens) to 7 (2,000): 1-7 or 1,4,7.")
-    ] = "1-7"
-    samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.")] = 5
-    temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.")] = 0.7
-    max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.")] = 256
+        str,
+        Meta(
+            description="Prompt lengths to ask, 1 (about 30 tokens) to 7 (2,000): 1-7, 1,4,7 or all.",
+            extra=ASKING,
+        ),
+    ] = "all"
+    samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=ASKING)] = 5
+    temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
+    max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
     embedder: Annotated[
         tuple[str, ...],
         Meta(
@@ -72,7 +77,9 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     ] = 0.2
 
     def __post_init__(self) -> None:
-        data.parse_levels(self.levels)
+        levels = data.parse_levels(self.levels)
+        if self.levels != "all":  # one way to write it, so that 1,2,3 and 1-3 are the same run
+            msgspec.structs.force_setattr(self, "levels", data.span(levels))
         if len(set(self.embedder)) < len(self.embedder):
             raise ValueError("--embedder: the same one twice")
         if len(self.embedder) > 4:
@@ -115,7 +122,14 @@ class Mirae:
         if langs and (absent := [lang for lang in langs if lang not in found]):
             raise UsageError(f"the data has no questions in '{absent[0]}'; it has: {', '.join(found)}.")
         wanted = spread([question for question in questions if not langs or question.lang in langs], limit)
+        twice = [key for key, n in Counter((q.lang, q.id) for q in wanted).items() if n > 1]
+        if twice:
+            raise UsageError(
+                f"question {twice[0][1]} in '{twice[0][0]}' stands in several files: give one of them."
+            )
         levels = data.parse_levels(self.options.levels)
+        if self.options.levels == "all":
+            levels = tuple(level for level in levels if any(level in question.texts for question in wanted))
         for question in wanted:
             if absent_levels := [level for level in levels if level not in question.texts]:
                 raise UsageError(f"question {question.id} has no level {absent_levels[0]}: see --levels.")
@@ -146,8 +160,8 @@ class Mirae:
         asked = [Embed(text=text, role=role) for role in self.helpers for text in (*texts, *sentences)]
         responses = iter((yield asked))
         embedded = {role: {text: next(responses) for text in (*texts, *sentences)} for role in self.helpers}
-        whole = (yield from read_whole(texts, embedded["embedder"])) if self.options.chunked else {}
-        reads = {lang: _reads(lang, embedded["embedder"]) for lang in probed}
+        whole = (yield from read_whole(texts, embedded["embedder"])) if self.options.chunked else None
+        reads = {lang: share for lang in probed if (share := _reads(lang, embedded["embedder"])) is not None}
         return measure(answered, embedded, whole, reads=reads, distance=self.options.meaning_distance)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
@@ -201,16 +215,18 @@ class Mirae:
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         recording = data.read_recording(path, lang)
+        # A prompt with fewer answers than the others lacks some: they count as missing, not as never asked.
+        count = max([2, *(len(p.responses) for p in recording.prompts)])
+        missing = Response(status="error", reason="not recorded")
         samples = [
-            make_sample(
-                p.id, p.domain, recording.lang, p.level, p.text, len(p.responses), published=p.published
-            )
+            make_sample(p.id, p.domain, recording.lang, p.level, p.text, count, published=p.published)
             for p in recording.prompts
         ]
+        responses = [[Response(status="ok", text=text) for text in p.responses] for p in recording.prompts]
         return Recorded(
             model=recording.model,
             samples=tell_apart(samples),
-            responses=[[Response(status="ok", text=text) for text in p.responses] for p in recording.prompts],
+            responses=[[*found, *[missing] * (count - len(found))] for found in responses],
         )
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -257,16 +273,21 @@ def probes() -> dict[str, list[str]]:
     return msgspec.json.decode(content, type=dict[str, list[str]])
 
 
-def _reads(lang: str, embedded: Mapping[str, Response]) -> float:
+def _reads(lang: str, embedded: Mapping[str, Response]) -> float | None:
+    """The share of the probe's sentences that the embedder matches; None where it embedded none of them."""
     import numpy as np
 
     from evenkeel.benchmarks.mirae.scoring import matched
 
+    pairs = [
+        (embedded[english].vector, embedded[other].vector)
+        for english, other in zip(probes()["en"], probes()[lang], strict=True)
+    ]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        return None
     english, other = (
-        np.stack(
-            [np.frombuffer(embedded[sentence].vector or b"", dtype="<f4") for sentence in probes()[code]]
-        )
-        for code in ("en", lang)
+        np.stack([np.frombuffer(v, dtype="<f4") for v in column]) for column in zip(*known, strict=True)
     )
     return matched(english, other)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
@@ -84,7 +85,14 @@ class OpenAI:
         return f"OpenAI({self._name!r}, base_url={self._to.shown!r})"
 
     def identity(self) -> dict[str, Any]:
-        return {**lasting(self._options), "spec": f"openai:{self._name}", "base_url": self._to.shown}
+        # An extra body may hold a key of some kind: its hash tells bodies apart and tells nothing else.
+        extra = self._options.extra_body
+        return {
+            **lasting(self._options),
+            "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
+            "spec": f"openai:{self._name}",
+            "base_url": self._to.shown,
+        }
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Weighing stands or falls with the server's prompt log-probabilities; the rest shows by itself."""

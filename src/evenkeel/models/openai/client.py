@@ -33,6 +33,7 @@ NO_ANSWER_S = 60.0
 LONGEST_WAIT_S = 600.0
 """A server that asks for a longer pause has shut the door: a daily quota, say."""
 FAILURES_AT_START = 8
+REFUSALS_AT_START = 100
 FAILURES_IN_A_ROW = 50
 SHOWN = 300
 SHORTEST_SECRET = 8
@@ -171,7 +172,9 @@ class Standing:
         self._last = str(failure)
         if trouble.status not in THIS_REQUEST:
             self._in_a_row += 1
-        if not self._ever_answered and self._kinds.total() >= FAILURES_AT_START:
+        # Refusals of single requests are no sign of a dead server, unless it refuses everything.
+        refused = self._kinds.total() - self._in_a_row
+        if not self._ever_answered and (self._in_a_row >= FAILURES_AT_START or refused >= REFUSALS_AT_START):
             self._give_up("The server has answered none of the requests")
         if self._in_a_row >= FAILURES_IN_A_ROW:
             self._give_up(f"The last {FAILURES_IN_A_ROW} requests have failed")
