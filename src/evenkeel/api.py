@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import platform
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import metadata
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-import evenkeel
 from evenkeel import data as datasets
 from evenkeel.benchmarks import Benchmark, Builder, Built, Recorded, builder_class, load_benchmark
 from evenkeel.budget import Budget, Limits, foresee
 from evenkeel.cache import replacing, slug
 from evenkeel.engines import Engine, load_engine
-from evenkeel.errors import CapabilityError, EvenkeelError, RunConflict, UsageError
+from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
-from evenkeel.models import BACKENDS, Model, check_spec, option_names, token_counter
+from evenkeel.models import check_spec, token_counter
 from evenkeel.models.replay import RecordedAnswers
-from evenkeel.options import describe, lasting, parse
+from evenkeel.options import describe, parse
+from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, read_samples, reopen
 from evenkeel.progress import Progress, Silent
 from evenkeel.runner import TITLES, Road, ask, drive
 from evenkeel.runner import score as score_run
-from evenkeel.store import FORMAT, Run, RunFolder
+from evenkeel.store import Run, RunFolder
 from evenkeel.tokens import APPROXIMATE
-from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample, to_jsonable
+from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
 
 RUNS = Path("runs")
-
-
-class Setup(Struct, frozen=True):
-    """A run that is ready to begin: nothing was asked yet, no model is loaded."""
-
-    benchmark: Benchmark
-    spec: RunSpec
-    samples: list[Sample]
-    models: dict[str, Model]
 
 
 class Plan(Struct, frozen=True):
@@ -78,7 +66,7 @@ def run(
     """
     limits, options = _split_limits(rest)
     with _engine(engine, concurrency) as running:
-        setup = _prepare(
+        setup = prepare(
             running, benchmark, ModelRef(model, dict(model_args or {})), options,
             base_url=base_url, data=str(data), langs=parse_langs(lang), limit=limit, seed=seed,
         )  # fmt: skip
@@ -99,7 +87,7 @@ def dry_run(
     loaded = load_benchmark(benchmark, options, seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
-    samples = _samples(loaded, benchmark, str(data), parse_langs(lang), limit)[0]
+    samples = read_samples(loaded, benchmark, str(data), parse_langs(lang), limit)[0]
     asked = [request for sample in samples for request in loaded.requests(sample)]
     requests: Counter[str] = Counter()
     tokens_in: Counter[str] = Counter()
@@ -136,8 +124,8 @@ def score(
     identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
     with _engine("local", concurrency) as running:
-        models = {"model": answers, **_open_models(running, loaded, benchmark, None, base_url)}
-        spec = _spec(
+        models = {"model": answers, **open_models(running, loaded, benchmark, None, base_url)}
+        spec = make_spec(
             benchmark, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
         )
         for role, model in models.items():
@@ -168,7 +156,7 @@ def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
         road = Road(
             journal,
             identities(spec),
-            opener=lambda role: _reopen(running, spec.models[role]),
+            opener=lambda role: reopen(running, spec.models[role]),
             budget=Budget(Limits()),
             progress=progress or Silent(),
         )
@@ -206,7 +194,7 @@ def build(
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         ref = ModelRef(builder.helpers["model"], dict(model_args or {})) if builder.helpers else None
-        models = _open_models(running, builder, benchmark, ref, base_url)
+        models = open_models(running, builder, benchmark, ref, base_url)
         for role, model in models.items():
             model.probe(builder.needs[role])
         folder = target.parent if models else Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -294,115 +282,6 @@ def _finish(
     return run
 
 
-def _prepare(
-    engine: Engine,
-    name: str,
-    ref: ModelRef,
-    options: Mapping[str, Any],
-    *,
-    base_url: str | None,
-    data: str,
-    langs: list[str] | None,
-    limit: int | None,
-    seed: int,
-) -> Setup:
-    loaded = load_benchmark(name, options, seed=seed)
-    models = _open_models(engine, loaded, name, ref, base_url)
-    samples, source = _samples(loaded, name, data, langs, limit)
-    for role, model in models.items():
-        model.probe(loaded.needs[role])
-    return Setup(loaded, _spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
-
-
-def _open_models(
-    engine: Engine, benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
-) -> dict[str, Model]:
-    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
-    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
-    if ref is not None:
-        refs = {"model": ref, **refs}
-    if base_url and not any(_on_server(ref) for ref in refs.values()):
-        raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
-    models = {}
-    for role, ref in refs.items():
-        if base_url and _on_server(ref):
-            ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
-        models[role] = engine.open(ref)
-        lacking = sorted(benchmark.needs[role] - models[role].capabilities)
-        if lacking:
-            offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
-            raise CapabilityError(
-                f"{name} needs {role}s that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
-            )
-    return models
-
-
-def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
-    return {role: model["identity"] for role, model in spec.models.items()}
-
-
-def _on_server(ref: ModelRef) -> bool:
-    return ref.spec.startswith("openai:")
-
-
-def _reopen(engine: Engine, model: Mapping[str, Any]) -> Model:
-    """The model of a stored run, if it is still the same one."""
-    identity = model["identity"]
-    scheme = model["spec"].partition(":")[0]
-    known = [name for name in option_names(scheme) if name != "extra_body"] if scheme in BACKENDS else []
-    opened = engine.open(
-        ModelRef(model["spec"], {name: identity[name] for name in known if name in identity})
-    )
-    if opened.identity() != identity:
-        raise RunConflict(
-            f"'{model['spec']}' is not the same model here as in the run, and more must be asked of it."
-        )
-    return opened
-
-
-def _samples(
-    benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
-) -> tuple[list[Sample], dict[str, Any]]:
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit}: ask for one at least.")
-    files = datasets.find(name, data, langs, starter=benchmark.starter)
-    samples = benchmark.samples(files, langs=langs, limit=limit)
-    if not samples:
-        raise UsageError(f"--data {data} gives no samples.")
-    source = data if data in ("starter", "published") else "file"
-    return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
-
-
-def _spec(
-    name: str,
-    benchmark: Benchmark,
-    models: Mapping[str, Model],
-    source: dict[str, Any],
-    *,
-    limit: int | None = None,
-    seed: int = 0,
-) -> RunSpec:
-    return RunSpec(
-        format=FORMAT,
-        benchmark=name,
-        options=to_jsonable(lasting(benchmark.options, asking=source["source"] != "recorded")),
-        models={role: _described(model.identity()) for role, model in models.items()},
-        data=source,
-        seed=seed,
-        limit=limit,
-        provenance=provenance(),
-    )
-
-
-def _described(identity: dict[str, Any]) -> dict[str, Any]:
-    spec = identity["spec"]
-    return {
-        "name": identity.get("model") or spec.partition(":")[2] or spec,
-        "spec": spec,
-        "identity": identity,
-    }
-
-
 def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:
     return {
         RecordedAnswers.key(request): response
@@ -424,33 +303,3 @@ def _engine(name: str, concurrency: int | None) -> Iterator[Engine]:
         yield engine
     finally:
         engine.close()
-
-
-def provenance() -> dict[str, Any]:
-    """Where and with what a run was made."""
-    versions = {}
-    for package in ("numpy", "torch", "transformers", "sentence-transformers"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
-    return {
-        "evenkeel": evenkeel.__version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "packages": versions,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _commit() -> str | None:
-    """The commit of Evenkeel's own source, where it runs from a checkout."""
-    root = Path(evenkeel.__file__).parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        result = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        )
-    except OSError:  # no git on this machine
-        return None
-    return result.stdout.strip() or None

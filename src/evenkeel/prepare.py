@@ -1,0 +1,172 @@
+"""From names to a run that is ready to begin: models found, samples read, and what is asked written down."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+import evenkeel
+from evenkeel import data as datasets
+from evenkeel.benchmarks import Benchmark, Builder, load_benchmark
+from evenkeel.engines import Engine
+from evenkeel.errors import CapabilityError, RunConflict, UsageError
+from evenkeel.models import BACKENDS, Model, option_names
+from evenkeel.options import lasting
+from evenkeel.store import FORMAT
+from evenkeel.types import ModelRef, RunSpec, Sample, to_jsonable
+
+
+class Setup(Struct, frozen=True):
+    """A run that is ready to begin: nothing was asked yet, no model is loaded."""
+
+    benchmark: Benchmark
+    spec: RunSpec
+    samples: list[Sample]
+    models: dict[str, Model]
+
+
+def prepare(
+    engine: Engine,
+    name: str,
+    ref: ModelRef,
+    options: Mapping[str, Any],
+    *,
+    base_url: str | None,
+    data: str,
+    langs: list[str] | None,
+    limit: int | None,
+    seed: int,
+) -> Setup:
+    loaded = load_benchmark(name, options, seed=seed)
+    models = open_models(engine, loaded, name, ref, base_url)
+    samples, source = read_samples(loaded, name, data, langs, limit)
+    for role, model in models.items():
+        model.probe(loaded.needs[role])
+    return Setup(loaded, make_spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
+
+
+def open_models(
+    engine: Engine, benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
+) -> dict[str, Model]:
+    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
+    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
+    if ref is not None:
+        refs = {"model": ref, **refs}
+    if base_url and not any(_on_server(ref) for ref in refs.values()):
+        raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
+    models = {}
+    for role, ref in refs.items():
+        if base_url and _on_server(ref):
+            ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
+        models[role] = engine.open(ref)
+        lacking = sorted(benchmark.needs[role] - models[role].capabilities)
+        if lacking:
+            offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
+            raise CapabilityError(
+                f"{name} needs {role}s that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
+            )
+    return models
+
+
+def read_samples(
+    benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
+) -> tuple[list[Sample], dict[str, Any]]:
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit {limit}: ask for one at least.")
+    files = datasets.find(name, data, langs, starter=benchmark.starter)
+    samples = benchmark.samples(files, langs=langs, limit=limit)
+    if not samples:
+        raise UsageError(f"--data {data} gives no samples.")
+    source = data if data in ("starter", "published") else "file"
+    return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
+
+
+def make_spec(
+    name: str,
+    benchmark: Benchmark,
+    models: Mapping[str, Model],
+    source: dict[str, Any],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+) -> RunSpec:
+    return RunSpec(
+        format=FORMAT,
+        benchmark=name,
+        options=to_jsonable(lasting(benchmark.options, asking=source["source"] != "recorded")),
+        models={role: _described(model.identity()) for role, model in models.items()},
+        data=source,
+        seed=seed,
+        limit=limit,
+        provenance=provenance(),
+    )
+
+
+def _described(identity: dict[str, Any]) -> dict[str, Any]:
+    spec = identity["spec"]
+    return {
+        "name": identity.get("model") or spec.partition(":")[2] or spec,
+        "spec": spec,
+        "identity": identity,
+    }
+
+
+def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
+    return {role: model["identity"] for role, model in spec.models.items()}
+
+
+def _on_server(ref: ModelRef) -> bool:
+    return ref.spec.startswith("openai:")
+
+
+def reopen(engine: Engine, model: Mapping[str, Any]) -> Model:
+    """The model of a stored run, if it is still the same one."""
+    identity = model["identity"]
+    scheme = model["spec"].partition(":")[0]
+    known = [name for name in option_names(scheme) if name != "extra_body"] if scheme in BACKENDS else []
+    opened = engine.open(
+        ModelRef(model["spec"], {name: identity[name] for name in known if name in identity})
+    )
+    if opened.identity() != identity:
+        raise RunConflict(
+            f"'{model['spec']}' is not the same model here as in the run, and more must be asked of it."
+        )
+    return opened
+
+
+def provenance() -> dict[str, Any]:
+    """Where and with what a run was made."""
+    versions = {}
+    for package in ("numpy", "torch", "transformers", "sentence-transformers"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "evenkeel": evenkeel.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": versions,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of Evenkeel's own source, where it runs from a checkout."""
+    root = Path(evenkeel.__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        result = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+    except OSError:  # no git on this machine
+        return None
+    return result.stdout.strip() or None
