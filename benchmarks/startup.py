@@ -12,6 +12,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from peers import INSPECT, LM_EVAL
@@ -32,12 +33,12 @@ def seconds(argv: list[str]) -> float:
 
 def until_first_request() -> float:
     """From the shell to the first byte of a request at a server, which then is not answered."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         argv = [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:x", "--base-url", url]
         start = time.perf_counter()
         process = subprocess.Popen(
-            [*argv, "--embedder", "openai:y", "--out", "/dev/shm/evenkeel-startup", "--fresh"],
+            [*argv, "--embedder", "openai:y", "--out", f"{folder}/run"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         connection, _ = listener.accept()
