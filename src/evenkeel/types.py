@@ -89,8 +89,8 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     weighed: Weighed | None = None
     vector: bytes | None = None
     """An embedding: little-endian float32."""
-    cut: bool = False
-    """True where the input was longer than the model reads, so that its end was not seen."""
+    cut: bool | None = None
+    """True where the input was longer than the model reads, so that its end was not seen; None: not told."""
     reason: str = ""
     """Why the status is not `ok`, in a few words: `content_filter`, `HTTP 500`, `timeout`."""
     tokens_in: int | None = None

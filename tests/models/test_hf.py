@@ -35,19 +35,6 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def shared(folder: Path) -> Iterator[HuggingFace]:
-    """One loaded model for the tests that leave it as it was."""
-    model = open_hf(folder)
-    yield model
-    model.close()
-
-
 def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
     """What transformers' own greedy generation writes after one prompt alone."""
     mask = torch.ones(1, len(ids))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,11 @@ import torch
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.types import Weigh, Weighed
-from models.tiny import ask, open_hf, say, tiny_model, weighed_of
+from models.tiny import ask, open_hf, say, weighed_of
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def shared(folder: Path) -> Iterator[HuggingFace]:
-    """One loaded model for the tests that leave it as it was."""
-    model = open_hf(folder)
-    yield model
-    model.close()
 
 
 def naive_weights(model: HuggingFace, prefix: str, continuation: str) -> list[float]:

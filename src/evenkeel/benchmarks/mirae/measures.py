@@ -107,7 +107,9 @@ def _alone(prompt: Prompt, embedded: Mapping[str, Response], distance: float) ->
     values["meanings"] = len(set(groups)) if groups else None
     values["semantic_entropy"] = scoring.semantic_entropy(groups) if groups else None
     values["duplicates"] = scoring.duplicates(prompt.texts) if figures else None
-    values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
+    values["cut_by_embedder"] = _share(
+        cut for text in prompt.texts if (cut := embedded[text].cut) is not None
+    )
     values["cut_by_max_tokens"] = _share(response.status == "truncated" for response in answers)
     values["empty"] = _share(not response.text.strip() for response in answers)
     values["refusals"] = _share(
