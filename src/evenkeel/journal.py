@@ -124,6 +124,8 @@ class Journal:
     def unanswered(self, model: bytes, requests: Iterable[Request]) -> Iterator[Request]:
         """The requests that still have to be asked, each once, read lazily. What failed is asked again."""
         seen: set[bytes] = set()
+        # What this very pass puts is in `seen`; so over a journal that was empty nothing need be looked up.
+        search = not self.empty
         stream = iter(requests)
         while chunk := list(islice(stream, LOOKUP)):
             new: dict[bytes, Request] = {}
@@ -133,7 +135,7 @@ class Journal:
                     seen.add(key)
                     new[key] = request
             answered = (
-                set() if self.empty else {key for key, status, _ in self._find(new) if status != "error"}
+                {key for key, status in self._find("status", new) if status != "error"} if search else ()
             )
             yield from (request for key, request in new.items() if key not in answered)
 
@@ -142,7 +144,7 @@ class Journal:
         missing = Response(status="error", reason="not asked")
         stream = iter(requests)
         while chunk := [make_key(model, request).key for request in islice(stream, LOOKUP)]:
-            found = {key: _decode(body) for key, _, body in self._find(chunk)}
+            found = {key: _decode(body) for key, body in self._find("body", chunk)}
             yield from (found.get(key, missing) for key in chunk)
 
     def put_samples(self, samples: Iterable[Sample]) -> None:
@@ -186,10 +188,10 @@ class Journal:
         self._reader.close()
         self._raise_failure()
 
-    def _find(self, keys: Iterable[bytes]) -> list[tuple[bytes, str, bytes]]:
+    def _find(self, column: str, keys: Iterable[bytes]) -> list[tuple[bytes, Any]]:
         wanted = list(keys)
         marks = ",".join("?" * len(wanted))
-        query = f"SELECT key, status, body FROM responses WHERE key IN ({marks})"
+        query = f"SELECT key, {column} FROM responses WHERE key IN ({marks})"
         return self._reader.execute(query, wanted).fetchall()
 
     def _raise_failure(self) -> None:
