@@ -374,3 +374,14 @@ def test_it_runs_without_git(questions: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path))
     with Loopback() as server:
         assert run(questions, server, tmp_path / "run").spec.provenance["commit"] is None
+
+
+def test_a_request_that_fails_under_a_tight_limit_is_not_asked_for_ever(
+    questions: Path, tmp_path: Path
+) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    content["questions"][0]["level_1_text"] = "[poison]"
+    questions.write_bytes(msgspec.json.encode(content))
+    with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
+        run(questions, server, tmp_path / "run", max_tokens=40, max_tokens_total=400)
+    assert chats(server) < 100

@@ -63,7 +63,7 @@ class Road:
 
     def _send(self, model: Model, role: str, requests: Iterator[Request]) -> bool:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
-        sent = 0
+        settled = 0
         digest = self._digests[role]
         # The limits and prices are those of the model that is asked; embedders and the like are not counted.
         limited = role == "model"
@@ -72,8 +72,9 @@ class Road:
             if limited:
                 self.budget.spend(request, response)
             self._progress.answered(response, usd=self.budget.usd)
-            sent += 1
-        if limited and self.budget.exhausted and not sent:
+            settled += response.status != "error"
+        # A pass that settled nothing would be followed by the same again: what failed is for the next run.
+        if limited and self.budget.exhausted and not settled:
             raise BudgetReached(
                 f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
             )
