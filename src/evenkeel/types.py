@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
-STATUSES: tuple[Status, ...] = ("ok", "refused", "truncated", "unparsed", "error")
 
 Capability: TypeAlias = Literal["generate", "weigh", "embed"]
 

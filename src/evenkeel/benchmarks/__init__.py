@@ -40,7 +40,6 @@ class Benchmark(Protocol):
     """A benchmark with its options set. The class attributes say what it is, before any option is known."""
 
     Options: ClassVar[type[Struct]]
-    languages: ClassVar[tuple[str, ...]]
     layout: ClassVar[Layout]
     starter: ClassVar[Starter]
     """What the benchmark's generator makes of seed 0."""

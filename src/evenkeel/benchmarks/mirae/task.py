@@ -96,7 +96,6 @@ class Mirae:
     """One sample is one question at one level in one language, asked several times."""
 
     Options = MiraeOptions
-    languages = tuple(data.LANGUAGES)
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter)
 
