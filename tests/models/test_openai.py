@@ -230,11 +230,11 @@ def test_a_request_that_keeps_failing_says_how_often_it_was_tried() -> None:
 
 def test_a_reply_that_takes_too_long_is_a_timeout() -> None:
     with Loopback() as server:
-        model = model_of(server, timeout=0.2, retries=1)
+        model = model_of(server, timeout=0.6, retries=1)
         one(model, chat("first"))
-        server.behaviour.latency = 1.0
+        server.behaviour.latency = 10.0
         response = one(model, chat("second"))
-    assert response.reason == "timeout after 2 tries: no reply within 0.2 s"
+    assert response.reason == "timeout after 2 tries: no reply within 0.6 s"
 
 
 def test_a_disturbed_run_gives_the_same_answers_as_an_undisturbed_one() -> None:
@@ -289,7 +289,7 @@ def test_retry_after_holds_back_every_new_request(status: str) -> None:
         times = [time.monotonic() - started for _ in stream]
     assert sum(seconds < 1.0 for seconds in times) <= 2  # what was under way when the server said so
     assert len(times) == 10
-    assert times[-1] < 2.0
+    assert times[-1] < 8.0
     assert server.requests == 11
 
 
@@ -361,7 +361,7 @@ def test_a_single_request_to_a_dead_server_is_told_too() -> None:
 def test_a_server_that_is_still_starting_is_waited_for() -> None:
     port = free_port()
     late = Loopback(port=port)
-    timer = threading.Timer(1.0, late.__enter__)
+    timer = threading.Timer(0.5, late.__enter__)
     timer.start()
     try:
         response = one(model_of(f"http://127.0.0.1:{port}/v1"), chat("q"))
@@ -661,7 +661,7 @@ def test_leaving_early_ends_the_thread_and_what_is_under_way() -> None:
         for _ in model_of(server, concurrency=8).answer(chat(f"q{i}") for i in range(10_000)):
             assert threads()
             break
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 15
         while threads() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not threads()
@@ -724,7 +724,7 @@ def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
         "except KeyboardInterrupt:\n"
         "    print('interrupted', flush=True)\n"
     )
-    with Loopback(latency=3.0) as server:
+    with Loopback(latency=60.0) as server:
         command = [sys.executable, "-W", "error", "-c", script, server.url]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
@@ -734,9 +734,7 @@ def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
             while not server.requests:
                 time.sleep(0.01)
             child.send_signal(signal.SIGINT)
-            started = time.monotonic()
-            out, err = child.communicate(timeout=10)
-            assert time.monotonic() - started < 2
+            out, err = child.communicate(timeout=30)  # the server would take twice that
     assert (out, err, child.returncode) == ("interrupted\n", "", 0)
 
 

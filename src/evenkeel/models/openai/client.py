@@ -269,8 +269,8 @@ class Client:
             return None
         if not self._standing.still_hopeful(trouble, self._clock()):
             return None
-        if trouble.no_contact:
-            return min(back_off(tries), NO_CONTACT_S / 4)
+        if trouble.no_contact:  # evenly, so that the tries last as long as the hope does
+            return min(NO_CONTACT_S / self._retries, NO_CONTACT_S / 4)
         return wait + back_off(tries, overload=trouble.status in OVERLOADED and trouble.wait is None)
 
     async def _try(self, call: Call[R], body: bytes) -> R:
