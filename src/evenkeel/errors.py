@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evenkeel.types import Capability
+
 
 class EvenkeelError(Exception):
     """The root of the tree: catch this to catch everything Evenkeel raises on purpose."""
@@ -51,6 +53,10 @@ class MissingExtra(UsageError):
 
 class CapabilityError(UsageError):
     """The model cannot do what the benchmark needs, or not soundly."""
+
+    def __init__(self, message: str, *, lacking: frozenset[Capability]) -> None:
+        super().__init__(message)
+        self.lacking = lacking
 
 
 class RunConflict(UsageError):

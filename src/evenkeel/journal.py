@@ -73,7 +73,8 @@ def make_key(model: bytes, request: Request) -> Key:
     # The role says whom to ask and the model's digest who that was, so the role itself stays out.
     match request:
         case Generate():
-            body = _encode(["generate", request.prompt, request.sampling])
+            schema = [request.schema] if request.schema else []
+            body = _encode(["generate", request.prompt, request.sampling, *schema])
         case Weigh():
             body = _encode(["weigh", request.prefix, request.continuation])
         case Embed():

@@ -17,7 +17,7 @@ Capability: TypeAlias = Literal["generate", "weigh", "embed"]
 
 Tag: TypeAlias = str | int
 
-Unit: TypeAlias = Literal["cosine", "share", "tokens", "count", "nats"]
+Unit: TypeAlias = Literal["cosine", "share", "score", "tokens", "count", "nats", "bits"]
 """What a figure counts; it decides how the figure is written."""
 
 
@@ -28,13 +28,15 @@ class Message(Struct, frozen=True):
     content: str
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a text is to be generated. Temperature 0 is greedy."""
 
     temperature: float = 0.0
     max_tokens: int = 256
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
+    length_of: str = ""
+    """Write as many tokens as this text has after the prompt, in the model's own tokenizer."""
     seed: int = 0
     """Together with the prompt and the repeat it decides the text, where the backend can promise that."""
 
@@ -44,6 +46,8 @@ class Generate(Struct, frozen=True, kw_only=True, tag="generate", tag_field="kin
 
     prompt: str | tuple[Message, ...]
     sampling: Sampling
+    schema: str = ""
+    """A JSON schema that the text is to follow, where the backend can see to that."""
     repeat: int = 0
     role: str = "model"
 
@@ -69,13 +73,17 @@ Request: TypeAlias = Generate | Weigh | Embed
 KIND_NEEDS: dict[type[Request], Capability] = {Generate: "generate", Weigh: "weigh", Embed: "embed"}
 
 
-class Weighed(Struct, frozen=True):
+class Weighed(Struct, frozen=True, omit_defaults=True):
     """What a model gave to a continuation, token by token."""
 
     tokens: tuple[str, ...]
     logprobs: tuple[float, ...]
     merged: bool = False
     """True where the prefix alone is tokenised otherwise than inside prefix + continuation."""
+    last_word: int = 0
+    """Into how many tokens the prefix's last word falls."""
+    start: str = ""
+    """The start token that the tokenizer puts before the prefix, if it puts one."""
 
 
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,6 +191,13 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     limit: int | None
     provenance: dict[str, Any]
     """Versions, commit and time: recorded, never compared."""
+
+    @property
+    def subject(self) -> str:
+        """Who is under test: the model, or the methods that are set side by side."""
+        if "model" in self.models:
+            return str(self.models["model"]["name"])
+        return ", ".join(self.options.get("method", ()))
 
 
 def to_jsonable(record: Any) -> Any:

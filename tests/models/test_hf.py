@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,21 +17,19 @@ from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.decoding import Prompt, Sampler, write
 from evenkeel.models.reasoning import without_thought
 from evenkeel.types import Embed, Message, Request, Weigh
-from models.tiny import ask, chat, embedded_folder, open_hf, say, tiny_gguf, tiny_model, weighed_of
+from models.tiny import (
+    ARCHITECTURES,
+    ask,
+    chat,
+    embedded_folder,
+    open_hf,
+    say,
+    tiny_gguf,
+    tiny_model,
+    weighed_of,
+)
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
-ARCHITECTURES: dict[str, dict[str, Any]] = {
-    "LlamaConfig": {},
-    "GPT2Config": {},
-    "MistralConfig": {"sliding_window": 8},
-    "Gemma3TextConfig": {
-        "sliding_window": 8,
-        "head_dim": 16,
-        "layer_types": ["sliding_attention", "full_attention"],
-    },
-    "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
-    "MambaConfig": {},
-}
 
 
 def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:

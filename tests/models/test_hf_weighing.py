@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.models.hf import HuggingFace
+from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.types import Weigh, Weighed
-from models.tiny import ask, open_hf, say, weighed_of
+from models.tiny import ARCHITECTURES, ask, open_hf, say, tiny_model, weighed_of
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
@@ -48,6 +48,48 @@ def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> 
     )
     assert not weighed_of(clean).merged
     assert weighed_of(merged) == Weighed((), (), merged=True)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_weighing_and_writing_from_one_reading_give_what_two_would(architecture: str, tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+    drafts = ["", " the lazy dog runs", " over there and further still, as ever"]
+    for text in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
+        own = ask(model, say(text, max_tokens=6))[0].text
+        drafts += [own, own[: len(own) // 2] + " otherwise it is"]
+    asked = [(text, draft) for text in TEXTS for draft in drafts if draft]
+    weighing = [Weigh(prefix=text, continuation=draft) for text, draft in asked]
+    writing = [say(text, length_of=draft, stop=("\n",)) for text, draft in asked]
+    together = ask(model, *weighing, *writing)
+    assert len(couples_in(model._causal(), [*weighing, *writing])) > len(asked) / 2
+    apart = [*ask(model, *weighing), *ask(model, *writing)]
+    for joint, alone in zip(together, apart, strict=True):
+        assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
+        if alone.weighed:
+            assert weighed_of(joint).tokens == alone.weighed.tokens
+            assert weighed_of(joint).logprobs == pytest.approx(alone.weighed.logprobs, abs=1e-4)
+
+
+def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
+    longer, shorter = ask(
+        shared, say("The sky", length_of=" is blue and wide"), say("The sky", length_of=" is")
+    )
+    assert (longer.status, longer.tokens_out) == ("ok", 4)
+    assert (shorter.status, shorter.tokens_out) == ("ok", 1)
+
+
+def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
+    own = ask(shared, say("Once upon a time", max_tokens=5))[0].text
+    shapes: list[tuple[int, ...]] = []
+    hook = shared._causal().model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    _, written = ask(
+        shared, Weigh(prefix="Once upon a time", continuation=own), say("Once upon a time", length_of=own)
+    )
+    hook.remove()
+    assert written.text == own
+    assert len(shapes) == 1
 
 
 def test_an_empty_prefix_needs_a_token_to_stand_on(folder: Path) -> None:

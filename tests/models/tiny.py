@@ -19,6 +19,19 @@ HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2}
 ENDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
 CONTEXT = {"max_position_embeddings": 128}
 
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "LlamaConfig": {},
+    "GPT2Config": {},
+    "MistralConfig": {"sliding_window": 8},
+    "Gemma3TextConfig": {
+        "sliding_window": 8,
+        "head_dim": 16,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
+    "MambaConfig": {},
+}
+
 TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
 

@@ -7,7 +7,7 @@ nobody pays for torch who talks to a server.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -91,14 +91,28 @@ def backend_class(scheme: str) -> Any:
     return getattr(importlib.import_module(f"evenkeel.models.{backend.module}"), backend.cls)
 
 
-def token_counter(spec: str) -> TokenCounter:
-    """Counts with the tokenizer of a model: `hf:ID-or-path`."""
+def tokenizer(spec: str) -> Callable[[str], list[int]]:
+    """The tokenizer of a model without its weights: `embedded` or `hf:ID-or-path`.
+
+    It gives the tokens of a text as the model would read it, a start token included where it has one.
+    """
     scheme, _, name = spec.partition(":")
-    if scheme != "hf" or not name:
-        raise UsageError(f"'{spec}' is no tokenizer: write hf:ID-or-path.")
+    if spec == "embedded":
+        from evenkeel.models import embedded
+
+        name = str(embedded.folder())
+    elif scheme != "hf" or not name:
+        raise UsageError(f"'{spec}' is no tokenizer: write embedded or hf:ID-or-path.")
     from evenkeel.models import hf
 
-    return TokenCounter(spec, hf.token_counter(name))
+    return hf.tokenizer(name)
+
+
+def token_counter(spec: str) -> TokenCounter:
+    """Counts with the tokenizer of a model; a start token does not count."""
+    tokenise = tokenizer(spec)
+    start = len(tokenise(""))
+    return TokenCounter(spec, lambda text: len(tokenise(text)) - start)
 
 
 def option_names(scheme: str) -> list[str]:

@@ -85,6 +85,11 @@ class Embedded:
             self._model = None
 
 
+def folder() -> Path:
+    """The embedded model as an ordinary folder."""
+    return model_folder(installed(PACKAGE, GGUF, what="embedded", install=INSTALL))
+
+
 def model_folder(gguf: Path) -> Path:
     """The model as a float32 folder in the cache, made there if need be.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta, Struct
 
@@ -100,6 +100,10 @@ class HuggingFace:
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         for window in batching.windows(requests, WINDOW):
             causal = self._causal()
+            couples = couples_in(causal, window)
+            yield from self._weigh_and_write(causal, couples)
+            coupled = {id(request) for couple in couples for request in couple[:2]}
+            window = [request for request in window if id(request) not in coupled]
             yield from self._generate(causal, [r for r in window if isinstance(r, Generate)])
             yield from self._weigh(causal, [r for r in window if isinstance(r, Weigh)])
             for request in window:
@@ -155,6 +159,21 @@ class HuggingFace:
         ):
             yield request, written_response(request, prompt, written)
 
+    def _weigh_and_write(
+        self, causal: Causal, couples: Sequence[Couple]
+    ) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.weighing import weigh_and_write
+
+        for couple, done in batching.run(
+            ([couple] for couple in couples),
+            lambda couple: len(couple.pair.ids),
+            self._budget,
+            lambda batch: weigh_and_write(causal, [(couple.pair, couple.prompt) for couple in batch]),
+        ):
+            weighed, written = done or (None, None)
+            yield couple.weigh, weighed_response(couple.pair, weighed)
+            yield couple.generate, written_response(couple.generate, couple.prompt, written)
+
     def _weigh(self, causal: Causal, requests: list[Weigh]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.weighing import pair_of, weigh
 
@@ -164,7 +183,8 @@ class HuggingFace:
             if pair is None:
                 yield request, failed("an empty prefix, and no start token to condition on")
             elif pair.target == 0:
-                yield request, weighed_response(pair, Weighed((), (), pair.merged))
+                nothing = Weighed((), (), merged=pair.merged, last_word=pair.last_word, start=causal.start)
+                yield request, weighed_response(pair, nothing)
             elif too_long(causal, len(pair.ids)):
                 yield request, too_long_response(causal, len(pair.ids))
             else:
@@ -179,21 +199,54 @@ class HuggingFace:
             yield request, weighed_response(pair, weighed)
 
 
-def token_counter(name: str) -> Callable[[str], int]:
-    """How many tokens a text has for a model, without its weights: special tokens do not count."""
+def tokenizer(name: str) -> Callable[[str], list[int]]:
+    """A model's tokenizer, without its weights."""
     require_packages("transformers", what="a tokenizer", extra="hf")
     spec = f"hf:{name}"
-    weights = locate(spec)
+    weights = locate(spec, weights=False)
     quiet_transformers()
     from transformers import AutoTokenizer
 
     from evenkeel.models.local.causal import LOAD_ERRORS
 
+    source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True)
+        loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
     except LOAD_ERRORS as error:
         raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-    return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+    return lambda text: list(loaded(text, verbose=False)["input_ids"])
+
+
+class Couple(NamedTuple):
+    """A text to weigh, and one to write greedily in its place: one reading serves both."""
+
+    weigh: Weigh
+    generate: Generate
+    pair: Pair
+    prompt: Prompt
+
+
+def couples_in(causal: Causal, window: Iterable[Request]) -> list[Couple]:
+    """What can be weighed and written at once, unless tokens merge across the boundary."""
+    from evenkeel.models.local.decoding import Prompt
+    from evenkeel.models.local.weighing import pair_of
+
+    window = list(window)
+    weighing = {(r.prefix, r.continuation): r for r in window if isinstance(r, Weigh)}
+    couples = []
+    for request in window:
+        if (
+            isinstance(request, Generate)
+            and isinstance(request.prompt, str)
+            and not request.sampling.temperature
+        ):
+            weigh = weighing.pop((request.prompt, request.sampling.length_of), None)
+            pair = pair_of(causal, weigh.prefix, weigh.continuation) if weigh else None
+            if weigh and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
+                prompt = prompt_of(causal, request)
+                if isinstance(prompt, Prompt):
+                    couples.append(Couple(weigh, request, pair, prompt))
+    return couples
 
 
 def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
@@ -202,6 +255,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
 
     from evenkeel.models.local.causal import FALLBACK_STOP
     from evenkeel.models.local.decoding import Prompt, seed_of
+    from evenkeel.models.local.weighing import pair_of
 
     sampling, stop = request.sampling, request.sampling.stop
     if isinstance(request.prompt, str):
@@ -218,13 +272,17 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     ids = ids or [cast("int", causal.start_id)]
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
-    room = causal.context - len(ids) if causal.context else sampling.max_tokens
+    most = sampling.max_tokens
+    if sampling.length_of and isinstance(request.prompt, str):
+        pair = pair_of(causal, request.prompt, sampling.length_of)
+        most = max(1, pair.target if pair else len(causal.tokenise(sampling.length_of, special=False)))
+    room = causal.context - len(ids) if causal.context else most
     return Prompt(
         ids=tuple(ids),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=seed_of(request),
-        most=min(sampling.max_tokens, room),
+        most=min(most, room),
         stop=tuple(text for text in stop if text),
     )
 
@@ -235,11 +293,13 @@ def written_response(request: Generate, prompt: Prompt, written: Written | None)
     text, thought, closed = written.text, "", True
     if not isinstance(request.prompt, str):
         text, thought, closed = without_thought(text)
-    reason = "" if written.ended else "length"
-    if written.ended and not closed:
+    # A text that was to have a certain length, and has it, is whole.
+    ended = written.ended or (bool(request.sampling.length_of) and written.tokens == prompt.most)
+    reason = "" if ended else "length"
+    if ended and not closed:
         reason = "the thinking never ended"
     return Response(
-        status="truncated" if not written.ended else "ok" if closed else "unparsed",
+        status="truncated" if not ended else "ok" if closed else "unparsed",
         text=text,
         reasoning=thought,
         reason=reason,

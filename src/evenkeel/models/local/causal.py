@@ -53,6 +53,9 @@ class Causal:
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
         starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.start_id: int | None = next((start for start in starts if start is not None), None)
+        leading = tokenizer("")["input_ids"]
+        self.start: str = tokenizer.decode(leading[:1]) if leading else ""
+        """The start token that the tokenizer puts before every text by itself."""
         self._accepts = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in CACHES if name in self._accepts), None)
         self.pads = "attention_mask" in self._accepts

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -44,6 +45,16 @@ class Written:
     text: str = ""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
+
+
+class State(NamedTuple):
+    """Where a batch stands between two steps."""
+
+    cache: Any
+    ids: Tensor
+    mask: Tensor
+    shrinks: bool
+    """Whether rows can be taken out of the cache."""
 
 
 def seed_of(request: Generate) -> int:
@@ -99,24 +110,43 @@ def write(causal: Causal, prompts: Sequence[Prompt]) -> list[Written]:
     step, ids, mask, shrinks = read(causal, prompts)
     sampler = Sampler(prompts, causal.device)
     written = [Written() for _ in prompts]
-    rows = list(range(len(prompts)))
-    while True:
+    tokens = sampler.pick(step.logits[:, -1], range(len(prompts)))
+    going = [row for row, token in enumerate(tokens) if goes_on(causal, prompts[row], written[row], token)]
+    state = State(step.cache, ids, mask, shrinks)
+    write_on(causal, prompts, written, state, tokens=tokens, going=going, sampler=sampler)
+    return written
+
+
+def write_on(
+    causal: Causal,
+    prompts: Sequence[Prompt],
+    written: Sequence[Written],
+    state: State,
+    *,
+    tokens: Sequence[int],
+    going: Sequence[int],
+    sampler: Sampler | None = None,
+) -> None:
+    """Go on with the rows `going`, after each one's last of `tokens`, which the state has not read yet."""
+    sampler = sampler or Sampler(prompts, causal.device)
+    rows: Sequence[int] = range(len(prompts))
+    cache, ids, mask, shrinks = state
+    while going:
+        if shrinks and len(going) < len(rows):
+            select(cache, going)
+            rows, tokens = [rows[place] for place in going], [tokens[place] for place in going]
+            ids, mask = ids[going], mask[going]
+        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
+        ids = torch.cat([ids, ids.new_tensor(tokens)[:, None]], dim=1)
+        # A model that hands out no state that is known here has to read everything again.
+        step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache)
+        cache = step.cache
         tokens = sampler.pick(step.logits[:, -1], rows)
         going = [
             place
             for place, (row, token) in enumerate(zip(rows, tokens, strict=True))
             if goes_on(causal, prompts[row], written[row], token)
         ]
-        if not going:
-            return written
-        if shrinks and len(going) < len(rows):
-            select(step.cache, going)
-            rows, tokens = [rows[place] for place in going], [tokens[place] for place in going]
-            ids, mask = ids[going], mask[going]
-        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-        ids = torch.cat([ids, ids.new_tensor(tokens)[:, None]], dim=1)
-        # A model that hands out no state that is known here has to read everything again.
-        step = causal.forward(ids if step.cache is None else ids[:, -1:], mask, cache=step.cache)
 
 
 def read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[Step, Tensor, Tensor, bool]:

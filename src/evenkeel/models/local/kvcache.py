@@ -51,6 +51,12 @@ def with_room(states: Tensor, places: int) -> Tensor:
     return store
 
 
+def is_plain(cache: Any) -> bool:
+    """Whether every layer is of plain attention, so that a mask can leave out what it holds."""
+    layers = getattr(cache, "layers", None) or ()
+    return bool(layers) and all(type(layer) in (DynamicLayer, GrowingLayer) for layer in layers)
+
+
 def select(cache: Any, rows: Sequence[int]) -> bool:
     """Make the cache hold these of its rows, in this order, repeats allowed; False where it cannot.
 

@@ -1,4 +1,9 @@
-"""The log-probability of every token of a continuation, in batches."""
+"""The log-probability of every token of a continuation, and what the model would write in its place.
+
+A greedy text of the same length needs no second reading. The given continuation serves as its draft, as
+in speculative decoding (Leviathan et al. 2023): where the likeliest tokens are the given ones they stand,
+the first that differs takes its place, and only what comes after it is still to be written.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from evenkeel.models.local.causal import Causal
+from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
+from evenkeel.models.local.kvcache import is_plain
 from evenkeel.types import Weighed
+
+ROWS = 32
+"""Rows whose log-probabilities are made at once: those of a whole batch would double its memory."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +31,8 @@ class Pair:
     target: int
     """How many at the end are the continuation's."""
     merged: bool
+    last_word: int
+    """How many the prefix's last word has."""
 
 
 def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
@@ -35,21 +48,73 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
         if causal.start_id is None:
             return None
         whole = [causal.start_id, *whole]
-    return Pair(tuple(whole), target, merged)
+    return Pair(
+        tuple(whole), target, merged, last_word=len(before) - len(causal.tokenise(leading_words(prefix)))
+    )
+
+
+def leading_words(prefix: str) -> str:
+    """A text without its last word and the space before it."""
+    *before, _ = prefix.rstrip().rsplit(maxsplit=1) or [""]
+    return "".join(before)
 
 
 @torch.inference_mode()
 def weigh(causal: Causal, pairs: Sequence[Pair]) -> list[Weighed]:
     """Read all pairs at once; logits are made only where a target token is predicted."""
     ids, mask = causal.pad([pair.ids for pair in pairs])
+    step = causal.forward(ids, mask, keep=1 + max(pair.target for pair in pairs), use_cache=False)
+    return _weighed(causal, pairs, ids, step.logits)
+
+
+@torch.inference_mode()
+def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> list[tuple[Weighed, Written]]:
+    """Weigh each pair, and write greedily after its prefix, from one reading of both.
+
+    A pair's ids are its prompt's ids and then the target's.
+    """
+    pairs, prompts = [pair for pair, _ in asked], [prompt for _, prompt in asked]
+    ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
-    logits = causal.forward(ids, mask, keep=longest + 1, use_cache=False).logits
+    step = causal.forward(ids, mask, keep=1 + longest)
+    weighed = _weighed(causal, pairs, ids, step.logits)
+    if not is_plain(step.cache):  # a state from which nothing can be left out
+        return list(zip(weighed, write(causal, prompts), strict=True))
+    written = [Written() for _ in asked]
+    likeliest = step.logits.argmax(-1).tolist()
+    going, tokens = [], [0] * len(asked)
+    for row, (pair, prompt) in enumerate(asked):
+        draft = (*pair.ids[len(pair.ids) - pair.target :], None)
+        for place, said in enumerate(likeliest[row][longest - pair.target :]):
+            if not goes_on(causal, prompt, written[row], said):
+                break
+            if said != draft[place]:
+                mask[row, mask.shape[1] - pair.target + place :] = 0  # the rest of the draft is not so
+                going.append(row)
+                tokens[row] = said
+                break
+    state = State(step.cache, ids, mask, shrinks=True)
+    write_on(causal, prompts, written, state, tokens=tokens, going=going)
+    return list(zip(weighed, written, strict=True))
+
+
+def _weighed(causal: Causal, pairs: Sequence[Pair], ids: Tensor, logits: Tensor) -> list[Weighed]:
+    longest = logits.shape[1] - 1
+    targets = ids[:, ids.shape[1] - longest :]
     weighed = []
-    for row, pair in enumerate(pairs):
-        targets = ids[row, ids.shape[1] - pair.target :]
-        # One row at a time: a batch of float32 log-probabilities would double the memory of the logits.
-        said = logits[row, logits.shape[1] - pair.target - 1 : -1].float().log_softmax(-1)
-        logprobs = said.gather(-1, targets[:, None])[:, 0].tolist()
-        texts = tuple(causal.tokenizer.decode([token]) for token in targets.tolist())
-        weighed.append(Weighed(texts, tuple(logprobs), pair.merged))
+    for start in range(0, len(pairs), ROWS):
+        said = logits[start : start + ROWS, :-1].float().log_softmax(-1)
+        chosen = said.gather(-1, targets[start : start + ROWS, :, None])[..., 0].tolist()
+        for pair, logprobs in zip(pairs[start : start + ROWS], chosen, strict=True):
+            tokens = pair.ids[len(pair.ids) - pair.target :]
+            texts = tuple(causal.tokenizer.decode([token]) for token in tokens)
+            weighed.append(
+                Weighed(
+                    texts,
+                    tuple(logprobs[longest - pair.target :]),
+                    merged=pair.merged,
+                    last_word=pair.last_word,
+                    start=causal.start,
+                )
+            )
     return weighed

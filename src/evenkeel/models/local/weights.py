@@ -76,8 +76,13 @@ class Weights(NamedTuple):
         return [module["path"] for module in listed if module.get("path")] if isinstance(listed, list) else []
 
 
-def locate(spec: str, *, revision: str | None = None, gguf_file: str | None = None) -> Weights:
-    """Find the files that `scheme:name` means, fetching them from the Hub where the name is no path."""
+def locate(
+    spec: str, *, revision: str | None = None, gguf_file: str | None = None, weights: bool = True
+) -> Weights:
+    """Find the files that `scheme:name` means, fetching them from the Hub where the name is no path.
+
+    Without `weights` only what describes a model is fetched, its tokenizer for instance.
+    """
     name = spec.partition(":")[2]
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
@@ -88,7 +93,7 @@ def locate(spec: str, *, revision: str | None = None, gguf_file: str | None = No
         raise UsageError(f"{spec}: {path} is a file; name the model's folder, or a .gguf file.")
     if name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
         raise UsageError(f"{spec}: there is nothing at {Path(name).expanduser()}; check the path.")
-    return check(fetch(spec, name, revision, gguf_file), spec)
+    return check(fetch(spec, name, revision, gguf_file, weights=weights), spec)
 
 
 def check(weights: Weights, spec: str) -> Weights:
@@ -102,17 +107,21 @@ def check(weights: Weights, spec: str) -> Weights:
     raise UsageError(f"{spec}: the folder {weights.folder} has no {wanted}; {remedy}.")
 
 
-def fetch(spec: str, name: str, revision: str | None, gguf_file: str | None) -> Weights:
+def fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, weights: bool) -> Weights:
     """The snapshot of a Hub repository: what is cached already, what is missing fetched."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
-    wanted = [*DESCRIBING, *(f"*/{file}" for file in ("config.json", *WEIGHTS))]
-    wanted += [gguf_file] if gguf_file else WEIGHTS
+    wanted = [*DESCRIBING]
+    if weights:
+        wanted += [
+            *(f"*/{file}" for file in ("config.json", *WEIGHTS)),
+            *([gguf_file] if gguf_file else WEIGHTS),
+        ]
     try:
         with announced(f"looking for {name} in the Hugging Face cache and on the Hub"), quiet_downloads():
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
-            if not gguf_file and not any(folder.rglob("*.safetensors")):
+            if weights and not gguf_file and not any(folder.rglob("*.safetensors")):
                 wanted = [*DESCRIBING, *OLD_WEIGHTS]
                 folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except GatedRepoError:

@@ -111,7 +111,8 @@ class OpenAI:
         if fault:
             raise CapabilityError(
                 f"'openai:{self._name}' at {self._to.shown} cannot weigh a continuation: {fault}. "
-                "vLLM and SGLang can, and so can hf: with the model's weights."
+                "vLLM and SGLang can, and so can hf: with the model's weights.",
+                lacking=frozenset({"weigh"}),
             )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
@@ -173,11 +174,25 @@ class OpenAI:
                 await self._embed(client, job, outbox)
                 continue
             try:
-                response = await client.send(self._call(job))
+                response = await self._answer_one(client, job)
             except Failed as failure:
                 self._fail(failure, [job], outbox)
             else:
                 outbox.put((job, response))
+
+    async def _answer_one(self, client: Client, job: Generate | Weigh) -> Response:
+        if isinstance(job, Weigh) or not job.sampling.length_of:
+            return await client.send(self._call(job))
+        # A text that is weighed comes back token by token, and so counted.
+        assert isinstance(job.prompt, str)
+        counted = await client.send(self._call(Weigh(prefix=job.prompt, continuation=job.sampling.length_of)))
+        if counted.weighed is None:
+            return counted
+        most = min(job.sampling.max_tokens, len(counted.weighed.tokens))
+        sampling = msgspec.structs.replace(job.sampling, max_tokens=most, length_of="")
+        response = await client.send(self._call(msgspec.structs.replace(job, sampling=sampling)))
+        whole = response.status == "truncated"  # it has the length that it was to have
+        return msgspec.structs.replace(response, status="ok", reason="") if whole else response
 
     async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
         texts = [request.text for request in batch]

@@ -113,7 +113,14 @@ def read_weigh(data: bytes, request: Weigh) -> Response:
     except Unsound as why:
         return Response(status="unparsed", reason=str(why))
     tokens = tuple(echo.tokens[i] for i in chosen)
-    weighed = Weighed(tokens, tuple(logprobs), merged=bool(straddling))
+    last = len(request.prefix) - len(request.prefix.rstrip().rpartition(" ")[2])
+    weighed = Weighed(
+        tokens,
+        tuple(logprobs),
+        merged=bool(straddling),
+        last_word=sum(end > last and start < border for start, end in echo.spans),
+        start=echo.tokens[0] if echo.spans[0][0] < 0 else "",
+    )
     return Response(status="ok", weighed=weighed, tokens_in=echo.tokens_in)
 
 

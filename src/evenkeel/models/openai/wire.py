@@ -42,6 +42,7 @@ class Dialect:
         self.token_field = token_field
         self.weigh_max_tokens = 0
         self.encoding_format = "base64"
+        self.takes_schema = True
 
     def learn(self, complaint: str) -> None:
         """Take in what a refusal says. Each field changes once, so nothing is asked in circles."""
@@ -51,6 +52,8 @@ class Dialect:
             self.weigh_max_tokens = 1
         if "encoding_format" in complaint or "base64" in complaint:
             self.encoding_format = "float"
+        if re.search(r"response_format|json_schema|guided|grammar", complaint):
+            self.takes_schema = False
 
 
 def generate_body(
@@ -67,6 +70,9 @@ def generate_body(
         body["top_p"] = sampling.top_p
     if sampling.stop:
         body["stop"] = sampling.stop
+    if request.schema and dialect.takes_schema:
+        schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(request.schema.encode())}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     if seeded:
         body["seed"] = seed_of(request)
     return msgspec.json.encode(body | extra)
