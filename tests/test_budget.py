@@ -46,7 +46,17 @@ def test_a_server_that_reports_no_usage_is_estimated() -> None:
 def test_dollars_are_per_million_tokens() -> None:
     limits = Limits(max_usd=1.0, price_in=2.0, price_out=10.0)
     assert limits.usd(500_000, 100_000) == pytest.approx(2.0)
-    assert list(Budget(limits).admit([Embed(text="word " * 2_000_000)])) == []
+    long = Generate(prompt="word " * 2_000_000, sampling=Sampling(max_tokens=1))
+    assert list(Budget(limits).admit([long])) == []
+
+
+def test_embedding_is_not_counted() -> None:
+    budget = Budget(Limits(max_requests=1))
+    texts = [Embed(text=f"text {n}") for n in range(3)]
+    assert len(list(budget.admit([*texts, ask(1), ask(2)]))) == 4
+    for text in texts:
+        budget.spend(text, Response(status="ok", tokens_in=5))
+    assert budget.tokens_in == 0
 
 
 def test_dollars_without_prices_are_refused() -> None:

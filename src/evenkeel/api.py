@@ -20,15 +20,14 @@ from evenkeel.cache import replacing, slug
 from evenkeel.engines import Engine, load_engine
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
-from evenkeel.models import check_spec, token_counter
+from evenkeel.models import check_spec
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, parse
-from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, read_samples, reopen
+from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, probe, read_samples, reopen
 from evenkeel.progress import Progress, Silent
 from evenkeel.runner import TITLES, Road, ask, drive
 from evenkeel.runner import score as score_run
 from evenkeel.store import Run, RunFolder
-from evenkeel.tokens import APPROXIMATE
 from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
 
 RUNS = Path("runs")
@@ -44,7 +43,7 @@ class Plan(Struct, frozen=True):
 
 def run(
     benchmark: str,
-    model: str,
+    model: str | None = None,
     *,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
@@ -67,10 +66,10 @@ def run(
     limits, options = _split_limits(rest)
     with _engine(engine, concurrency) as running:
         setup = prepare(
-            running, benchmark, ModelRef(model, dict(model_args or {})), options,
+            running, benchmark, ModelRef(model, dict(model_args or {})) if model else None, options,
             base_url=base_url, data=str(data), langs=parse_langs(lang), limit=limit, seed=seed,
         )  # fmt: skip
-        folder = Path(out) if out else default_folder(benchmark, setup.spec.models["model"]["name"])
+        folder = Path(out) if out else default_folder(benchmark, setup.spec.subject)
         return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=progress or Silent())
 
 
@@ -128,8 +127,7 @@ def score(
         spec = make_spec(
             benchmark, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
         )
-        for role, model in models.items():
-            model.probe(loaded.needs[role])
+        probe(loaded, models)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(benchmark, recorded.model)
         return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=progress or Silent())
@@ -170,36 +168,36 @@ def build(
     benchmark: str,
     out: str | Path,
     *,
-    tokenizer: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     concurrency: int | None = None,
     progress: Progress | None = None,
     **rest: Any,
 ) -> tuple[list[Path], Built]:
-    """Make a data set: `out`, and beside it a file for each further language.
-
-    `tokenizer` (`hf:ID`) counts the lengths as the model under test would.
+    """Make a data set: `out` and beside it a file for each further language, or files in the folder `out`.
 
     What a model answered is journaled beside `out`, so that a build that was stopped goes on.
     """
     limits, options = _split_limits(rest)
     cls = builder_class(benchmark)
-    parsed = parse(cls.Options, options, of=f"building for '{benchmark}'")
-    builder: Builder = cls(parsed, counter=token_counter(tokenizer) if tokenizer else APPROXIMATE)
+    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
     target = Path(out)
     if options.get("questions") and Path(options["questions"]).resolve() == target.resolve():
         raise UsageError(f"--out {out} is the file of your questions: choose another.")
     watching = progress or Silent()
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
-        ref = ModelRef(builder.helpers["model"], dict(model_args or {})) if builder.helpers else None
+        spec = builder.helpers.get("model")
+        ref = ModelRef(spec, dict(model_args or {})) if spec else None
         models = open_models(running, builder, benchmark, ref, base_url)
-        for role, model in models.items():
-            model.probe(builder.needs[role])
-        folder = target.parent if models else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        folder.mkdir(parents=True, exist_ok=True)
-        journal = Journal(folder / f"{target.stem}.journal.sqlite")
+        probe(builder, models)
+        beside = (
+            target / "journal.sqlite" if cls.folder else target.with_name(f"{target.stem}.journal.sqlite")
+        )
+        if not models:
+            beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        journal = Journal(beside)
         stack.enter_context(contextlib.closing(journal))
         road = Road(
             journal,
@@ -209,13 +207,14 @@ def build(
             progress=watching,
         )
         built = drive(builder.build(), road)
-    return _write_built(target, built), built
+    return _write_built(target, built, folder=cls.folder), built
 
 
-def _write_built(target: Path, built: Built) -> list[Path]:
+def _write_built(target: Path, built: Built, *, folder: bool) -> list[Path]:
     paths = []
-    for number, (language, content) in enumerate(built.files.items()):
-        path = target.with_name(f"{target.stem}_{language.lower()}{target.suffix}") if number else target
+    for number, (name, content) in enumerate(built.files.items()):
+        path = target.with_name(f"{target.stem}_{name.lower()}{target.suffix}") if number else target
+        path = target / name if folder else path
         with replacing(path) as draft:
             draft.write_bytes(content)
         paths.append(path)

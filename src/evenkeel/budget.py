@@ -1,4 +1,4 @@
-"""Limits on a run: how many requests, tokens or dollars the model may cost before it stops."""
+"""Limits on a run: how many requests, tokens or dollars language models may cost before it stops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Budget:
     """Counts what was spent and lets requests through while the limits hold.
 
     A request in flight is counted with what it may cost at the most, so that a limit is not overrun by
-    answers that are still on their way. Backends read the stream in threads of their own, hence the lock.
+    answers that are still on their way. What writes or weighs is counted, in whatever role; embedding,
+    which costs next to nothing, is not. Backends read the stream in threads of their own, hence the lock.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -62,6 +63,9 @@ class Budget:
         """Pass requests on until one would break a limit; `exhausted` then says which."""
         self.exhausted = ""
         for request in requests:
+            if isinstance(request, Embed):
+                yield request
+                continue
             cost = foresee(request) if self._counts_tokens else (0, 0)
             with self._lock:
                 self.exhausted = self._broken_by(*cost)
@@ -76,6 +80,8 @@ class Budget:
 
     def spend(self, request: Request, response: Response) -> None:
         """Settle a request: what it really cost takes the place of what it might have."""
+        if isinstance(request, Embed):
+            return
         with self._lock:
             foreseen_in, foreseen_out = self._in_flight.pop(id(request), (0, 0))
             self._flying_in -= foreseen_in
@@ -105,7 +111,9 @@ def foresee(request: Request) -> tuple[int, int]:
         case Generate():
             prompt = request.prompt
             texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
-            return sum(map(estimate_tokens, texts)), request.sampling.max_tokens
+            sampling = request.sampling
+            most = 2 * estimate_tokens(sampling.length_of) if sampling.length_of else sampling.max_tokens
+            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
         case Weigh():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():

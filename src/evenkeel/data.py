@@ -36,8 +36,13 @@ class Starter(NamedTuple):
     """A benchmark's own data: made on first use, and the same everywhere, which the hashes vouch for."""
 
     sha256: Mapping[str, str]
-    """By language."""
+    """By file stem, which begins with the language: `en`, `en_int`."""
     make: Callable[[str], bytes]
+    langs: tuple[str, ...] = ("en",)
+    """Taken where no language is named."""
+
+    def stems(self, lang: str) -> list[str]:
+        return [stem for stem in self.sha256 if stem.partition("_")[0] == lang]
 
 
 class PublishedFile(Struct, frozen=True):
@@ -75,7 +80,11 @@ def published_sets() -> dict[str, PublishedSet]:
 def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Starter) -> list[DataFile]:
     """The files that `--data` means for a benchmark."""
     if data == "starter":
-        return [_starter_file(benchmark, lang, starter) for lang in langs or ["en"]]
+        return [
+            _starter_file(benchmark, lang, stem, starter)
+            for lang in langs or starter.langs
+            for stem in starter.stems(lang) or [lang]
+        ]
     if data == "published":
         wanted = [f for f in published_set(benchmark).files if not langs or f.lang in langs]
         return [_published_file(benchmark, file) for file in wanted]
@@ -158,19 +167,18 @@ def _published_file(benchmark: str, file: PublishedFile) -> DataFile:
             return msgspec.structs.replace(own_file(target), lang=file.lang)
 
 
-def _starter_file(benchmark: str, lang: str, starter: Starter) -> DataFile:
-    if lang not in starter.sha256:
-        raise UsageError(
-            f"{benchmark} has no starter set in '{lang}'. There is: {', '.join(starter.sha256)}."
-        )
-    pinned = starter.sha256[lang]
-    target = cache_dir() / "starter" / f"{benchmark}-{lang}-{pinned[:12]}.json"
+def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> DataFile:
+    if stem not in starter.sha256:
+        langs = dict.fromkeys(stem.partition("_")[0] for stem in starter.sha256)
+        raise UsageError(f"{benchmark} has no starter set in '{lang}'. There is: {', '.join(langs)}.")
+    pinned = starter.sha256[stem]
+    target = cache_dir() / "starter" / benchmark / pinned[:12] / f"{stem}.json"
     if not target.is_file() or own_file(target).sha256 != pinned:
-        content = starter.make(lang)
+        content = starter.make(stem)
         made = hashlib.sha256(content).hexdigest()
         if made != pinned:
             raise EvenkeelError(
-                f"the starter set of {benchmark} in '{lang}' came out as {made}, not as {pinned}."
+                f"the starter set of {benchmark}, {stem}, came out as {made}, not as {pinned}."
             )
         with replacing(target) as draft:
             draft.write_bytes(content)

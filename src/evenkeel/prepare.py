@@ -36,7 +36,7 @@ class Setup(Struct, frozen=True):
 def prepare(
     engine: Engine,
     name: str,
-    ref: ModelRef,
+    ref: ModelRef | None,
     options: Mapping[str, Any],
     *,
     base_url: str | None,
@@ -46,11 +46,25 @@ def prepare(
     seed: int,
 ) -> Setup:
     loaded = load_benchmark(name, options, seed=seed)
+    if ref is None and "model" in loaded.needs:
+        raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
     models = open_models(engine, loaded, name, ref, base_url)
     samples, source = read_samples(loaded, name, data, langs, limit)
-    for role, model in models.items():
-        model.probe(loaded.needs[role])
+    try:
+        probe(loaded, models)
+    except CapabilityError as error:
+        less = loaded.without(error.lacking)
+        if less is None:
+            raise
+        loaded = less
+        probe(loaded, models)
     return Setup(loaded, make_spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
+
+
+def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model]) -> None:
+    """Have every model tried out for what its role needs."""
+    for role, model in models.items():
+        model.probe(benchmark.needs[role])
 
 
 def open_models(
@@ -59,6 +73,8 @@ def open_models(
     """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
     if ref is not None:
+        if "model" not in benchmark.needs:
+            raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
         refs = {"model": ref, **refs}
     if base_url and not any(_on_server(ref) for ref in refs.values()):
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
@@ -67,11 +83,13 @@ def open_models(
         if base_url and _on_server(ref):
             ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
         models[role] = engine.open(ref)
-        lacking = sorted(benchmark.needs[role] - models[role].capabilities)
+        lacking = benchmark.needs[role] - models[role].capabilities
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             raise CapabilityError(
-                f"{name} needs {role}s that can {' and '.join(lacking)}; '{ref.spec}' offers: {offers}."
+                f"{name} needs {role}s that can {' and '.join(sorted(lacking))}; "
+                f"'{ref.spec}' offers: {offers}.",
+                lacking=lacking,
             )
     return models
 

@@ -65,20 +65,17 @@ class Road:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
         settled = 0
         digest = self._digests[role]
-        # The limits and prices are those of the model that is asked; embedders and the like are not counted.
-        limited = role == "model"
-        for request, response in model.answer(self.budget.admit(requests) if limited else requests):
+        for request, response in model.answer(self.budget.admit(requests)):
             self.journal.put(make_key(digest, request), request, response)
-            if limited:
-                self.budget.spend(request, response)
+            self.budget.spend(request, response)
             self._progress.answered(response, usd=self.budget.usd)
             settled += response.status != "error"
         # A pass that settled nothing would be followed by the same again: what failed is for the next run.
-        if limited and self.budget.exhausted and not settled:
+        if self.budget.exhausted and not settled:
             raise BudgetReached(
                 f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
             )
-        return limited and bool(self.budget.exhausted)
+        return bool(self.budget.exhausted)
 
     def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
         return self.journal.unanswered(self._digests[role], requests)

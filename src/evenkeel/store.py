@@ -83,7 +83,7 @@ class Run:
         return f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
 
     def __repr__(self) -> str:
-        return f"<Run {self.spec.benchmark} of {self.spec.models['model']['name']} at {self.path}>"
+        return f"<Run {self.spec.benchmark} of {self.spec.subject} at {self.path}>"
 
 
 def load_run(path: str | Path) -> Run:

@@ -19,9 +19,11 @@ from evenkeel.benchmarks.mirae.build import BuildOptions, MiraeBuilder, is_in, s
 from evenkeel.benchmarks.mirae.data import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.own import read_own
 from evenkeel.errors import DataError, UsageError
-from evenkeel.tokens import TokenCounter, estimate_tokens
+from evenkeel.models import token_counter
+from evenkeel.tokens import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback
+from models.tiny import embedded_folder
 
 GOOD = "How do noise-cancelling headphones work, and why do they do better with a hum than with voices?"
 OTHER = "What should a small bakery consider before it begins to deliver bread in the neighbourhood?"
@@ -294,13 +296,13 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, 
 def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text("Why is the sky blue?\n")
-    counter = TokenCounter("letters", lambda text: len(text) // 5 + 1)
-    asking = MiraeBuilder(BuildOptions(questions=str(path)), counter=counter).build()
+    spec = f"hf:{embedded_folder()}"
+    asking = MiraeBuilder(BuildOptions(questions=str(path), tokenizer=spec)).build()
     with pytest.raises(StopIteration) as done:
         next(asking)
     content = msgspec.json.decode(done.value.value.files["English"])
-    assert content["metadata"]["token_counter"] == "letters"
-    assert abs(len(content["questions"][0]["level_6_text"]) // 5 + 1 - 1000) <= 150
+    assert content["metadata"]["token_counter"] == spec
+    assert abs(token_counter(spec).count(content["questions"][0]["level_6_text"]) - 1000) <= 150
 
 
 def test_sentences_and_scripts_are_told_in_every_language() -> None:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import parse
-from evenkeel.report.layout import Layout
+from evenkeel.report.layout import Examples, Layout, Note
 from evenkeel.types import Answered, Capability, Records, Request, Response, RunSpec, Sample, Score, Summary
 
 Scoring: TypeAlias = Generator[Sequence[Request], Sequence[Response], list[Score]]
@@ -60,8 +60,15 @@ class Benchmark(Protocol):
     def summarise(self, scores: Sequence[Score]) -> Summary: ...
 
     @staticmethod
-    def notes(summary: Summary) -> list[str]:
+    def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         """What to say beside the figures of this very run."""
+
+    @staticmethod
+    def examples(records: Records) -> list[Examples]:
+        """Samples to look at."""
+
+    def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
+        """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
 
     # What follows is about the formats in which it was published.
 
@@ -76,9 +83,10 @@ class Benchmark(Protocol):
 
 
 class Built(NamedTuple):
-    """A data set that was made: a file for each language, what to tell, and what did not come out."""
+    """A data set that was made: its files, what to tell, and what did not come out."""
 
     files: Mapping[str, bytes]
+    """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
     notes: list[str]
     failures: list[str]
 
@@ -87,6 +95,8 @@ class Builder(Protocol):
     """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
 
     Options: ClassVar[type[Struct]]
+    folder: ClassVar[bool]
+    """Whether `--out` is a folder of several files, or one file."""
     needs: Mapping[str, frozenset[Capability]]
     helpers: Mapping[str, str]
 
@@ -107,6 +117,7 @@ BENCHMARKS: dict[str, Entry] = {
         "MiraeBuilder",
         "Does it say the same thing when asked again, at seven prompt lengths?",
     ),
+    "miron": Entry("miron", "Miron", "MironBuilder", "Does a base model survive its own tokenizer?"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`evenkeel build BENCHMARK`: make a data set, from a seed or from your own questions."""
+"""`evenkeel build BENCHMARK`: make a data set, from a seed or from your own questions and documents."""
 
 from __future__ import annotations
 
@@ -21,19 +21,31 @@ Examples:
 @click.group(
     cls=options.BenchmarkGroup,
     name="build",
-    subcommand_metavar="BENCHMARK --out FILE [OPTIONS]",
+    subcommand_metavar="BENCHMARK [OPTIONS]",
     epilog=EPILOG,
 )
 def command() -> None:
-    """Make a data set: from a seed, or from your own questions."""
+    """Make a data set: from a seed, or from your own questions and documents."""
 
 
 @command.make
 def _command(name: str) -> click.Command:
+    builder = builder_class(name)
+    out: dict[str, Any] = {
+        "required": True, "type": click.Path(dir_okay=False), "help": "The file to write."
+    }  # fmt: skip
+    if builder.folder:
+        folder = click.Path(file_okay=False)
+        out = {
+            "default": f"data/{name}",
+            "show_default": True,
+            "type": folder,
+            "help": "The folder to write to.",
+        }
+
     @click.command(name=name, help=f"Make a data set for {name}.", epilog=EPILOG)
-    @click.option("--out", required=True, type=click.Path(dir_okay=False), help="The file to write.")
-    @options.from_struct(builder_class(name).Options)
-    @click.option("--tokenizer", help="Count lengths with a model's tokenizer: hf:ID.")
+    @click.option("--out", **out)
+    @options.from_struct(builder.Options)
     @options.model_args
     @options.base_url
     @options.concurrency

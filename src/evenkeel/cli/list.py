@@ -56,5 +56,5 @@ def runs(folder: str) -> None:
         except EvenkeelError as error:
             click.echo(f"{path}: {error}", err=True)
             continue
-        made, model = spec.provenance["created"][:16], visible(spec.models["model"]["name"])
+        made, model = spec.provenance["created"][:16], visible(spec.subject)
         click.echo(f"{made}  {spec.benchmark:<9} {model:<28} {outcome:<34} {path}")

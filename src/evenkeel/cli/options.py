@@ -84,7 +84,8 @@ def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[...,
 
 
 lang = click.option(
-    "--lang", help="Languages, separated by commas: en,ko,zh.  [default: en, or what the data has]"
+    "--lang",
+    help="Languages, separated by commas: en,ko.  [default: what the data has; en, mostly, of a starter set]",
 )
 base_url = click.option("--base-url", help="Where an OpenAI-compatible server listens, for openai: models.")
 model_args = click.option(

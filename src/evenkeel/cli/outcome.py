@@ -20,7 +20,7 @@ def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
         print_json(run.summary)
     else:
         benchmark = benchmark_class(run.spec.benchmark)
-        notes = benchmark.notes(run.summary)
+        notes = benchmark.notes(run.spec, run.summary)
         show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes)
         click.echo(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)

@@ -34,9 +34,7 @@ def command() -> None:
 
 COMMON = options.compose(
     [
-        click.option(
-            "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
-        ),
+        click.option("--model", metavar="SPEC", help="The model under test: see `evenkeel list models`."),
         options.model_args,
         options.base_url,
         click.option(
@@ -96,7 +94,8 @@ def _run(
 
     args = parse_args(model_args)
     if dry_run:
-        check_spec(given["model"], args)
+        if given["model"]:
+            check_spec(given["model"], args)
         load_engine(given["engine"])
         wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
         print_plan(api.dry_run(name, **{key: given[key] for key in wanted}), given)

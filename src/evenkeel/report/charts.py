@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
-from evenkeel.report.layout import Curve
-from evenkeel.report.tables import figure, values_of
-from evenkeel.types import Summary
+from evenkeel.report.layout import Bars, Curve, Points
+from evenkeel.report.tables import figure, is_number, values_of
+from evenkeel.types import Record, Summary, Unit
 
-PALETTE = ["#2563a8", "#c2571a", "#2e7d4f", "#8b4a9c", "#a83250", "#6b6b1f"]
+PALETTE = ["#2563a8", "#c2571a", "#2e7d4f", "#8b4a9c", "#a83250", "#6b6b1f", "#3b8686", "#8a6d3b"]
+MOST_POINTS = 1200
+"""Points of one chart: more would only hide each other, and make the page heavy."""
+
+AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "count": ".1f"}
 
 
 def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
@@ -18,25 +24,103 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
     points = _points(summaries, spec)
     if len({point["x"] for point in points}) < 2:
         return None
-    names = list(dict.fromkeys(point["line"] for point in points))
     base = alt.Chart(alt.InlineData(values=points)).encode(
         x=alt.X("x:O", title=spec.x_title or spec.along, axis=alt.Axis(labelAngle=0)),
-        color=alt.Color(
-            "line:N",
-            scale=alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))]),
-            legend=alt.Legend(title=None, orient="top", labelLimit=420, symbolOpacity=1)
-            if len(names) > 1
-            else None,
-        ),
+        color=_colour("line", [point["line"] for point in points]),
     )
     scale = alt.Scale(domain=_domain(points), zero=False)
+    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
     band = base.mark_area(opacity=0.18).encode(
-        y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=alt.Axis(format=".2f")), y2="high:Q"
+        y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=axis), y2="high:Q"
     )
     line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
         y=alt.Y("y:Q", scale=scale)
     )
     return alt.layer(band, line).properties(width=560, height=260)
+
+
+def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
+    """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
+    import altair as alt
+
+    points = _points(summaries, spec)
+    names = list(dict.fromkeys(point["line"] for point in points))
+    places = list(dict.fromkeys(str(point["x"]) for point in points))
+    if len(names) * len(places) < 2:
+        return None
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        y=alt.Y("line:N", title=None, sort=names, axis=None if len(names) == 1 else alt.Axis(labelLimit=240)),
+        color=_colour("line", names, legend=False),
+    )
+    end = 1.0 if points[0]["unit"] in ("share", "cosine") else max(point["high"] for point in points) * 1.05
+    scale = alt.Scale(domain=[min(0.0, *(point["low"] for point in points)), end])
+    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
+    bar = base.mark_bar(opacity=0.75).encode(x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis))
+    whisker = base.mark_rule(strokeWidth=2, color="#777").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+    height = max(18 * len(names), 30)
+    return (
+        alt.layer(bar, whisker)
+        .properties(width=420, height=height)
+        .facet(
+            row=alt.Row(
+                "x:N",
+                title=spec.x_title or None,
+                sort=places,
+                header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=220, labelColor="#777"),
+            ),
+            spacing=6,
+        )
+    )
+
+
+def points(records: Iterable[Record], spec: Points) -> Any:
+    """Samples as points, evenly thinned where there are very many; None where none has both numbers."""
+    import altair as alt
+
+    colours = spec.panels or (spec.colour,)
+    wanted = (spec.x, spec.y, *colours)
+    found = [
+        place
+        for record in records
+        if None not in (place := {f"v{i}": _of_score(record, name) for i, name in enumerate(wanted)}).values()
+    ]
+    found = list(islice(found, 0, None, -(-len(found) // MOST_POINTS) or 1))
+    if len(found) < 3:
+        return None
+
+    def panel(number: int, title: str) -> Any:
+        field = f"v{number + 2}"
+        side = 260 if len(colours) > 1 else 420
+        chart = (
+            alt.Chart(alt.InlineData(values=found))
+            .mark_circle(size=28, opacity=0.55)
+            .encode(
+                x=alt.X("v0:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
+                y=alt.Y("v1:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
+                color=_colour(field, sorted({str(place[field]) for place in found}), columns=2),
+            )
+        )
+        return chart.properties(width=side, height=side, **({"title": title} if len(colours) > 1 else {}))
+
+    panels = [panel(number, name) for number, name in enumerate(colours)]
+    return panels[0] if len(panels) == 1 else alt.hconcat(*panels).resolve_scale(color="independent")
+
+
+def _of_score(record: Record, name: str) -> Any:
+    score = record.score
+    return score.values.get(name, score.detail.get(name, score.tags.get(name)))
+
+
+def _colour(field: str, names: Iterable[str], *, legend: bool = True, columns: int = 0) -> Any:
+    import altair as alt
+
+    distinct = list(dict.fromkeys(names))
+    shown = alt.Legend(title=None, orient="top", labelLimit=420, symbolOpacity=1, columns=columns)
+    return alt.Color(
+        f"{field}:N",
+        scale=alt.Scale(domain=distinct, range=[PALETTE[i % len(PALETTE)] for i in range(len(distinct))]),
+        legend=shown if legend and len(distinct) > 1 else None,
+    )
 
 
 def heatmap(matrix: list[list[float]]) -> Any:
@@ -87,11 +171,9 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     return [low - air, high + air if high > 1 else min(1.0, high + air)]
 
 
-def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:
-    lines = {
-        run: values_of(summary, spec.metric, spec.lines) if spec.lines else []
-        for run, summary in summaries.items()
-    }
+def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:
+    tag = spec.lines if isinstance(spec, Curve) else spec.groups
+    lines = {run: values_of(summary, spec.metric, tag) if tag else [] for run, summary in summaries.items()}
     # A name says what tells lines apart: the run, the tag, or both.
     names_run, names_line = len(summaries) > 1, len({line for found in lines.values() for line in found}) > 1
     points = []
@@ -99,10 +181,10 @@ def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:
         for line in lines[run] or [""]:
             name = " ".join(part for part, told in ((run, names_run), (line, names_line)) if told)
             for x in values_of(summary, spec.metric, spec.along):
-                scope = {spec.along: x, **({spec.lines: line} if line else {})}
-                found = figure(summary, spec.metric, scope)
+                found = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if found is not None and found.value is not None:
                     low, high = (found.value if bound is None else bound for bound in (found.low, found.high))
-                    place = int(x) if x.isdigit() else x
-                    points.append({"x": place, "y": found.value, "low": low, "high": high, "line": name})
+                    place = float(x) if is_number(x) else x
+                    band = {"y": found.value, "low": low, "high": high, "unit": found.unit}
+                    points.append({"x": place, "line": name, **band})
     return points

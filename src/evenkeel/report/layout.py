@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ class Column(NamedTuple):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """A row for each value of a tag; the columns are the values of another tag, or several metrics."""
+    """A row for each value of a tag; the columns are the values of another tag, several metrics, or both."""
 
     title: str
     rows: str
@@ -24,6 +24,8 @@ class Table(Struct, frozen=True, kw_only=True):
     metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
+    total: bool = True
+    """Whether a last row tells the figures of all rows together."""
 
 
 class Curve(Struct, frozen=True, kw_only=True):
@@ -37,17 +39,77 @@ class Curve(Struct, frozen=True, kw_only=True):
     y_title: str = ""
 
 
+class Bars(Struct, frozen=True, kw_only=True):
+    """A metric for each value of a tag, with its interval as a whisker; side by side for each of `groups`."""
+
+    title: str
+    metric: str
+    along: str
+    groups: str = ""
+    x_title: str = ""
+    y_title: str = ""
+
+
+class Points(Struct, frozen=True, kw_only=True):
+    """A point for each sample: two of its numbers, coloured by a tag; a panel for each of `panels`.
+
+    A name stands for a value, a detail or a tag of a sample's score.
+    """
+
+    title: str
+    x: str
+    y: str
+    colour: str
+    panels: tuple[str, ...] = ()
+    """Several names to colour by, one panel each, in place of `colour`."""
+    x_title: str = ""
+    y_title: str = ""
+
+
+class Heatmap(Struct, frozen=True, kw_only=True):
+    """A square matrix in the detail of one sample's score: that of the sample nearest to the headline."""
+
+    title: str
+    detail: str
+
+
+Picture: TypeAlias = Curve | Bars | Points | Heatmap
+
+
 class Layout(Struct, frozen=True, kw_only=True):
     """A benchmark's page: its headline metric, its pictures, its tables, and what to be careful about."""
 
     headline: str
     headline_title: str
     question: str
+    counted: tuple[str, str] = ("prompts", "questions")
+    """The words for samples and for the groups they fall into."""
     facts: tuple[Column, ...] = ()
     """Further single figures, shown below the headline where the run has them."""
-    curves: tuple[Curve, ...] = ()
-    heatmap: str = ""
-    """The title of one sample's `pairwise_similarities`, drawn as a map."""
+    pictures: tuple[Picture, ...] = ()
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""
+
+
+class Note(NamedTuple):
+    """Something to say beside the figures of a run; a warning where they may mislead."""
+
+    text: str
+    warning: bool = False
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """A sample to look at: a label (its score), one line, and the texts behind it under their headings."""
+
+    label: str
+    title: str
+    parts: tuple[tuple[str, str], ...]
+
+
+class Examples(Struct, frozen=True, kw_only=True):
+    """Samples that a benchmark wants looked at."""
+
+    title: str
+    note: str = ""
+    items: tuple[Example, ...] = ()

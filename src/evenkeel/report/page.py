@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -11,13 +10,11 @@ from markupsafe import Markup
 
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.report import charts, text
-from evenkeel.report.layout import Layout
+from evenkeel.report.examples import LONGEST
+from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.store import Run
 from evenkeel.types import Record, RunSpec
-
-EXTREMES = 5
-LONGEST = 20_000  # characters of one answer on the page; the whole of it is in records.jsonl
 
 
 def render(run: Run, *others: Run) -> str:
@@ -32,9 +29,14 @@ def render(run: Run, *others: Run) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        value=text.value, interval=text.interval, share=text.share, visible=text.visible, p_value=text.p_value
+        counted=text.counted,
+        value=text.value,
+        interval=text.interval,
+        share=text.share,
+        visible=text.visible,
+        p_value=text.p_value,
     )
-    model = run.spec.models["model"]["name"]
+    model = run.spec.subject
     return environment.get_template("page.html").render(
         title=f"{layout.headline_title} of {model}",
         layout=layout,
@@ -42,13 +44,14 @@ def render(run: Run, *others: Run) -> str:
         headline=run.summary[layout.headline],
         facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
         notes=[
-            f"{name}: {note}" if others else note
-            for name, summary in summaries([run, *others]).items()
-            for note in benchmark.notes(summary)
+            note._replace(text=f"{name}: {note.text}") if others else note
+            for name, each in zip(summaries([run, *others]), [run, *others], strict=True)
+            for note in benchmark.notes(each.spec, each.summary)
         ],
         charts=_charts(run, layout, others),
         grids=_grids(run, layout, others),
-        extremes=_extremes(run, layout.headline),
+        examples=[shown for shown in benchmark.examples(run.records) if shown.items],
+        longest=LONGEST,
         settings=_settings(run.spec),
     )
 
@@ -59,14 +62,26 @@ def _grids(run: Run, layout: Layout, others: Sequence[Run]) -> list[Grid]:
 
 
 def _charts(run: Run, layout: Layout, others: Sequence[Run]) -> list[dict[str, Any]]:
-    drawn = [(spec.title, charts.curve(summaries([run, *others]), spec)) for spec in layout.curves]
-    if layout.heatmap and (record := _typical(run, layout.headline)):
-        title = f"{layout.heatmap} ({text.visible(record.sample.id)})"
-        drawn.append((title, charts.heatmap(record.score.detail["pairwise_similarities"])))
+    drawn = [_chart(picture, run, layout, others) for picture in layout.pictures]
     # vl-convert draws the SVG from numbers, our own titles and the data's tags, which it escapes.
     return [
         {"title": title, "svg": Markup(charts.to_svg(chart))} for title, chart in drawn if chart is not None
     ]
+
+
+def _chart(picture: Picture, run: Run, layout: Layout, others: Sequence[Run]) -> tuple[str, Any]:
+    match picture:
+        case Curve():
+            return picture.title, charts.curve(summaries([run, *others]), picture)
+        case Bars():
+            return picture.title, charts.bars(summaries([run, *others]), picture)
+        case Points():
+            return picture.title, charts.points(run.records(), picture)
+        case Heatmap():
+            record = _typical(run, layout.headline)
+            matrix = record.score.detail.get(picture.detail) if record else None
+            title = f"{picture.title} ({text.visible(record.sample.id)})" if record else picture.title
+            return title, charts.heatmap(matrix) if matrix else None
 
 
 def _typical(run: Run, metric: str) -> Record | None:
@@ -76,39 +91,6 @@ def _typical(run: Run, metric: str) -> Record | None:
     if centre is None:
         return None
     return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
-
-
-def _extremes(run: Run, metric: str) -> list[dict[str, Any]]:
-    """The samples at both ends of the headline metric, read as a stream: a run may be larger than memory."""
-
-    def scored() -> Iterator[Record]:
-        return (record for record in run.records() if record.score.values.get(metric) is not None)
-
-    def place(record: Record) -> float:
-        return record.score.values[metric] or 0.0
-
-    least = heapq.nsmallest(EXTREMES, scored(), key=place)
-    most = heapq.nlargest(EXTREMES, scored(), key=place)
-    ids = [record.sample.id for record in least]
-    return [_shown(record, metric) for record in [*least, *(r for r in most if r.sample.id not in ids)]]
-
-
-def _shown(record: Record, metric: str) -> dict[str, Any]:
-    prompt = record.sample.inputs["question_text"]
-    return {
-        "id": record.sample.id,
-        "value": f"{record.score.values[metric]:.4f}",
-        "question": prompt if len(prompt) <= 90 else f"{prompt[:90]}…",
-        "prompt": prompt,
-        "answers": [
-            {
-                "status": a.status,
-                "reason": a.reason,
-                "text": a.text[:LONGEST] + ("…" if len(a.text) > LONGEST else ""),
-            }
-            for a in record.answers
-        ],
-    }
 
 
 def _settings(spec: RunSpec) -> list[tuple[str, str]]:

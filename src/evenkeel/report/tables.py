@@ -31,7 +31,11 @@ def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
 def in_order(values: Iterable[str]) -> list[str]:
     """Each value once: numbers by size, anything else as it first came."""
     distinct = list(dict.fromkeys(values))
-    return sorted(distinct, key=int) if all(value.isdigit() for value in distinct) else distinct
+    return sorted(distinct, key=float) if all(map(is_number, distinct)) else distinct
+
+
+def is_number(value: str) -> bool:
+    return value.replace(".", "", 1).isdigit()
 
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:
@@ -46,9 +50,18 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     """One run's table, with a row for all together; None where it would show nothing new."""
     columns: list[tuple[str, str, dict[str, str]]]
     if table.metrics:
-        shown = [column for column in table.metrics if column.metric in summary]
+        known = {scope_of(name)[0] for name in summary}
+        shown = [column for column in table.metrics if column.metric in known]
         rows = in_order(v for column in shown for v in values_of(summary, column.metric, table.rows))
         columns = [(column.title, column.metric, {}) for column in shown]
+        if table.columns:
+            values = in_order(v for c in shown for v in values_of(summary, c.metric, table.columns))
+            if len(values) > 1:
+                columns = [
+                    (f"{column.title} {value}", column.metric, {table.columns: value})
+                    for column in shown
+                    for value in values
+                ]
         if table.several and len(shown) < 2:
             return None
     else:
@@ -60,7 +73,9 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
         columns += [(v, table.metric, {table.columns: v}) for v in values if len(values) > 1]
     if not rows or not columns:
         return None
-    scopes = [(row, {table.rows: row}) for row in rows] + ([("all", {})] if len(rows) > 1 else [])
+    scopes: list[tuple[str, dict[str, str]]] = [(row, {table.rows: row}) for row in rows]
+    if table.total and len(rows) > 1:
+        scopes.append(("all", {}))
     body = [
         (name, [figure(summary, metric, {**scope, **more}) for _, metric, more in columns])
         for name, scope in scopes
@@ -70,14 +85,14 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
 
 def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     """Several runs' figures of one table: a row for each value of its row tag, a column for each run."""
-    rows = in_order(v for s in summaries.values() for v in values_of(s, table.metric, table.rows))
+    metric = table.metric or table.metrics[0].metric
+    rows = in_order(v for s in summaries.values() for v in values_of(s, metric, table.rows))
     body: list[tuple[str, list[Figure | None]]] = [
-        (row, [figure(summary, table.metric, {table.rows: row}) for summary in summaries.values()])
-        for row in rows
+        (row, [figure(summary, metric, {table.rows: row}) for summary in summaries.values()]) for row in rows
     ]
-    body.append(("all", [figure(summary, table.metric, {}) for summary in summaries.values()]))
+    body.append(("all", [figure(summary, metric, {}) for summary in summaries.values()]))
     # Runs of unequal coverage do not stand side by side without saying so.
-    whole = [figure(summary, table.metric, {}) for summary in summaries.values()]
+    whole = [figure(summary, metric, {}) for summary in summaries.values()]
     columns = [
         name if total is None or total.coverage == 1 else f"{name} (coverage {share(total.coverage)})"
         for name, total in zip(summaries, whole, strict=True)
@@ -88,7 +103,7 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
 def summaries(runs: Sequence[Run]) -> dict[str, Summary]:
     """Runs by the names of their models; of their folders, or their paths, where those stand there twice."""
     for names in (
-        [run.spec.models["model"]["name"] for run in runs],
+        [run.spec.subject for run in runs],
         [run.path.name for run in runs],
         [str(run.path) for run in runs],
     ):

@@ -10,51 +10,50 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evenkeel.report.layout import Layout
+from evenkeel.report.layout import Layout, Note
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
-from evenkeel.report.text import interval, p_value, share, value, visible
+from evenkeel.report.text import counted, interval, p_value, share, value, visible
 from evenkeel.store import Run
 from evenkeel.types import Figure
 
 
 def show_run(
-    console: Console, run: Run, layout: Layout, *, min_coverage: float, notes: Sequence[str] = ()
+    console: Console, run: Run, layout: Layout, *, min_coverage: float, notes: Sequence[Note] = ()
 ) -> None:
     """A run's headline, its further facts, what to know beside them, and its tables."""
     headline = run.summary[layout.headline]
     console.print()
-    console.print(
-        Text.assemble((layout.headline_title, "bold"), f" of {visible(run.spec.models['model']['name'])}")
-    )
-    console.print(Padding(_headline(headline, min_coverage), (0, 0, 0, 2), expand=False))
+    console.print(Text.assemble((layout.headline_title, "bold"), f" of {visible(run.spec.subject)}"))
+    console.print(Padding(_headline(headline, layout, min_coverage), (0, 0, 0, 2), expand=False))
     for column in layout.facts:
         if column.metric in run.summary:
             console.print(
                 Padding(_fact(column.title, run.summary[column.metric]), (0, 0, 0, 2), expand=False)
             )
     for note in notes:
-        console.print(Padding(Text(note, style="yellow"), (0, 0, 0, 2), expand=False))
+        style = "yellow" if note.warning else "dim"
+        console.print(Padding(Text(visible(note.text), style=style), (0, 0, 0, 2), expand=False))
     console.print()
     for table in layout.tables:
         grid = arrange(run.summary, table)
         if grid is not None:
-            console.print(_drawn(grid))
+            console.print(drawn(grid))
             console.print()
 
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
     """One column a run."""
     for table in layout.tables[:1]:
-        console.print(_drawn(side_by_side(summaries(runs), table)))
+        console.print(drawn(side_by_side(summaries(runs), table)))
 
 
-def _headline(figure: Figure, floor: float) -> RenderableType:
+def _headline(figure: Figure, layout: Layout, floor: float) -> RenderableType:
     low_coverage = figure.coverage < floor
     ends = ", ".join(f"{n:,} {status}" for status, n in figure.statuses.items())
     return Group(
         Text.assemble((value(figure), "bold"), f"  95% interval {interval(figure) or 'not known'}"),
         Text.assemble(
-            f"over {figure.n:,} prompts of {figure.clusters:,} questions, coverage ",
+            f"over {counted(figure, layout)}, coverage ",
             (share(figure.coverage), "bold red" if low_coverage else ""),
             f" ({ends})",
         ),
@@ -66,7 +65,7 @@ def _fact(title: str, figure: Figure) -> Text:
     return Text.assemble(f"{title} ", (value(figure), "bold"), f"  ({known})" if known else "")
 
 
-def _drawn(grid: Grid) -> RichTable:
+def drawn(grid: Grid) -> RichTable:
     table = RichTable(
         title=grid.title,
         title_justify="left",

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from evenkeel.report.layout import Layout
 from evenkeel.types import Figure, Unit
 
-FORMATS: dict[Unit, str] = {"cosine": ".4f", "tokens": ",.0f", "count": ".2f", "nats": ".3f"}
+FORMATS: dict[Unit, str] = {
+    "cosine": ".4f",
+    "score": ".2f",
+    "bits": ".3f",
+    "tokens": ",.0f",
+    "count": ".2f",
+    "nats": ".3f",
+}
 
 
 def number(amount: float, unit: Unit) -> str:
@@ -26,6 +34,14 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     half = max(figure.high - figure.value, figure.value - figure.low)
     shown = f"{half:.3f}" if figure.unit == "cosine" else number(half, figure.unit)
     return f"±{shown.removeprefix('0') if shown.startswith('0.') and figure.unit != 'share' else shown}"
+
+
+def counted(figure: Figure, layout: Layout) -> str:
+    """What a figure stands on: `280 prompts of 40 questions`, or `200 examples` where each is its own."""
+    samples, groups = layout.counted
+    if figure.clusters == figure.n:
+        return f"{figure.n:,} {samples}"
+    return f"{figure.n:,} {samples} of {figure.clusters:,} {groups}"
 
 
 def p_value(figure: Figure | None) -> str:

@@ -19,7 +19,8 @@ from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.own import OwnQuestion, read_own
 from evenkeel.benchmarks.mirae.phrases import Bank, generic_bank
 from evenkeel.errors import DataError, UsageError
-from evenkeel.tokens import APPROXIMATE, TokenCounter
+from evenkeel.models import token_counter
+from evenkeel.tokens import APPROXIMATE
 from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling
 
 LONGEST = 48
@@ -48,6 +49,9 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     embedder: Annotated[str, Meta(description="Judges whether a level still asks the question.")] = (
         "embedded-embedder"
     )
+    tokenizer: Annotated[
+        str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
+    ] = None
     on_bad: Annotated[
         Literal["stop", "skip"], Meta(description="At a row that cannot be used: stop, or go on without it.")
     ] = "stop"
@@ -84,10 +88,11 @@ class MiraeBuilder:
     """Makes the files of a question set, one a language."""
 
     Options = BuildOptions
+    folder = False
 
-    def __init__(self, options: BuildOptions, *, counter: TokenCounter = APPROXIMATE) -> None:
+    def __init__(self, options: BuildOptions) -> None:
         self.options = options
-        self._counter = counter
+        self._counter = token_counter(options.tokenizer) if options.tokenizer else APPROXIMATE
         self.helpers: Mapping[str, str] = (
             {"model": options.model, "embedder": options.embedder} if options.model else {}
         )

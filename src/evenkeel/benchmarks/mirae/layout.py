@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenkeel.report.layout import Column, Curve, Layout, Table
-from evenkeel.types import Summary, Unit
+from evenkeel.report.examples import answer_parts, extremes, shortened
+from evenkeel.report.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
+from evenkeel.types import Record, Records, RunSpec, Summary, Unit
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
@@ -28,7 +29,7 @@ LAYOUT = Layout(
     headline="mean_similarity",
     headline_title="Answer consistency",
     question="Does it say the same thing when asked again, and when the prompt grows?",
-    curves=(
+    pictures=(
         Curve(
             title="Consistency by prompt length",
             metric="mean_similarity",
@@ -45,8 +46,8 @@ LAYOUT = Layout(
             x_title=LEVELS_TITLE,
             y_title="cosine within levels − across",
         ),
+        Heatmap(title="The answers to one prompt, each against each", detail="pairwise_similarities"),
     ),
-    heatmap="The answers to one prompt, each against each",
     tables=(
         Table(title="Consistency by level", rows="level", metric="mean_similarity", columns="domain"),
         Table(
@@ -118,14 +119,34 @@ LAYOUT = Layout(
 )
 
 
-def notes(summary: Summary) -> list[str]:
+def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """What to say beside this run's own figures."""
     found = []
     for name, figure in summary.items():
         metric, _, lang = name.partition("/lang=")
         if metric == "embedder_reads" and lang and figure.value is not None and figure.value < READS:
-            found.append(
+            text = (
                 f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
                 "translated sentences. There its figures say how alike the wording looks, not the meaning."
             )
+            found.append(Note(text, warning=True))
     return found
+
+
+def examples(records: Records) -> list[Examples]:
+    return [
+        Examples(
+            title="The least and the most alike",
+            note="Prompts at both ends of the scale, with every answer.",
+            items=extremes(records, LAYOUT.headline, _shown),
+        )
+    ]
+
+
+def _shown(record: Record) -> Example:
+    prompt = record.sample.inputs["question_text"]
+    return Example(
+        label=f"{record.score.values[LAYOUT.headline]:.4f}",
+        title=f"{record.sample.id} · {shortened(prompt)}",
+        parts=(("prompt", prompt), *answer_parts(record.answers)),
+    )

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
-from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, notes
+from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, examples, notes
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import ASKING
@@ -206,6 +206,10 @@ class Mirae:
         return {"mean_similarity": summary.pop("mean_similarity"), **_probed(summary)}
 
     notes = staticmethod(notes)
+    examples = staticmethod(examples)
+
+    def without(self, capabilities: frozenset[Capability]) -> None:
+        """There is nothing that it could leave out."""
 
     def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
         """At the most every answer is embedded once by each embedder, at its full length."""
