@@ -48,7 +48,9 @@ def test_a_server_model_needs_no_torch() -> None:
 
 
 def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:
-    assert evenkeel.__all__ == ["Run", "__version__", "load_model", "load_run", "rescore", "run", "score"]
+    assert evenkeel.__all__ == [
+        "Run", "__version__", "compare", "load_model", "load_run", "rescore", "run", "score",
+    ]  # fmt: skip
     assert all(getattr(evenkeel, name) is not None for name in evenkeel.__all__)
     with pytest.raises(AttributeError):
         _ = evenkeel.nothing

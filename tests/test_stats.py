@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evenkeel.stats import bootstrap_means, difference, rank_correlation, slope, summarise
-from evenkeel.types import Score
+from evenkeel.stats import (
+    clustered_error,
+    detectable,
+    difference,
+    holm,
+    over_clusters,
+    proportion,
+    rank_correlation,
+    ratio,
+    scope_name,
+    scope_of,
+    slope,
+    summarise,
+    t_interval,
+    t_test,
+    welch,
+    wilson,
+)
+from evenkeel.types import Score, Unit
 
 
 def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5, **tags: str | int) -> Score:
@@ -20,22 +42,11 @@ def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5,
     )
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(1)
-    hits = 0
-    for trial in range(60):
-        clusters = rng.normal(0.0, 1.0, 40)
-        values = clusters[:, None] + rng.normal(0.0, 0.3, (40, 5))
-        low, high = bootstrap_means(values.sum(1, keepdims=True), np.full((40, 1), 5.0), seed=trial)
-        hits += bool(low[0] <= 0 <= high[0])
-    assert 52 <= hits <= 60
-
-
-def test_it_resamples_questions_not_answers() -> None:
+def test_copies_of_an_answer_are_no_further_evidence() -> None:
     """Forty copies of each value are no more evidence than one."""
     once = [score(str(n), float(n)) for n in range(10)]
     often = [score(str(n), float(n), level=copy) for n in range(10) for copy in range(40)]
-    few, many = (summarise(scores, {"m": [()]}, seed=0)["m"] for scores in (once, often))
+    few, many = (summarise(scores, {"m": [()]})["m"] for scores in (once, often))
     assert few.value == many.value
     assert few.low == pytest.approx(many.low)
     assert (few.clusters, many.clusters) == (10, 10)
@@ -43,20 +54,18 @@ def test_it_resamples_questions_not_answers() -> None:
 
 def test_the_same_scores_give_the_same_digits() -> None:
     scores = [score(str(n), n % 3, level=n % 2) for n in range(20)]
-    assert summarise(scores, {"m": [(), ("level",)]}, seed=3) == summarise(
-        scores, {"m": [(), ("level",)]}, seed=3
-    )
+    assert summarise(scores, {"m": [(), ("level",)]}) == summarise(scores, {"m": [(), ("level",)]})
 
 
 def test_one_cluster_has_a_value_and_no_interval() -> None:
-    figure = summarise([score("only", 0.5)], {"m": [()]}, seed=0)["m"]
+    figure = summarise([score("only", 0.5)], {"m": [()]})["m"]
     assert figure.value == 0.5
     assert (figure.low, figure.high) == (None, None)
 
 
 def test_what_has_no_value_is_missing_not_zero() -> None:
     scores = [score("a", 1.0), score("b", None, answered=0), score("c", 1.0)]
-    figure = summarise(scores, {"m": [()]}, seed=0)["m"]
+    figure = summarise(scores, {"m": [()]})["m"]
     assert figure.value == 1.0
     assert (figure.n, figure.clusters) == (2, 2)
     assert figure.coverage == pytest.approx(10 / 15)
@@ -64,14 +73,14 @@ def test_what_has_no_value_is_missing_not_zero() -> None:
 
 
 def test_a_scope_without_any_value_says_so() -> None:
-    figure = summarise([score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]}, seed=0)["m"]
+    figure = summarise([score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]})["m"]
     assert figure.value is None
     assert figure.coverage == 0
 
 
 def test_figures_are_named_by_their_scope() -> None:
     scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
-    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, seed=0)
+    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]})
     assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
 
 
@@ -137,5 +146,195 @@ def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
     scores = [
         Score(sample_id=g, group=g, tags={}, values=dict(both), statuses={"ok": 5}, answered=5) for g in "ab"
     ]
-    summary = summarise(scores, {"m": [()], "other": [()]}, seed=0)
+    summary = summarise(scores, {"m": [()], "other": [()]})
     assert (summary["m"].coverage, summary["other"].coverage) == (1.0, 0.0)
+
+
+# Which method, and whether it is the textbook's
+
+YES_OR_NO: dict[str, Unit] = {"m": "share"}
+
+
+def test_the_interval_of_a_mean_is_that_of_a_t_test_over_questions() -> None:
+    from scipy.stats import ttest_1samp
+
+    means = np.random.default_rng(4).normal(0.5, 0.1, 12)
+    scores = [score(str(n), float(m + d), level=d > 0) for n, m in enumerate(means) for d in (-0.1, 0.1)]
+    figure = summarise(scores, {"m": [()]})["m"]
+    low, high = ttest_1samp(means, 0.5).confidence_interval(0.95)
+    assert (figure.low, figure.high) == pytest.approx((low, high))
+    assert figure.method == "t over questions"
+
+
+def test_a_question_with_more_samples_weighs_more_and_leaves_less_to_go_by() -> None:
+    even = over_clusters(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    uneven = over_clusters(np.array([1.0, 2.0, 30.0]), np.array([1.0, 1.0, 10.0]))
+    assert uneven.value == pytest.approx(33 / 12)
+    assert even.df == pytest.approx(2)
+    assert uneven.df == pytest.approx(144 / 102 - 1)
+
+
+def test_the_error_is_that_of_leaving_out_one_question_after_the_other() -> None:
+    sums, sizes = np.array([1.0, 5.0, 2.0, 9.0]), np.array([2.0, 4.0, 1.0, 3.0])
+    without = [(sums.sum() - s) / (sizes.sum() - n) for s, n in zip(sums, sizes, strict=True)]
+    deviations = np.array(without) - sums.sum() / sizes.sum()
+    assert over_clusters(sums, sizes).error == pytest.approx((3 / 4 * deviations @ deviations) ** 0.5)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (10, 10), (3, 7), (81, 263)])
+def test_a_proportion_has_the_interval_of_wilson(successes: int, n: int) -> None:
+    from scipy.stats import binomtest
+
+    known = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    figure = proportion(successes, n)
+    assert (figure.low, figure.high) == pytest.approx((known.low, known.high))
+    assert (figure.value, figure.method, figure.unit) == (successes / n, "Wilson score", "share")
+
+
+def test_a_proportion_of_nothing_is_unknown() -> None:
+    assert proportion(0, 0).value is None
+
+
+def test_a_share_of_questions_has_the_interval_of_wilson() -> None:
+    scores = [score(str(n), float(n < 3)) for n in range(10)]
+    figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
+    assert (figure.low, figure.high) == wilson(0.3, 10)
+    assert figure.method == "Wilson score"
+
+
+def test_samples_of_one_question_that_agree_count_for_one() -> None:
+    often = [score(str(n), float(n < 30), level=copy) for n in range(100) for copy in range(5)]
+    figure = summarise(often, {"m": [()]}, units=YES_OR_NO)["m"]
+    known = wilson(0.3, 100)
+    assert figure.method == "Wilson score, clustered by question"
+    assert (figure.low, figure.high) == pytest.approx(known, abs=0.005)
+    assert figure.high is not None
+    assert figure.high > known[1]  # a little wider: the error itself is an estimate
+
+
+def test_a_share_of_none_is_not_certain() -> None:
+    scores = [score(str(n), 0.0, level=copy) for n in range(10) for copy in range(3)]
+    figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
+    assert figure.low == 0
+    assert figure.high == pytest.approx(wilson(0, 10)[1])
+
+
+def test_a_cosine_that_is_always_one_is_not_taken_for_a_share() -> None:
+    figure = summarise([score(str(n), 1.0) for n in range(5)], {"m": [()]})["m"]
+    assert (figure.low, figure.high, figure.method) == (1.0, 1.0, "t over questions")
+
+
+def test_an_interval_stays_within_what_the_unit_allows() -> None:
+    shares = [0.0, 0.0, 0.0, 0.2, 0.1]
+    figure = summarise([score(str(n), s) for n, s in enumerate(shares)], {"m": [()]}, units=YES_OR_NO)["m"]
+    assert figure.low == 0
+    close = summarise([score(str(n), 1 - s) for n, s in enumerate(shares)], {"m": [()]})["m"]
+    assert close.high == 1
+
+
+def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
+    reference: Path,
+) -> None:
+    content = msgspec.json.decode((reference / "mirae/MIRAE_claude_haiku_results_english.json").read_bytes())
+    scores = [
+        score(str(question["question_id"]), level["similarity_analysis"]["mean_similarity"])
+        for question in content["experiment_results"]
+        for level in question["level_analyses"]
+    ]
+    assert len(scores) == 280
+    errors = clustered_error(scores, "m")
+    assert errors.clustered == pytest.approx(0.00956, abs=5e-6)
+    assert errors.naive == pytest.approx(0.00415, abs=5e-6)
+    assert errors.clustered / errors.naive == pytest.approx(2.31, abs=0.005)
+
+
+def test_the_errors_of_one_question_are_unknown() -> None:
+    assert np.isnan(clustered_error([score("a", 1.0), score("a", 2.0, level=2)], "m")).all()
+
+
+def test_a_ratio_of_yes_or_no_is_the_share_of_those_that_count() -> None:
+    found = [(1.0, 1.0)] * 3 + [(0.0, 1.0)] * 4 + [(0.0, 0.0)] * 20
+    figure = ratio([pair(str(n), top, bottom) for n, (top, bottom) in enumerate(found)], "top", "bottom")
+    assert figure.value == 3 / 7
+    assert (figure.low, figure.high) == wilson(3 / 7, 7)
+    assert (figure.n, figure.clusters, figure.method) == (7, 7, "Wilson score")
+
+
+def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
+    scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", 3.0, None)]
+    figure = ratio(scores, "top", "bottom", unit="count")
+    assert figure.value == pytest.approx(0.7)
+    assert figure.method == "t over questions"
+    assert figure.coverage == pytest.approx(2 / 3)
+
+
+def test_a_ratio_over_nothing_is_unknown() -> None:
+    figure = ratio([pair("a", 0.0, 0.0), pair("b", 0.0, 0.0)], "top", "bottom")
+    assert (figure.value, figure.low, figure.n) == (None, None, 0)
+
+
+def pair(group: str, top: float | None, bottom: float | None) -> Score:
+    return Score(
+        sample_id=group, group=group, tags={}, values={"top": top, "bottom": bottom}, statuses={"ok": 1},
+        answered=1,
+    )  # fmt: skip
+
+
+# Tests
+
+
+def test_differences_without_spread_are_judged_by_permutation() -> None:
+    few, many = (t_test(over_clusters(np.full(n, -1.0), np.ones(n)), "t") for n in (3, 8))
+    assert (few.low, few.high, few.p) == (None, None, 0.25)
+    assert (many.low, many.high, many.p) == (-1.0, -1.0, 2 / 2**8)
+    assert few.method == "permutation over questions, which all differ alike"
+
+
+def test_rounding_is_not_spread() -> None:
+    estimate = over_clusters(np.array([0.3 - 0.2, 0.9 - 0.8, 0.2 - 0.1, 1.1 - 1.0]), np.ones(4))
+    assert estimate.error == 0
+
+
+def test_equal_runs_have_no_p_value() -> None:
+    assert t_test(over_clusters(np.zeros(9), np.ones(9)), "t") == (0.0, 0.0, None, "none: nothing differs")
+
+
+def test_unpaired_samples_are_compared_as_welch_does() -> None:
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(0, 1, 9), rng.normal(1, 3, 25)
+    found = welch(over_clusters(a, np.ones(9)), over_clusters(b, np.ones(25)))
+    known = ttest_ind(b, a, equal_var=False)
+    low, high = known.confidence_interval(0.95)
+    assert t_interval(found) == pytest.approx((low, high))
+    assert t_test(found, "").p == pytest.approx(known.pvalue)
+    assert found.df == pytest.approx(known.df)
+
+
+def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
+    rng = np.random.default_rng(7)
+    draws = rng.normal(0, 1, (2000, 30))
+    size = detectable(over_clusters(draws[0] / draws[0].std(ddof=1), np.ones(30)))
+    assert size is not None
+    found = [t_test(over_clusters(draw + size, np.ones(30)), "").p for draw in draws]
+    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.03)
+
+
+def test_holm_is_the_known_correction() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, None, 0.5]) == [1.0, None, 1.0]
+    assert holm([None]) == [None]
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_keeps_the_order_and_never_makes_a_p_value_smaller(p_values: list[float]) -> None:
+    corrected = holm(p_values)
+    assert all(c is not None and p <= c <= 1 for p, c in zip(p_values, corrected, strict=True))
+    ranked = sorted(zip(p_values, corrected, strict=True), key=lambda both: both[0])
+    assert [c for _, c in ranked] == sorted(c for c in corrected if c is not None)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]+", fullmatch=True), st.text(), max_size=3))
+def test_the_name_of_a_figure_tells_its_scope_again(scope: dict[str, str]) -> None:
+    assert scope_of(scope_name("m", scope)) == ("m", scope)

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenkeel.api import rescore, run, score
+    from evenkeel.comparison import compare
     from evenkeel.models import load_model
     from evenkeel.store import Run, load_run
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "__version__", "load_model", "load_run", "rescore", "run", "score"]
+__all__ = ["Run", "__version__", "compare", "load_model", "load_run", "rescore", "run", "score"]
 
 _HOMES = {
     "run": "evenkeel.api",
     "score": "evenkeel.api",
     "rescore": "evenkeel.api",
+    "compare": "evenkeel.comparison",
     "load_model": "evenkeel.models",
     "load_run": "evenkeel.store",
     "Run": "evenkeel.store",

@@ -1,0 +1,243 @@
+"""Runs set against each other: paired by sample on what both have, with errors over groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from evenkeel import stats
+from evenkeel.pairing import Numbers, comparable, differing, layout_of, read_numbers, shown
+from evenkeel.report.tables import summaries
+from evenkeel.store import Run
+from evenkeel.types import Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIGNIFICANT = 0.05
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """One of the runs compared."""
+
+    name: str
+    path: str
+    coverage: float
+    """Of its headline figure."""
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """One metric of two runs: b − a, over the samples that have a value in both."""
+
+    metric: str
+    unit: Unit
+    a: str
+    b: str
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    """The 95 % interval of this difference alone, not widened for the number of comparisons."""
+    p: float | None
+    p_holm: float | None
+    """Corrected for all differences of the comparison."""
+    different: bool
+    """Whether the two are told apart: p_holm < 0.05."""
+    detectable: float | None
+    """The smallest true difference that four of five such samples would have shown."""
+    method: str
+    n: int
+    clusters: int
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A run in the ranking. Runs that share a letter are not told apart."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    letters: str
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """What `compare` finds: every pair of runs by every metric, and the runs in order of the first metric."""
+
+    benchmark: str
+    paired: bool
+    runs: tuple[Side, ...]
+    metrics: tuple[str, ...]
+    differs: tuple[str, ...]
+    """What was asked otherwise of one run than of another, beside the model under test."""
+    differences: tuple[Difference, ...]
+    ranking: tuple[Place, ...]
+    """By the first metric, the highest first."""
+
+
+def compare(
+    *runs: Run | str | Path, metrics: Sequence[str] | None = None, unpaired: bool = False
+) -> Comparison:
+    """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
+
+    Without `metrics`, two runs are compared by all that their benchmark shows of samples, and more than two
+    by its headline. Runs that were asked different things are refused, unless `unpaired` takes them for
+    samples that have nothing to do with each other.
+    """
+    loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
+    layout = layout_of(loaded)
+    wanted = list(dict.fromkeys(metrics)) if metrics else shown(layout)
+    numbers = [read_numbers(run, wanted) for run in loaded]
+    wanted = comparable(wanted, loaded, numbers, named=bool(metrics))
+    if not metrics and len(loaded) > 2:
+        wanted = wanted[:1]
+    differs = differing(loaded, numbers, paired=not unpaired)
+    sides = dict(zip(summaries(loaded), numbers, strict=True))
+    units = {metric: _unit(metric, loaded) for metric in wanted}
+    differences = _corrected(
+        [
+            _difference(metric, units[metric], (a, sides[a]), (b, sides[b]), paired=not unpaired)
+            for metric in wanted
+            for a, b in combinations(sides, 2)
+        ]
+    )
+    return Comparison(
+        benchmark=loaded[0].spec.benchmark,
+        paired=not unpaired,
+        runs=tuple(
+            Side(name=name, path=str(run.path), coverage=run.headline.coverage)
+            for name, run in zip(sides, loaded, strict=True)
+        ),
+        metrics=tuple(wanted),
+        differs=tuple(differs),
+        differences=differences,
+        ranking=_ranking(sides, wanted[0], units[wanted[0]], differences, paired=not unpaired),
+    )
+
+
+def _unit(metric: str, runs: Sequence[Run]) -> Unit:
+    names = (metric, stats.scope_of(metric)[0])
+    return next((run.summary[name].unit for run in runs for name in names if name in run.summary), "cosine")
+
+
+def _difference(
+    metric: str, unit: Unit, a: tuple[str, Numbers], b: tuple[str, Numbers], *, paired: bool
+) -> Difference:
+    (name_a, run_a), (name_b, run_b) = a, b
+    first, second = run_a.values[metric], run_b.values[metric]
+    if paired:
+        first, second = _common([first, second])
+        estimate = _estimate({sample: second[sample] - first[sample] for sample in first}, run_a.groups)
+        method, alike = "paired t over questions", None
+    else:
+        estimate, alike = _apart(_estimate(first, run_a.groups), _estimate(second, run_b.groups))
+        method = "Welch's t over questions"
+    none = stats.Tested(None, None, None, stats.TOO_FEW)
+    tested = stats.t_test(estimate, method, alike=alike) if estimate else none
+    value_a, value_b = _mean(first), _mean(second)
+    return Difference(
+        metric=metric, unit=unit, a=name_a, b=name_b, value_a=value_a, value_b=value_b,
+        difference=None if value_a is None or value_b is None else value_b - value_a,
+        p_holm=None, different=False, detectable=stats.detectable(estimate) if estimate else None,
+        n=min(len(first), len(second)),
+        clusters=min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second})),
+        **tested._asdict(),
+    )  # fmt: skip
+
+
+def _common(sides: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """Each side's values of the samples that all sides have, in one order."""
+    samples = [sample for sample in sides[0] if all(sample in side for side in sides)]
+    return [{sample: side[sample] for sample in samples} for side in sides]
+
+
+def _mean(values: Mapping[str, float]) -> float | None:
+    return sum(values.values()) / len(values) if values else None
+
+
+def _arrays(
+    values: Mapping[str, float], groups: Mapping[str, str]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Values, and the numbers of their groups from 0 on."""
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(groups[sample], len(numbers)) for sample in values]
+    return np.array(list(values.values()), dtype=float), np.array(places, dtype=np.intp)
+
+
+def _estimate(values: Mapping[str, float], groups: Mapping[str, str]) -> stats.Estimate | None:
+    """The mean with its error over groups; None for fewer than two of those."""
+    amounts, places = _arrays(values, groups)
+    if len(np.unique(places)) < 2:
+        return None
+    sizes = stats.per_cluster(places, np.ones(len(amounts)))
+    return stats.over_clusters(stats.per_cluster(places, amounts), sizes)
+
+
+def _apart(
+    first: stats.Estimate | None, second: stats.Estimate | None
+) -> tuple[stats.Estimate | None, float | None]:
+    """The difference of two unpaired means, and how often a clean cut between the sides comes by chance:
+    in two of all the ways in which the groups could have been dealt to them.
+    """
+    if first is None or second is None:
+        return None, None
+    return stats.welch(first, second), 2 / comb(first.clusters + second.clusters, first.clusters)
+
+
+def _corrected(found: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Holm's correction over all differences of the comparison."""
+    corrected = stats.holm([difference.p for difference in found])
+    return tuple(
+        msgspec.structs.replace(difference, p_holm=p, different=p is not None and p < SIGNIFICANT)
+        for difference, p in zip(found, corrected, strict=True)
+    )
+
+
+def _ranking(
+    sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool
+) -> tuple[Place, ...]:
+    """The runs by their means, over the samples that all have; unpaired, each over its own."""
+    values: Sequence[Mapping[str, float]] = [run.values[metric] for run in sides.values()]
+    figures = {
+        name: stats.interval_of(*_arrays(held, run.groups), unit)
+        for (name, run), held in zip(sides.items(), _common(values) if paired else values, strict=True)
+    }
+    ranked = sorted(
+        sides, key=lambda name: -np.inf if (v := figures[name].value) is None else v, reverse=True
+    )
+    told_apart = [(d.a, d.b) for d in differences if d.metric == metric and d.different]
+    letters = group_letters(ranked, told_apart)
+    return tuple(
+        Place(name=name, value=found.value, low=found.low, high=found.high, letters=letters[name])
+        for name in ranked
+        if (found := figures[name])
+    )
+
+
+def group_letters(ranked: Sequence[str], told_apart: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A letter for each largest set of runs of which no two are told apart (Piepho 2004).
+
+    All begin in one set. A pair that is told apart splits every set that holds both; what then lies within
+    another set is dropped.
+    """
+    sets = [frozenset(ranked)]
+    for pair in told_apart:
+        split = [
+            part
+            for held in sets
+            for part in ([held - {x} for x in pair] if held.issuperset(pair) else [held])
+        ]
+        sets = [part for part in dict.fromkeys(split) if not any(part < other for other in split)]
+    sets.sort(key=lambda held: [name not in held for name in ranked])
+    return {name: "".join(_letter(i) for i, held in enumerate(sets) if name in held) for name in ranked}
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index % 26) + "'" * (index // 26)

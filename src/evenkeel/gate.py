@@ -1,0 +1,102 @@
+"""A run held against a baseline: does it do worse, beyond noise and beyond what is allowed?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from evenkeel.comparison import Difference, compare
+from evenkeel.pairing import layout_of
+from evenkeel.report.comparison import signed
+from evenkeel.report.text import number, share
+from evenkeel.store import Run
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """One thing that a gate looks at: a metric, or the coverage."""
+
+    name: str
+    passed: bool
+    reason: str
+    """Why, in one line."""
+    difference: Difference | None = None
+
+
+class Gate(Struct, frozen=True, kw_only=True):
+    """What a gate was told to hold to, and what it found."""
+
+    run: str
+    baseline: str
+    max_drop: float
+    higher_is_worse: bool
+    min_coverage: float
+    passed: bool
+    checks: tuple[Check, ...]
+
+
+def gate(
+    run: Run | str | Path,
+    baseline: Run | str | Path,
+    *,
+    metrics: Sequence[str] | None = None,
+    max_drop: float = 0.0,
+    higher_is_worse: bool = False,
+    min_coverage: float = 0.95,
+) -> Gate:
+    """Fails where the interval of a paired difference lies wholly below −`max_drop`, and on low coverage.
+
+    `metrics` is the benchmark's headline where none is named.
+    """
+    new, old = (given if isinstance(given, Run) else Run(given) for given in (run, baseline))
+    chosen = metrics or [layout_of([old, new]).headline]
+    checks = [
+        _check_coverage(new, min_coverage),
+        *(
+            _check(difference, max_drop, higher_is_worse=higher_is_worse)
+            for difference in compare(old, new, metrics=chosen).differences
+        ),
+    ]
+    return Gate(
+        run=str(new.path),
+        baseline=str(old.path),
+        max_drop=max_drop,
+        higher_is_worse=higher_is_worse,
+        min_coverage=min_coverage,
+        passed=all(check.passed for check in checks),
+        checks=tuple(checks),
+    )
+
+
+def _check_coverage(run: Run, floor: float) -> Check:
+    coverage = run.headline.coverage
+    passed = coverage >= floor
+    reason = f"coverage {share(coverage)} {'reaches' if passed else 'is under'} the floor of {share(floor)}"
+    return Check(name="coverage", passed=passed, reason=reason)
+
+
+def _check(found: Difference, allowed: float, *, higher_is_worse: bool) -> Check:
+    """Whether the interval of one difference lies wholly beyond what is allowed."""
+    passed, reason = _judged(found, allowed, higher_is_worse=higher_is_worse)
+    return Check(name=found.metric, passed=passed, reason=f"{found.metric} {reason}", difference=found)
+
+
+def _judged(found: Difference, allowed: float, *, higher_is_worse: bool) -> tuple[bool, str]:
+    unit = found.unit
+    if found.value_a is None or found.value_b is None or found.difference is None:
+        return False, "has no sample with a value in both runs"
+    said = (
+        f"went from {number(found.value_a, unit)} to {number(found.value_b, unit)} "
+        f"({signed(found.difference, unit)}"
+    )
+    if found.low is None or found.high is None:
+        return True, f"{said}): too few questions to tell that from noise"
+    worse = found.low > allowed if higher_is_worse else found.high < -allowed
+    change = "rise" if higher_is_worse else "drop"
+    beyond = f"{change} of more than {number(allowed, unit)}" if allowed else change
+    said = f"{said}, 95% interval {signed(found.low, unit)} to {signed(found.high, unit)})"
+    if worse:
+        return False, f"{said}: a {beyond}, beyond noise"
+    seen = f"; one of {number(allowed + found.detectable, unit)} would have shown" if found.detectable else ""
+    return True, f"{said}: no {beyond}, beyond noise{seen}"

@@ -1,0 +1,198 @@
+"""`compare` and `gate` at the terminal, over real runs: two of one model, and one of a damaged model."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import evenkeel as ek
+from evenkeel.cli import cli
+from evenkeel.comparison import Comparison
+from evenkeel.gate import Gate
+from loopback import Loopback
+from stored import store_run
+
+LEVELS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs `first` and `again` of one model, and `damaged`, whose answers have little but noise in common."""
+    folder = tmp_path_factory.mktemp("runs")
+    texts = [[f"Question {number}, told in {level} ways?" for level in LEVELS] for number in range(1, 13)]
+    items = [
+        {"question_id": number, "domain": "FACTUAL"}
+        | {f"level_{level}_text": text for level, text in zip(LEVELS, told, strict=True)}
+        for number, told in enumerate(texts, 1)
+    ]
+    questions = folder / "questions.json"
+    questions.write_bytes(msgspec.json.encode({"metadata": {"language": "English"}, "questions": items}))
+    with Loopback(variants=97, words=40) as server:
+        for name in ("first", "again", "damaged"):
+            server.behaviour.words = 3 if name == "damaged" else 40
+            # Each prompt goes on with another of its 97 answers, as sampling anew would have it.
+            turns = random.Random(f"0:{name}")
+            server.answered.update({text: turns.randrange(97) for told in texts for text in told})
+            ek.run(
+                "mirae", "openai:loop", base_url=server.url, data=questions,
+                embedder="openai:embed", levels="1-3", out=folder / name, concurrency=16,
+            )  # fmt: skip
+    return folder
+
+
+def evenkeel(*args: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
+
+
+def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -> None:
+    done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
+    assert done.exit_code == 0
+    ranked = re.findall(r"^\d  (\w+) +[\d.]+  [\d.]+ to [\d.]+  (\w+) *$", done.output, re.MULTILINE)
+    assert dict(ranked) == {"first": "a", "again": "a", "damaged": "b"}
+    assert re.search(r"^first +again .* no$", done.output, re.MULTILINE)
+    assert re.search(r"^first +damaged .* <.001 .* yes$", done.output, re.MULTILINE)
+
+
+def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) -> None:
+    done = evenkeel("compare", runs / "first", runs / "damaged")
+    assert re.search(
+        r"^mean_similarity +0\.\d{4} +0\.\d{4} +-0\.\d{4} ±0\.\d{4} +<.001 ", done.output, re.MULTILINE
+    )
+    assert "semantic_entropy" in done.output
+    assert "paired t over questions" in done.output
+    assert "36 prompts of 12 questions" in done.output
+    assert "…" not in done.output
+    assert "\x1b" not in done.output
+
+
+def test_a_comparison_is_printed_as_json(runs: Path) -> None:
+    done = evenkeel(
+        "compare", runs / "first", runs / "damaged", "--metric", "mean_similarity/level=3", "--json"
+    )
+    found = msgspec.json.decode(done.output, type=Comparison)
+    assert found.metrics == ("mean_similarity/level=3",)
+    assert found.differences[0].n == 12
+    assert found.differences[0].different
+
+
+def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -> None:
+    for name, temperature in (("a", 0.7), ("b", 1.0)):
+        values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
+        store_run(tmp_path / name, values, options={"temperature": temperature})
+    command = [sys.executable, "-m", "evenkeel", "compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
+    assert "Traceback" not in done.stderr
+    shown = evenkeel("compare", tmp_path / "a", tmp_path / "b", "--unpaired")
+    assert "as unrelated samples" in shown.output
+    assert "options.temperature is 0.7 there and 1.0 here" in shown.output
+
+
+# The gate
+
+
+def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> None:
+    again = evenkeel("gate", runs / "again", "--baseline", runs / "first")
+    assert again.exit_code == 0
+    assert "no drop, beyond noise; one of" in again.output
+    damaged = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
+    assert damaged.exit_code == 1
+    first, *_ = damaged.output.splitlines()
+    assert first.startswith("FAIL  mean_similarity went from 0.")
+    assert first.endswith("a drop of more than 0.0500, beyond noise")
+
+
+def test_the_gate_turns_for_what_should_be_low(runs: Path) -> None:
+    """The damaged model writes less: going back to the first is a rise, by as much in every question."""
+    longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "answer_tokens")
+    assert evenkeel(*longer).exit_code == 0
+    rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
+    assert rise.exit_code == 1
+    assert "a rise of more than 10, beyond noise" in rise.output
+
+
+def test_several_metrics_are_each_a_check(runs: Path) -> None:
+    metrics = ("--metric", "mean_similarity", "--metric", "similarity_to_shortest")
+    done = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", *metrics)
+    assert [line[:4] for line in done.output.splitlines()] == ["FAIL", "FAIL", "pass"]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
+    """A gate that fails on runs whose folder has a name to trip over."""
+    folder = tmp_path / 'a <b> & "c"\n::error::%x\x01'
+    rising = np.linspace(0.5, 0.9, 24).reshape(8, 3)
+    old = store_run(folder / "old", {"mean_similarity": rising})
+    new = store_run(folder / "new", {"mean_similarity": rising * 0.5})
+    return "gate", new.path, "--baseline", old.path
+
+
+def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...], tmp_path: Path) -> None:
+    done = evenkeel(*hostile, "--format", "junit", "--out", tmp_path / "gate.xml")
+    assert done.exit_code == 1
+    assert done.output.startswith("FAIL  mean_similarity")
+    suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    [suite] = suites
+    assert (suites.tag, suite.get("tests"), suite.get("failures")) == ("testsuites", "2", "1")
+    assert [case.get("name") for case in suite] == ["coverage", "mean_similarity"]
+    assert '<b> & "c"' in str(suite[0].get("classname"))
+    failure = suite[1].find("failure")
+    assert failure is not None
+    assert "a drop, beyond noise" in str(failure.get("message"))
+    assert "::error::%x␁" in str(failure.text)
+
+
+def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str | Path, ...]) -> None:
+    metric = "mean_similarity/lang=e%0An,level=1"
+    done = evenkeel(*hostile, "--format", "github", "--metric", "mean_similarity", "--metric", metric)
+    lines = done.output.splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::notice", "::error", "::error"]
+    assert lines[0] == "::notice title=evenkeel gate%3A coverage::coverage 100%25 reaches the floor of 95%25"
+    assert "title=evenkeel gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
+
+
+def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
+    done = evenkeel(*hostile, "--format", "json", "--max-drop", "0.1")
+    found = msgspec.json.decode(done.output, type=Gate)
+    assert (found.passed, found.max_drop, found.checks[0].passed) == (False, 0.1, True)
+    assert found.checks[1].difference is not None
+    assert found.checks[1].difference.high is not None
+    assert found.checks[1].difference.high < -0.1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("compare",), "Missing argument"),
+        (("compare", "nowhere"), "does not exist"),
+        (("gate", "."), "Missing option '--baseline'"),
+        (("gate", ".", "--baseline", ".", "--max-drop", "-1"), "-1.0 is not in the range"),
+        (("gate", ".", "--baseline", ".", "--format", "html"), "'html' is not one of"),
+    ],
+)
+def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(cli, args)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_help_has_examples_and_loads_nothing_heavy(command: str) -> None:
+    script = (
+        "import sys\nfrom evenkeel.cli import cli\n"
+        f"cli(['{command}', '--help'], standalone_mode=False)\nprint('numpy' in sys.modules)"
+    )
+    done: Any = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert f"evenkeel {command} runs/" in done.stdout
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,77 @@
+"""Finished runs of MIRAE written by the real store, from numbers that a test chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenkeel.benchmarks.mirae.layout import UNITS
+from evenkeel.stats import summarise
+from evenkeel.store import FORMAT, Run, RunFolder
+from evenkeel.types import Record, RunSpec, Sample, Score
+
+NUMBERS: TypeAlias = NDArray[Any]
+
+
+def store_run(
+    path: Path,
+    values: dict[str, NUMBERS],
+    *,
+    model: str = "one",
+    embedder: str = "embed",
+    asks: str = "Question",
+    lang: str = "en",
+    **spec: Any,
+) -> Run:
+    """A run of questions × levels, with a metric's value in each cell; NaN where a sample has none.
+
+    Further parts of the spec (`options=`, `data=`, `seed=`) take the place of the usual ones.
+    """
+    shape = next(iter(values.values())).shape
+    records = [
+        _record(_sample(asks, lang, i, j), {metric: float(cells[i, j]) for metric, cells in values.items()})
+        for i in range(shape[0])
+        for j in range(shape[1])
+    ]
+    with RunFolder.open(path, _spec({"model": model, "embedder": embedder}, spec), fresh=True) as folder:
+        with folder.writing("records.jsonl") as file:
+            file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
+        scores = [record.score for record in records]
+        folder.write_json("summary.json", summarise(scores, {metric: [()] for metric in values}, units=UNITS))
+    return Run(path)
+
+
+def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
+    usual: dict[str, Any] = {
+        "benchmark": "mirae",
+        "options": {"temperature": 0.7},
+        "data": {"source": "starter", "sha256": ["0"], "lang": None},
+        "seed": 0,
+        "limit": None,
+    }
+    models = {
+        role: {"name": name, "spec": f"openai:{name}", "identity": {"spec": f"openai:{name}"}}
+        for role, name in roles.items()
+    }
+    return RunSpec(format=FORMAT, provenance={}, models=models, **{**usual, **given})
+
+
+def _sample(asks: str, lang: str, question: int, level: int) -> Sample:
+    return Sample(
+        id=f"{lang}-{question}-L{level}", group=str(question), tags={"lang": lang, "level": level},
+        inputs={"question_text": f"{asks} {question}, told in {level} ways?"},
+    )  # fmt: skip
+
+
+def _record(sample: Sample, values: dict[str, float]) -> Record:
+    known = {metric: None if np.isnan(value) else value for metric, value in values.items()}
+    answered = int(None not in known.values())
+    score = Score(
+        sample_id=sample.id, group=sample.group, tags=sample.tags, values=known, answered=answered,
+        statuses={"ok" if answered else "error": 1},
+    )  # fmt: skip
+    return Record(sample=sample, answers=(), score=score)
