@@ -97,7 +97,7 @@ def dry_run(
         requests[kind] += 1
         tokens_in[kind] += reads
         tokens_out[kind] += writes
-    for further, (number, reads) in loaded.forecast(asked).items():
+    for further, (number, reads) in loaded.forecast(samples, asked).items():
         requests[further] += number
         tokens_in[further] += reads
     return Plan(dict(requests), dict(tokens_in), dict(tokens_out))

@@ -9,7 +9,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from evenkeel.tokens import estimate_tokens
-from evenkeel.types import Embed, Generate, Request, Response, Weigh
+from evenkeel.types import Embed, Generate, Rank, Request, Response, Weigh
+
+FREE = (Embed, Rank)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -39,8 +41,9 @@ class Budget:
     """Counts what was spent and lets requests through while the limits hold.
 
     A request in flight is counted with what it may cost at the most, so that a limit is not overrun by
-    answers that are still on their way. What writes or weighs is counted, in whatever role; embedding,
-    which costs next to nothing, is not. Backends read the stream in threads of their own, hence the lock.
+    answers that are still on their way. What writes or weighs is counted, in whatever role; embedding
+    and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own,
+    hence the lock.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -63,7 +66,7 @@ class Budget:
         """Pass requests on until one would break a limit; `exhausted` then says which."""
         self.exhausted = ""
         for request in requests:
-            if isinstance(request, Embed):
+            if isinstance(request, FREE):
                 yield request
                 continue
             cost = foresee(request) if self._counts_tokens else (0, 0)
@@ -80,7 +83,7 @@ class Budget:
 
     def spend(self, request: Request, response: Response) -> None:
         """Settle a request: what it really cost takes the place of what it might have."""
-        if isinstance(request, Embed):
+        if isinstance(request, FREE):
             return
         with self._lock:
             foreseen_in, foreseen_out = self._in_flight.pop(id(request), (0, 0))
@@ -118,3 +121,5 @@ def foresee(request: Request) -> tuple[int, int]:
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():
             return estimate_tokens(request.text), 0
+        case Rank():
+            return estimate_tokens(request.query + request.document), 0

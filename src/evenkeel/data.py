@@ -49,7 +49,9 @@ class PublishedFile(Struct, frozen=True):
     path: str
     lang: str
     blob: str = ""
-    """Git's id of the content; empty where the publisher's commit is not pinned."""
+    """Git's id of the content; empty where it is not known, and then noted when it is fetched."""
+    samples: bool = True
+    """Whether it holds samples, rather than prompts and the like."""
 
 
 class PublishedSet(Struct, frozen=True):
@@ -86,7 +88,8 @@ def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Sta
             for stem in starter.stems(lang) or [lang]
         ]
     if data == "published":
-        wanted = [f for f in published_set(benchmark).files if not langs or f.lang in langs]
+        published = (file for file in published_set(benchmark).files if file.samples)
+        wanted = [file for file in published if not langs or file.lang in langs]
         return [_published_file(benchmark, file) for file in wanted]
     path = Path(data)
     if path.is_dir():
@@ -95,6 +98,11 @@ def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Sta
             raise DataError(path, "the folder has no files.")
         return [own_file(file) for file in files]
     return [own_file(path)]
+
+
+def published_path(name: str, path: str) -> Path:
+    """Where a file of a published set lies, or an error that says how to fetch it."""
+    return _published_file(name, next(file for file in published_set(name).files if file.path == path)).path
 
 
 def own_file(path: Path) -> DataFile:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.types import Embed, Generate, Request, Response, Sample, Weigh
+from evenkeel.types import Embed, Generate, Rank, Request, Response, Sample, Weigh
 
 VERSION = 1
 COMMIT_SECONDS = 0.5
@@ -79,6 +79,8 @@ def make_key(model: bytes, request: Request) -> Key:
             body = _encode(["weigh", request.prefix, request.continuation])
         case Embed():
             body = _encode(["embed", request.text])
+        case Rank():
+            body = _encode(["rank", request.query, request.document])
     digest = hashlib.sha256(body).digest()
     return Key(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest, body)
 

@@ -6,6 +6,8 @@ yielding requests, so that they are journaled, resumed and kept within the budge
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Generator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -61,14 +63,23 @@ def read(kind: type[T], response: Response) -> Verdict[T]:
     """The first JSON object in an answer, whatever prose or code fence stands around it."""
     if response.status in ("refused", "error"):
         return Verdict(None, response.status, response.reason)
-    text = response.text
-    start, end = text.find("{"), text.rfind("}")
-    if not 0 <= start < end:
-        return Verdict(None, "unparsed", "there is no JSON object in it")
+    found = first_object(response.text)
+    if found is None:
+        return Verdict(None, "unparsed", "there is no whole JSON object in it")
     try:
-        return Verdict(msgspec.json.decode(text[start : end + 1], type=kind, strict=False), "ok")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Verdict(msgspec.convert(found, kind, strict=False), "ok")
+    except msgspec.ValidationError as error:
         return Verdict(None, "unparsed", str(error))
+
+
+def first_object(text: str) -> Any:
+    """The object at the first brace where one begins; None where none does. Prose has braces too."""
+    starts = (place for place, letter in enumerate(text) if letter == "{")
+    with contextlib.suppress(RecursionError):  # braces without end: a model that repeats itself
+        for start in starts:
+            with contextlib.suppress(ValueError):
+                return json.JSONDecoder().raw_decode(text, start)[0]
+    return None
 
 
 @cache

@@ -39,14 +39,15 @@ class Row(NamedTuple):
             there = ", ".join(self.fields) or "no field at all"
             raise self.error(f"the field '{field}' is missing; there is: {there}.")
         value = self.fields[field]
-        if not isinstance(value, str | int | float):
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(f"the field '{field}' should be text, not {kind_of(value)}.")
         return str(value)
 
 
 def kind_of(value: Any) -> str:
     """What a value is, in words for an error."""
-    return "nothing" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "nothing" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -122,5 +123,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         frame = polars.read_parquet(path)
     except (OSError, polars.exceptions.PolarsError) as error:
         raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
+    except polars.exceptions.PanicException:  # over a file whose parts do not fit together; no PolarsError
+        raise DataError(path, "cannot be read: the file is damaged.") from None
     for number, fields in enumerate(frame.iter_rows(named=True), 1):
         yield Row(path, fields, str(number), where=f"row {number}")

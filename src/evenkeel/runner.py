@@ -96,7 +96,9 @@ def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
 
 
 def ask(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -> None:
-    """Have the model answer what the journal does not hold yet."""
+    """Have the model answer what the journal does not hold yet, where a model is under test."""
+    if "model" not in benchmark.needs:
+        return
     road.ask("model", lambda: chain.from_iterable(benchmark.requests(sample) for sample in samples))
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
-Capability: TypeAlias = Literal["generate", "weigh", "embed"]
+Capability: TypeAlias = Literal["generate", "weigh", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
@@ -69,8 +69,22 @@ class Embed(Struct, frozen=True, kw_only=True, tag="embed", tag_field="kind"):
     role: str = "embedder"
 
 
-Request: TypeAlias = Generate | Weigh | Embed
-KIND_NEEDS: dict[type[Request], Capability] = {Generate: "generate", Weigh: "weigh", Embed: "embed"}
+class Rank(Struct, frozen=True, kw_only=True, tag="rank", tag_field="kind"):
+    """Score how well a document fits a query: what a cross-encoder does."""
+
+    query: str
+    document: str
+    repeat: int = 0
+    role: str = "ranker"
+
+
+Request: TypeAlias = Generate | Weigh | Embed | Rank
+KIND_NEEDS: dict[type[Request], Capability] = {
+    Generate: "generate",
+    Weigh: "weigh",
+    Embed: "embed",
+    Rank: "rank",
+}
 
 
 class Weighed(Struct, frozen=True, omit_defaults=True):
@@ -96,6 +110,8 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     weighed: Weighed | None = None
     vector: bytes | None = None
     """An embedding: little-endian float32."""
+    rank: float | None = None
+    """How well a document fits a query; only the order of such scores means something."""
     cut: bool | None = None
     """True where the input was longer than the model reads, so that its end was not seen; None: not told."""
     reason: str = ""

@@ -16,7 +16,7 @@ from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.layout import notes
 from evenkeel.benchmarks.mirae.measures import is_refusal
 from evenkeel.benchmarks.mirae.task import halved, make_sample, probes
-from evenkeel.types import Answered, Embed, Request, Response, Score
+from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]
 
@@ -257,9 +257,13 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
     blind = benchmark.summarise(in_two_languages(match=False))
     assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert blind["embedder_reads/lang=ko"].n == 8
-    (note,) = notes(blind)
-    assert "does not read 'ko': it matched 12% of 8 translated sentences" in note
-    assert notes(benchmark.summarise(in_two_languages(match=True))) == []
+    spec = RunSpec(
+        format=1, benchmark="mirae", options={}, models={}, data={}, seed=0, limit=None, provenance={}
+    )
+    (note,) = notes(spec, blind)
+    assert note.warning
+    assert "does not read 'ko': it matched 12% of 8 translated sentences" in note.text
+    assert notes(spec, benchmark.summarise(in_two_languages(match=True))) == []
 
 
 def test_probes_are_the_same_sentences_in_every_language() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> 
         shared, Weigh(prefix="The sky", continuation=" is blue"), Weigh(prefix="Par", continuation="is")
     )
     assert not weighed_of(clean).merged
-    assert weighed_of(merged) == Weighed((), (), merged=True)
+    assert weighed_of(merged) == Weighed((), (), merged=True, last_word=1)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -92,6 +93,20 @@ def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None
     assert len(shapes) == 1
 
 
+def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> None:
+    shapes: list[tuple[int, ...]] = []
+    hook = shared._causal().model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    choices = [Weigh(prefix=text, continuation=letter) for text in TEXTS for letter in (" A", " B")]
+    responses = ask(shared, *choices)
+    hook.remove()
+    assert sum(rows for rows, _ in shapes) == len(TEXTS)
+    for request, response in zip(choices, responses, strict=True):
+        naive = naive_weights(shared, request.prefix, request.continuation)
+        assert weighed_of(response).logprobs == pytest.approx(naive, abs=1e-4)
+
+
 def test_an_empty_prefix_needs_a_token_to_stand_on(folder: Path) -> None:
     model = open_hf(folder)
     model._causal().start_id = None
@@ -132,3 +147,62 @@ def test_other_errors_are_not_taken_for_memory(folder: Path) -> None:
     model._causal().model.register_forward_pre_hook(broken)
     with pytest.raises(RuntimeError, match="a shape is wrong"):
         ask(model, say("Hello"))
+
+
+# What the tokenizer does with the prefix
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        ("The keel is unsinkability", " unsinkability"),
+        ("unsinkability", "unsinkability"),
+        ("", ""),
+    ],
+)
+def test_the_pieces_of_the_last_word_are_counted(shared: HuggingFace, prefix: str, words: str) -> None:
+    tokenizer = shared._causal().tokenizer
+    alone, together, _ = ask(
+        shared,
+        Weigh(prefix=prefix, continuation=" indeed"),
+        Weigh(prefix=prefix, continuation=" it is"),
+        say(prefix, length_of=" it is"),
+    )
+    pieces = len(tokenizer(words).input_ids)
+    assert pieces > 2 or not prefix
+    assert weighed_of(alone).last_word == weighed_of(together).last_word == pieces
+    assert weighed_of(alone).start == ""
+
+
+def test_a_start_token_of_the_tokenizers_own_is_told_and_conditioned_on(
+    shared: HuggingFace, folder: Path, tmp_path: Path
+) -> None:
+    started = open_hf(with_start(folder, tmp_path / "started"))
+    asked = [Weigh(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
+    for request, response in zip(asked, ask(started, *asked), strict=True):
+        weighed = weighed_of(response)
+        assert (weighed.start, weighed.last_word) == (START, 1)
+        assert list(weighed.logprobs) == pytest.approx(
+            naive_weights(started, request.prefix, request.continuation), abs=1e-4
+        )
+    (first,) = ask(started, Weigh(prefix="", continuation=" on"))
+    assert (weighed_of(first).tokens, weighed_of(first).last_word) == ((" on",), 0)
+    with_it, without = (weighed_of(ask(model, asked[0])[0]).logprobs for model in (started, shared))
+    assert with_it != pytest.approx(without, abs=1e-3)
+
+
+START = "<|im_start|>"
+
+
+def with_start(folder: Path, copy: Path) -> Path:
+    """The same model, its tokenizer made to put a start token before every text."""
+    from tokenizers.processors import TemplateProcessing
+    from transformers import AutoTokenizer
+
+    shutil.copytree(folder, copy)
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{START} $A", special_tokens=[(START, tokenizer.convert_tokens_to_ids(START))]
+    )
+    tokenizer.save_pretrained(copy)
+    return copy

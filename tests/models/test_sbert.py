@@ -88,7 +88,7 @@ def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbed
 
 def test_what_it_cannot_do_comes_back_as_an_error(embedder: EmbeddedEmbedder) -> None:
     [response] = ask(embedder, Weigh(prefix="a", continuation="b"))
-    assert (response.status, response.reason.endswith("can only embed")) == ("error", True)
+    assert (response.status, response.reason.endswith("cannot write")) == ("error", True)
 
 
 def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> None:

@@ -53,7 +53,7 @@ BACKENDS: dict[str, Backend] = {
     "embedded-embedder": Backend("sbert", "EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"),
     "hf": Backend("hf", "HuggingFace", True, "any causal model of transformers: generate, weigh"),
     "openai": Backend("openai.backend", "OpenAI", True, "any OpenAI-like server: generate, weigh, embed"),
-    "sbert": Backend("sbert", "SentenceTransformer", True, "any model of sentence-transformers: embed"),
+    "sbert": Backend("sbert", "SentenceTransformer", True, "any model of sentence-transformers: embed, rank"),
     "replay": Backend("replay", "Replay", True, "answers recorded earlier: generate, weigh"),
 }
 

@@ -177,7 +177,7 @@ class HuggingFace:
     def _weigh(self, causal: Causal, requests: list[Weigh]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.weighing import pair_of, weigh
 
-        asked: list[list[tuple[Weigh, Pair]]] = []
+        asked: dict[tuple[int, ...], list[tuple[Weigh, Pair]]] = {}
         for request in requests:
             pair = pair_of(causal, request.prefix, request.continuation)
             if pair is None:
@@ -188,10 +188,10 @@ class HuggingFace:
             elif too_long(causal, len(pair.ids)):
                 yield request, too_long_response(causal, len(pair.ids))
             else:
-                asked.append([(request, pair)])
+                asked.setdefault(pair.ids[:-1], []).append((request, pair))
 
         for (request, pair), weighed in batching.run(
-            asked,
+            asked.values(),
             lambda row: len(row[1].ids),
             self._budget,
             lambda batch: weigh(causal, [pair for _, pair in batch]),

@@ -1,4 +1,4 @@
-"""`sbert:ID-or-path` and `embedded-embedder`: text embeddings by sentence-transformers."""
+"""`sbert:ID-or-path` and `embedded-embedder`: sentence-transformers, to embed or (cross-encoders) to rank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -24,7 +24,10 @@ from evenkeel.models.local.weights import (
     require_packages,
 )
 from evenkeel.options import RUNTIME, lasting
-from evenkeel.types import Capability, Embed, Request, Response
+from evenkeel.types import Capability, Embed, Rank, Request, Response
+
+if TYPE_CHECKING:
+    from evenkeel.models.local.ranking import Ranker
 
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
@@ -157,10 +160,10 @@ class Embedder:
 
 
 class SentenceTransformer:
-    """A model that embeds; the vectors are what `SentenceTransformer.encode` gives."""
+    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks."""
 
     Options: ClassVar[type[Struct]] = SentenceTransformerOptions
-    capabilities: frozenset[Capability] = frozenset({"embed"})
+    capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
 
     def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
         require_packages("sentence_transformers", what="sbert:", extra="sbert")
@@ -168,6 +171,7 @@ class SentenceTransformer:
         self._options = options
         self._found: Weights | None = None
         self._embedder: Embedder | None = None
+        self._ranker: Ranker | None = None
 
     def identity(self) -> dict[str, Any]:
         return {**lasting(self._options), **self._weights().identity(), "spec": self._spec}
@@ -178,22 +182,41 @@ class SentenceTransformer:
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         for window in batching.windows(requests, WINDOW):
-            self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
             asked: dict[str, list[Embed]] = {}
+            ranked: list[Rank] = []
             for request in window:
                 if isinstance(request, Embed):
                     asked.setdefault(request.text, []).append(request)
+                elif isinstance(request, Rank):
+                    ranked.append(request)
                 else:
-                    yield request, Response(status="error", reason=f"{self._spec} can only embed")
+                    yield request, Response(status="error", reason=f"{self._spec} cannot write")
+            if ranked:
+                yield from zip(ranked, self._rank(ranked), strict=True)
             if not asked:
                 continue
+            self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
             for text, vector in self._embedder.embed(self._embedder.measure(list(asked))):
                 for request in asked[text.text]:
                     yield request, embedded_response(text, vector)
 
+    def _rank(self, requests: list[Rank]) -> list[Response]:
+        if self._ranker is None:
+            from evenkeel.models.local.ranking import Ranker
+
+            options = self._options
+            self._ranker = Ranker(
+                self._spec,
+                self._weights(),
+                device=options.device,
+                dtype=options.dtype,
+                trust_remote_code=options.trust_remote_code,
+            )
+        return self._ranker.rank(requests)
+
     def close(self) -> None:
-        if self._embedder is not None:
-            self._embedder = None
+        if self._embedder is not None or self._ranker is not None:
+            self._embedder = self._ranker = None
             batching.free_memory()
 
     def _weights(self) -> Weights:
@@ -205,7 +228,7 @@ class EmbeddedEmbedder:
     """all-MiniLM-L6-v2 from an installed package: the published embedding model of MIRAE."""
 
     Options: ClassVar[type[Struct]] = EmbeddedEmbedderOptions
-    capabilities: frozenset[Capability] = SentenceTransformer.capabilities
+    capabilities: frozenset[Capability] = frozenset({"embed"})
 
     def __init__(self, options: EmbeddedEmbedderOptions) -> None:
         require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")

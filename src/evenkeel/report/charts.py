@@ -74,35 +74,43 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
 
 
 def points(records: Iterable[Record], spec: Points) -> Any:
-    """Samples as points, evenly thinned where there are very many; None where none has both numbers."""
+    """Samples as points, evenly thinned where there are very many; None where too few have both numbers."""
     import altair as alt
 
-    colours = spec.panels or (spec.colour,)
-    wanted = (spec.x, spec.y, *colours)
-    found = [
-        place
-        for record in records
-        if None not in (place := {f"v{i}": _of_score(record, name) for i, name in enumerate(wanted)}).values()
-    ]
-    found = list(islice(found, 0, None, -(-len(found) // MOST_POINTS) or 1))
-    if len(found) < 3:
-        return None
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        x, y, colour = (_of_score(record, name) for name in (spec.x, spec.y, spec.colour))
+        if x is not None and y is not None and colour is not None:
+            colours = colour if isinstance(colour, dict) else {"": colour}
+            row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
+            rows.setdefault(row, []).append({"x": x, "y": y, **{f"by {k}": v for k, v in colours.items()}})
+    drawn = [_panels(found, spec) for found in rows.values() if len(found) > 2]
+    return (
+        alt.vconcat(*drawn).resolve_scale(color="independent") if len(drawn) > 1 else next(iter(drawn), None)
+    )
 
-    def panel(number: int, title: str) -> Any:
-        field = f"v{number + 2}"
-        side = 260 if len(colours) > 1 else 420
+
+def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
+    """A panel for each thing to colour by, side by side."""
+    import altair as alt
+
+    found = list(islice(found, 0, None, -(-len(found) // MOST_POINTS)))
+    fields = [name for name in found[0] if name.startswith("by ")]
+    side = 280 if len(fields) > 1 else 420
+
+    def panel(field: str) -> Any:
         chart = (
             alt.Chart(alt.InlineData(values=found))
             .mark_circle(size=28, opacity=0.55)
             .encode(
-                x=alt.X("v0:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
-                y=alt.Y("v1:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
-                color=_colour(field, sorted({str(place[field]) for place in found}), columns=2),
+                x=alt.X("x:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
+                y=alt.Y("y:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
+                color=_colour(field, sorted({str(point[field]) for point in found}), columns=3),
             )
         )
-        return chart.properties(width=side, height=side, **({"title": title} if len(colours) > 1 else {}))
+        return chart.properties(width=side, height=side, **({"title": field} if len(fields) > 1 else {}))
 
-    panels = [panel(number, name) for number, name in enumerate(colours)]
+    panels = [panel(field) for field in fields]
     return panels[0] if len(panels) == 1 else alt.hconcat(*panels).resolve_scale(color="independent")
 
 

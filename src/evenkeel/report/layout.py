@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
+
+from evenkeel.types import Summary
 
 
 class Column(NamedTuple):
@@ -51,17 +54,17 @@ class Bars(Struct, frozen=True, kw_only=True):
 
 
 class Points(Struct, frozen=True, kw_only=True):
-    """A point for each sample: two of its numbers, coloured by a tag; a panel for each of `panels`.
+    """A point for each sample: two of its numbers, coloured by a third thing.
 
-    A name stands for a value, a detail or a tag of a sample's score.
+    A name stands for a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
+    and their labels), each of its keys has a panel. `split` is a tag whose values have rows of their own.
     """
 
     title: str
     x: str
     y: str
     colour: str
-    panels: tuple[str, ...] = ()
-    """Several names to colour by, one panel each, in place of `colour`."""
+    split: str = ""
     x_title: str = ""
     y_title: str = ""
 
@@ -87,6 +90,8 @@ class Layout(Struct, frozen=True, kw_only=True):
     facts: tuple[Column, ...] = ()
     """Further single figures, shown below the headline where the run has them."""
     pictures: tuple[Picture, ...] = ()
+    blocks: Callable[[Summary], list[str]] | None = None
+    """Lines for the terminal in the benchmark's own form, before its tables."""
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""

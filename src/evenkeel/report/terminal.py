@@ -34,17 +34,26 @@ def show_run(
         style = "yellow" if note.warning else "dim"
         console.print(Padding(Text(visible(note.text), style=style), (0, 0, 0, 2), expand=False))
     console.print()
+    for block in layout.blocks(run.summary) if layout.blocks else ():
+        console.print(Text(visible(block)), soft_wrap=True)
+        console.print()
     for table in layout.tables:
         grid = arrange(run.summary, table)
         if grid is not None:
-            console.print(drawn(grid))
+            show_table(console, drawn(grid))
             console.print()
 
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
     """One column a run."""
     for table in layout.tables[:1]:
-        console.print(drawn(side_by_side(summaries(runs), table)))
+        show_table(console, drawn(side_by_side(summaries(runs), table)))
+
+
+def show_table(console: Console, table: RichTable) -> None:
+    """Print a table at the width it needs: a line too many is better than a figure cut short."""
+    table.width = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
+    console.print(table, crop=False, soft_wrap=True)
 
 
 def _headline(figure: Figure, layout: Layout, floor: float) -> RenderableType:

@@ -179,9 +179,7 @@ class Mirae:
         beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
         if "embedder_reads" in beside:
             beside["embedder_reads"] = [("lang",)]
-        summary = stats.summarise(
-            scores, {**beside, "mean_similarity": everywhere}, seed=self._seed, units=UNITS
-        )
+        summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=UNITS)
         lengths: dict[Tag, float] = {
             level: log2(tokens) for level, tokens in zip(data.LEVELS, data.TARGETS, strict=True)
         }
@@ -211,7 +209,7 @@ class Mirae:
     def without(self, capabilities: frozenset[Capability]) -> None:
         """There is nothing that it could leave out."""
 
-    def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
+    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
         """At the most every answer is embedded once by each embedder, at its full length."""
         tokens = [request.sampling.max_tokens for request in asked if isinstance(request, Generate)]
         return {"embed": (len(tokens) * len(self.helpers), sum(tokens) * len(self.helpers))}

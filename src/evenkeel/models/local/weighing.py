@@ -61,10 +61,15 @@ def leading_words(prefix: str) -> str:
 
 @torch.inference_mode()
 def weigh(causal: Causal, pairs: Sequence[Pair]) -> list[Weighed]:
-    """Read all pairs at once; logits are made only where a target token is predicted."""
-    ids, mask = causal.pad([pair.ids for pair in pairs])
-    step = causal.forward(ids, mask, keep=1 + max(pair.target for pair in pairs), use_cache=False)
-    return _weighed(causal, pairs, ids, step.logits)
+    """Read all pairs at once; logits are made only where a target token is predicted.
+
+    The last token need not be read, so that choices of one token after the same prefix cost one reading.
+    """
+    distinct = list(dict.fromkeys(pair.ids[:-1] for pair in pairs))
+    place = {ids: row for row, ids in enumerate(distinct)}
+    ids, mask = causal.pad(distinct)
+    step = causal.forward(ids, mask, keep=max(pair.target for pair in pairs), use_cache=False)
+    return _weighed(causal, pairs, [place[pair.ids[:-1]] for pair in pairs], step.logits)
 
 
 @torch.inference_mode()
@@ -77,7 +82,7 @@ def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> lis
     ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
     step = causal.forward(ids, mask, keep=1 + longest)
-    weighed = _weighed(causal, pairs, ids, step.logits)
+    weighed = _weighed(causal, pairs, range(len(pairs)), step.logits[:, :-1])
     if not is_plain(step.cache):  # a state from which nothing can be left out
         return list(zip(weighed, write(causal, prompts), strict=True))
     written = [Written() for _ in asked]
@@ -98,19 +103,20 @@ def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> lis
     return list(zip(weighed, written, strict=True))
 
 
-def _weighed(causal: Causal, pairs: Sequence[Pair], ids: Tensor, logits: Tensor) -> list[Weighed]:
-    longest = logits.shape[1] - 1
-    targets = ids[:, ids.shape[1] - longest :]
+def _weighed(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits: Tensor) -> list[Weighed]:
+    """What the logits say of each pair's target, which the last of them predict in the pair's row."""
+    longest = logits.shape[1]
+    targets = torch.tensor([[0] * (longest - p.target) + list(p.ids[-p.target :]) for p in pairs])
+    targets = targets.to(logits.device)
     weighed = []
     for start in range(0, len(pairs), ROWS):
-        said = logits[start : start + ROWS, :-1].float().log_softmax(-1)
-        chosen = said.gather(-1, targets[start : start + ROWS, :, None])[..., 0].tolist()
-        for pair, logprobs in zip(pairs[start : start + ROWS], chosen, strict=True):
-            tokens = pair.ids[len(pair.ids) - pair.target :]
-            texts = tuple(causal.tokenizer.decode([token]) for token in tokens)
+        part = slice(start, start + ROWS)
+        said = logits[list(rows[part])].float().log_softmax(-1)
+        chosen = said.gather(-1, targets[part, :, None])[..., 0].tolist()
+        for pair, logprobs in zip(pairs[part], chosen, strict=True):
             weighed.append(
                 Weighed(
-                    texts,
+                    tuple(causal.tokenizer.decode([token]) for token in pair.ids[-pair.target :]),
                     tuple(logprobs[longest - pair.target :]),
                     merged=pair.merged,
                     last_word=pair.last_word,

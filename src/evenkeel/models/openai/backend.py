@@ -16,14 +16,14 @@ from evenkeel.models.openai import echo, wire
 from evenkeel.models.openai.background import Outbox, iterate
 from evenkeel.models.openai.client import THIS_REQUEST, Call, Client, Failed, Standing, Trouble, endpoint
 from evenkeel.options import RUNTIME, lasting
-from evenkeel.types import Capability, Embed, Generate, Request, Response, Weigh
+from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Weigh
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
 PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
 
-Job: TypeAlias = Generate | Weigh | list[Embed]
+Job: TypeAlias = Generate | Weigh | Rank | list[Embed]
 Answer: TypeAlias = tuple[Request, Response]
 
 
@@ -172,6 +172,9 @@ class OpenAI:
                 return
             if isinstance(job, list):
                 await self._embed(client, job, outbox)
+                continue
+            if isinstance(job, Rank):
+                outbox.put((job, Response(status="error", reason="a server like OpenAI's cannot rank")))
                 continue
             try:
                 response = await self._answer_one(client, job)

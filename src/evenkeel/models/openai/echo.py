@@ -113,7 +113,8 @@ def read_weigh(data: bytes, request: Weigh) -> Response:
     except Unsound as why:
         return Response(status="unparsed", reason=str(why))
     tokens = tuple(echo.tokens[i] for i in chosen)
-    last = len(request.prefix) - len(request.prefix.rstrip().rpartition(" ")[2])
+    words = request.prefix.rstrip()
+    last = len(words) - len(words.split()[-1]) if words else 0
     weighed = Weighed(
         tokens,
         tuple(logprobs),

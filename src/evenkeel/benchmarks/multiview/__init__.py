@@ -1,0 +1,1 @@
+"""multiview: does a similarity method see the view it was asked for?"""

@@ -1,0 +1,114 @@
+"""A criterion: the view under which documents are compared, from the command line or a YAML file.
+
+    arithmetic:
+      description: Which operations lead from the numbers given to the answer.
+      hints: [Two problems about cakes may differ, …]
+      instruction: Represent the arithmetic of this problem
+    setting: Where the story takes place.
+
+A file may also hold a list of such mappings, each with its `name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError, UsageError
+
+LONGEST_NAME = 60
+SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
+
+
+class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
+    """What likeness is to mean. The name becomes a part of file and task names."""
+
+    name: str
+    description: str
+    hints: tuple[str, ...] = ()
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        if not SAFE_NAME.fullmatch(self.name) or "__" in self.name or len(self.name) > LONGEST_NAME:
+            raise ValueError(
+                f"'{self.name}' cannot be the name of a criterion: use letters, digits, '.', '-' and single "
+                f"'_', at most {LONGEST_NAME}"
+            )
+        if not self.description.strip():
+            raise ValueError(f"the criterion '{self.name}' has no description")
+
+
+def criterion(
+    name: str | None, description: str | None, *, hints: Sequence[str] = (), instruction: str = ""
+) -> Criterion:
+    """A criterion from values of the command line."""
+    if not name or not description:
+        raise UsageError(
+            "a criterion needs a name and a description: --criterion NAME --description TEXT, "
+            "or --criteria FILE with many."
+        )
+    try:
+        return Criterion(name, description.strip(), tuple(hints), instruction.strip())
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+
+
+def read_criteria(path: Path) -> list[Criterion]:
+    """All criteria of a YAML file, in its order."""
+    criteria: list[Criterion] = []
+    lines: dict[str, int] = {}
+    for line, raw in _entries(path):
+        try:
+            found = msgspec.convert(raw, Criterion)
+        except msgspec.ValidationError as error:
+            raise DataError(path, f"{error}.", line=line) from None
+        key = found.name.casefold()  # some file systems do not tell cases apart
+        if key in lines:
+            raise DataError(path, f"the criterion '{found.name}' is in line {lines[key]} already.", line=line)
+        lines[key] = line
+        criteria.append(found)
+    return criteria
+
+
+def _entries(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Each criterion of the file as a mapping with its name, and the line where it begins.
+
+    Read node by node: a plain load would keep only the last of two criteria with the same name.
+    """
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(path.read_bytes())
+        root = loader.get_single_node()
+        if isinstance(root, yaml.MappingNode):
+            found = [
+                (key.start_mark, key.value, loader.construct_document(value)) for key, value in root.value
+            ]
+        elif isinstance(root, yaml.SequenceNode):
+            found = [(value.start_mark, "", loader.construct_document(value)) for value in root.value]
+        else:
+            raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise DataError(path, f"this is not YAML: {error.problem}.", line=line) from None
+    except yaml.YAMLError as error:
+        raise DataError(path, f"this is not YAML: {error}.") from None
+    return [(mark.line + 1, _entry(path, mark.line + 1, name, body)) for mark, name, body in found]
+
+
+def _entry(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
+    """A criterion's mapping; a text alone is its description, and a hint alone a list of one."""
+    if name and isinstance(body, str):
+        body = {"description": body}
+    if not isinstance(body, dict):
+        raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
+    if isinstance(body.get("hints"), str):
+        body = {**body, "hints": [body["hints"]]}
+    return {"name": name, **body} if name else body

@@ -1,0 +1,300 @@
+"""How each method orders a triplet. Like scoring, a method yields requests where it needs a model."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel import judge
+from evenkeel.benchmarks.multiview.methods import Method
+from evenkeel.benchmarks.multiview.triplets import Triplet
+from evenkeel.errors import UsageError
+from evenkeel.types import Embed, Generate, Message, Rank, Request, Response, Sampling, Weigh
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TIE = 1e-9
+"""Scores closer than this are equal: sums in another order differ in their last bits."""
+SUMMARY_TOKENS = 96
+WEIGHED = (" A", " B")
+
+Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
+Asking: TypeAlias = Generator[Sequence[Request], Sequence[Response], "list[Outcome]"]
+
+
+class Outcome(NamedTuple):
+    """How a method ordered one triplet, each time it was asked: a judge is asked in both orders."""
+
+    picks: tuple[Pick | None, ...]
+    """None where a request failed: that is no wrong answer, it is none."""
+    statuses: tuple[str, ...]
+    margin: float | None = None
+    """Score of the positive minus that of the negative, of methods that have scores."""
+
+    @property
+    def flips(self) -> float | None:
+        """Whether another document was picked in the other order; None where it did not pick twice."""
+        picked = [pick for pick in self.picks if pick in ("positive", "negative")]
+        return float(picked[0] != picked[1]) if len(picked) == 2 else None
+
+
+class Templates(Struct, frozen=True):
+    """The words of all prompts, with places in capitals."""
+
+    judge: str
+    summaries: str
+    weigh: str
+    rewrite: str
+    rerank: str
+    instruct: dict[str, str]
+
+
+@cache
+def templates() -> Templates:
+    content = resources.files("evenkeel.benchmarks.multiview").joinpath("prompts.json").read_bytes()
+    return msgspec.json.decode(content, type=Templates)
+
+
+def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") -> Asking:
+    """The outcome of a method for each triplet."""
+    match method.kind:
+        case "bm25":
+            yield from ()
+            return by_words(triplets)
+        case "embed":
+            texts = {text: text for triplet in triplets for text in triplet.documents}
+            if "instruct" not in method.options:
+                return (yield from by_vectors(method, triplets, [texts] * len(triplets)))
+            template = instruct or template_for(method.spec)
+            read = [
+                {text: filled(template, INSTRUCTION=instruction(t), TEXT=text) for text in t.documents}
+                for t in triplets
+            ]
+            return (yield from by_vectors(method, triplets, read))
+        case "rewrite":
+            read = yield from _rewritten(method, triplets)
+            return (yield from by_vectors(method, triplets, read))
+        case "rerank":
+            return (yield from by_ranks(method, triplets))
+        case "judge":
+            return (yield from (by_weights if "weigh" in method.options else by_verdicts)(method, triplets))
+
+
+def by_words(triplets: Sequence[Triplet]) -> list[Outcome]:
+    """BM25 of the anchor against both documents, with the word counts of each task's own documents."""
+    from evenkeel.lexical import bm25_scores
+
+    tasks: defaultdict[str, list[int]] = defaultdict(list)
+    for place, triplet in enumerate(triplets):
+        tasks[triplet.task].append(place)
+    margins: dict[int, float] = {}
+    for places in tasks.values():
+        own = [triplets[place] for place in places]
+        positives, negatives = bm25_scores(*zip(*(triplet.documents for triplet in own), strict=True))
+        margins.update(zip(places, (positives - negatives).tolist(), strict=True))
+    return [_by_margin(margins[place], ("ok",)) for place in range(len(triplets))]
+
+
+def by_vectors(method: Method, triplets: Sequence[Triplet], read: Sequence[Mapping[str, str]]) -> Asking:
+    """Cosine of the anchor with both documents, each embedded as `read` has it; one that is absent failed."""
+    role = f"embed:{method.spec}"
+    texts = list(
+        dict.fromkeys(
+            own[t] for own, triplet in zip(read, triplets, strict=True) for t in triplet.documents if t in own
+        )
+    )
+    responses = dict(zip(texts, (yield [Embed(text=text, role=role) for text in texts]), strict=True))
+    vectors = {text: unit_vector(response.vector) for text, response in responses.items() if response.vector}
+    outcomes = []
+    for triplet, own in zip(triplets, read, strict=True):
+        asked = [responses.get(own.get(text, "")) for text in triplet.documents]
+        statuses = tuple(response.status if response else "error" for response in asked)
+        known = [vectors.get(own.get(text, "")) for text in triplet.documents]
+        if any(vector is None for vector in known):
+            outcomes.append(Outcome((None,), statuses))
+        else:
+            anchor, positive, negative = known
+            outcomes.append(_by_margin(float(anchor @ positive - anchor @ negative), statuses))  # type: ignore[operator]
+    return outcomes
+
+
+def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Asking:
+    """A cross-encoder's score of both documents for a query that holds the criterion and the anchor."""
+    role = f"rerank:{method.spec}"
+    asked = [
+        Rank(
+            query=filled(templates().rerank, INSTRUCTION=instruction(triplet), TEXT=triplet.anchor),
+            document=document,
+            role=role,
+        )
+        for triplet in triplets
+        for document in (triplet.positive, triplet.negative)
+    ]
+    responses = yield asked
+    outcomes = []
+    for positive, negative in zip(responses[::2], responses[1::2], strict=True):
+        statuses = (positive.status, negative.status)
+        if positive.rank is None or negative.rank is None:
+            outcomes.append(Outcome((None,), statuses))
+        else:
+            outcomes.append(_by_margin(positive.rank - negative.rank, statuses))
+    return outcomes
+
+
+class Choice(Struct):
+    """A judge's verdict on a triplet."""
+
+    more_alike: Literal["first", "second", "tie"]
+
+
+def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Asking:
+    """A language model names the document that is more alike, asked in both orders."""
+    asked = [
+        (filled_in(method, triplet, swapped=swapped), swapped)
+        for triplet in triplets
+        for swapped in (False, True)
+    ]
+    verdicts = yield from judge.ask(
+        Choice, [(Message("user", text),) for text, _ in asked], role=f"judge:{method.spec}"
+    )
+    picks = [_picked(verdict, swapped) for verdict, (_, swapped) in zip(verdicts, asked, strict=True)]
+    statuses = [verdict.status for verdict in verdicts]
+    return [
+        Outcome(tuple(picks[at : at + 2]), tuple(statuses[at : at + 2])) for at in range(0, len(picks), 2)
+    ]
+
+
+def by_weights(method: Method, triplets: Sequence[Triplet]) -> Asking:
+    """The likelier of two letters after a text that ends where the choice is to come, in both orders."""
+    role = f"judge:{method.spec}"
+    asked = [
+        Weigh(prefix=filled_in(method, triplet, swapped=swapped), continuation=letter, role=role)
+        for triplet in triplets
+        for swapped in (False, True)
+        for letter in WEIGHED
+    ]
+    responses = iter((yield asked))
+    outcomes = []
+    for _ in triplets:
+        picks: list[Pick | None] = []
+        statuses: list[str] = []
+        for swapped in (False, True):
+            pair = [next(responses) for _ in WEIGHED]
+            statuses += [response.status for response in pair]
+            first, second = (sum(r.weighed.logprobs) if r.weighed else None for r in pair)
+            if first is None or second is None:
+                picks.append(None)
+            else:
+                picks.append(_pick((second - first) if swapped else (first - second)))
+        outcomes.append(Outcome(tuple(picks), tuple(statuses)))
+    return outcomes
+
+
+def _rewritten(
+    method: Method, triplets: Sequence[Triplet]
+) -> Generator[Sequence[Request], Sequence[Response], list[dict[str, str]]]:
+    """For each triplet, its documents and what a language model wrote of them under the criterion."""
+    wanted = dict.fromkeys((t.criterion, t.description, text) for t in triplets for text in t.documents)
+    asked = [
+        Generate(
+            prompt=(
+                Message(
+                    "user",
+                    filled(templates().rewrite, CRITERION=name, DESCRIPTION=description, TEXT=text),
+                ),
+            ),
+            sampling=Sampling(max_tokens=SUMMARY_TOKENS),
+            role=f"rewrite:{method.writer}",
+        )
+        for name, description, text in wanted
+    ]
+    written = dict(zip(wanted, (yield asked), strict=True))
+    return [
+        {
+            text: response.text
+            for text in t.documents
+            if (response := written[t.criterion, t.description, text]).text.strip()
+            and response.status in ("ok", "truncated")
+        }
+        for t in triplets
+    ]
+
+
+def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
+    """What a judge reads of a triplet: the positive first, or swapped."""
+    pair = (triplet.positive, triplet.negative)
+    summaries = (triplet.positive_summary, triplet.negative_summary)
+    if swapped:
+        pair, summaries = pair[::-1], summaries[::-1]
+    told = ""
+    if "annotations" in method.options:
+        if not (triplet.anchor_summary and all(summaries)):
+            raise UsageError(
+                f"{method.name}: the triplets of {triplet.task} carry no annotations; "
+                "`evenkeel build multiview` writes them."
+            )
+        told = filled(
+            templates().summaries,
+            ANCHOR_SUMMARY=triplet.anchor_summary,
+            FIRST_SUMMARY=summaries[0],
+            SECOND_SUMMARY=summaries[1],
+        )
+    places = {
+        "CRITERION": triplet.criterion,
+        "DESCRIPTION": triplet.description,
+        "ANCHOR": triplet.anchor,
+        "FIRST": pair[0],
+        "SECOND": pair[1],
+    }
+    if "weigh" in method.options:
+        return filled(templates().weigh, **places, SUMMARIES=told)
+    return filled(templates().judge, **places) + told
+
+
+def instruction(triplet: Triplet) -> str:
+    return triplet.instruction or triplet.description
+
+
+def template_for(spec: str) -> str:
+    """The instruction template of a model's family, told by its name."""
+    known = templates().instruct
+    return next(text for family, text in known.items() if family in spec.lower())
+
+
+def filled(template: str, **values: str) -> str:
+    """A template with its places filled in one pass, so that braces in a document stay what they are."""
+    return re.sub(r"\{([A-Z_]+)\}", lambda place: values.get(place[1], place[0]), template)
+
+
+def unit_vector(data: bytes) -> NDArray[np.float64]:
+    import numpy as np
+
+    vector = np.frombuffer(data, dtype="<f4").astype(np.float64)
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector
+
+
+def _picked(verdict: judge.Verdict[Any], swapped: bool) -> Pick | None:
+    if verdict.value is None:
+        return "unparsed" if verdict.status == "unparsed" else None
+    said = verdict.value.more_alike
+    if said == "tie":
+        return "tie"
+    return "positive" if (said == "first") != swapped else "negative"
+
+
+def _by_margin(margin: float, statuses: tuple[str, ...]) -> Outcome:
+    return Outcome((_pick(margin),), statuses, margin)
+
+
+def _pick(margin: float) -> Pick:
+    return "tie" if abs(margin) < TIE else "positive" if margin > 0 else "negative"

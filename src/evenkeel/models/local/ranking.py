@@ -1,0 +1,47 @@
+"""A cross-encoder of sentence-transformers in memory: it reads query and document together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from evenkeel.errors import UsageError
+from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
+from evenkeel.types import Rank, Response
+
+ROWS = 32
+
+
+class Ranker:
+    """Scores pairs, longest first, as `CrossEncoder.predict` does."""
+
+    def __init__(
+        self, spec: str, weights: Weights, *, device: str, dtype: str, trust_remote_code: bool
+    ) -> None:
+        quiet_transformers()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sentence_transformers import CrossEncoder
+
+            from evenkeel.models.local.causal import LOAD_ERRORS, pick_device
+
+            try:
+                self.model = CrossEncoder(
+                    str(weights.folder),
+                    device=str(pick_device(device, spec)),
+                    trust_remote_code=trust_remote_code,
+                    local_files_only=True,
+                    model_kwargs={"dtype": dtype},
+                )
+            except LOAD_ERRORS as error:
+                reason = first_line(error)
+                raise UsageError(f"{spec}: {weights.folder} cannot be loaded to rank: {reason}.") from error
+        if self.model.config.num_labels != 1:
+            raise UsageError(
+                f"{spec}: a model that ranks gives one score; this one gives {self.model.config.num_labels}."
+            )
+
+    def rank(self, requests: Sequence[Rank]) -> list[Response]:
+        pairs = [(request.query, request.document) for request in requests]
+        scores = self.model.predict(pairs, batch_size=ROWS, show_progress_bar=False)
+        return [Response(status="ok", rank=float(score)) for score in scores]

@@ -1,0 +1,86 @@
+"""Words of a text, for lexical scores: Chinese with jieba, Korean with kiwipiepy, the rest by Unicode.
+
+Only a text in Han or Hangul loads a splitter, so that nobody else needs the extra packages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+import unicodedata
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from evenkeel.errors import MissingExtra
+
+HAN_RANGES = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+HAN = re.compile(f"[{HAN_RANGES}]")
+HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
+
+
+def split(texts: Sequence[str], lang: str | None = None) -> list[list[str]]:
+    """The lower-cased words of each text.
+
+    Without `lang`, a text with any Hangul is split as Korean and runs of Han are split as Chinese. With it,
+    every text is of that language, and only `ko` and `zh` need a splitter.
+    """
+    plain = [unicodedata.normalize("NFC", text).lower().replace("’", "'") for text in texts]
+    korean = [at for at, text in enumerate(plain) if lang == "ko" or (lang is None and HANGUL.search(text))]
+    apart = dict(zip(korean, _korean([plain[at] for at in korean]), strict=True))
+    chinese = lang in (None, "zh")
+    return [apart[at] if at in apart else _words(text, chinese=chinese) for at, text in enumerate(plain)]
+
+
+def _words(text: str, *, chinese: bool) -> list[str]:
+    words = _pattern().findall(text)
+    if not chinese or not HAN.search(text):
+        return words
+    return [part for word in words for part in (_jieba().lcut(word) if HAN.match(word) else [word])]
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """A run of Han, or a word: letters and digits with their combining marks, and apostrophes inside.
+
+    To Python the marks are no part of a word, and without them words of Hindi or Thai fall to pieces.
+    """
+    marks = "".join(char for char in map(chr, range(0x300, 0x10000)) if unicodedata.category(char)[0] == "M")
+    letters = rf"[^\W{HAN_RANGES}]+(?:[{marks}]+[^\W{HAN_RANGES}]*)*"
+    return re.compile(rf"[{HAN_RANGES}]+|{letters}(?:'{letters})*")
+
+
+def _korean(texts: Sequence[str]) -> list[list[str]]:
+    """Morphemes, without punctuation; kiwipiepy works on many texts at once."""
+    if not texts:
+        return []
+    return [
+        [token.form for token in tokens if any(char.isalnum() for char in token.form)]
+        for tokens in _kiwi().tokenize(texts)
+    ]
+
+
+@cache
+def _jieba() -> Any:
+    jieba = _load("jieba", what="Splitting Chinese into words")
+    jieba.setLogLevel(logging.WARNING)  # it tells of its dictionary on stderr
+    jieba.initialize()
+    return jieba
+
+
+@cache
+def _kiwi() -> Any:
+    return _load("kiwipiepy", what="Splitting Korean into words").Kiwi()
+
+
+def _load(package: str, *, what: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes and pkg_resources, of no use to our readers
+            return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingExtra(what, package=package, install="pip install 'evenkeel[words]'") from None

@@ -1,0 +1,279 @@
+"""Words, candidates for anchors, BM25 of triplets, and triplets from labels."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel import lexical, words
+from evenkeel.benchmarks.multiview.criteria import Criterion
+from evenkeel.benchmarks.multiview.gold import gold_triplets
+from evenkeel.benchmarks.multiview.tags import tag_candidates
+from evenkeel.documents import Document
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.lexical import bm25_scores, lexical_candidates
+from evenkeel.words import split
+
+# --- words ------------------------------------------------------------------------------------------
+
+
+def test_words_are_lower_case_and_without_punctuation() -> None:
+    assert split(["Don’t stop: it's 3 o'clock, 'NAÏVE' Straße!"]) == [
+        ["don't", "stop", "it's", "3", "o'clock", "naïve", "straße"]
+    ]
+    assert split(["", "?!…"]) == [[], []]
+
+
+def test_words_keep_their_combining_marks() -> None:
+    assert split(["हिन्दी में लिखा", "e\u0301te\u0301"]) == [["हिन्दी", "में", "लिखा"], ["été"]]
+
+
+def test_chinese_is_split_into_words_and_what_stands_between_is_kept() -> None:
+    assert split(["我们在学校学习 Python3，很好！"]) == [
+        ["我们", "在", "学校", "学习", "python3", "很", "好"]
+    ]
+
+
+def test_korean_is_split_into_morphemes_without_punctuation() -> None:
+    ((*found,),) = split(["학교에서 사과를 먹었다. OK!"])
+    assert {"학교", "에서", "사과", "를", "ok"} <= set(found)
+    assert not {".", "!"} & set(found)
+
+
+def test_each_text_is_split_by_its_own_script_in_its_own_place() -> None:
+    english, korean, chinese = split(["An apple", "사과를", "苹果很好"])
+    assert (english, korean[0], chinese[0]) == (["an", "apple"], "사과", "苹果")
+
+
+def test_a_named_language_needs_no_other_splitter() -> None:
+    assert split(["The 学校 sign"], lang="en") == [["the", "学校", "sign"]]
+
+
+@pytest.mark.parametrize(("package", "text"), [("jieba", "学校"), ("kiwipiepy", "학교")])
+def test_a_missing_splitter_names_the_line_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch, package: str, text: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    for loader in (words._jieba, words._kiwi):
+        loader.cache_clear()
+    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel\[words\]'"):
+        split([text])
+    assert split(["a word"]) == [["a", "word"]]
+
+
+def test_splitting_says_nothing_and_english_loads_no_splitter() -> None:
+    code = (
+        "import sys; from evenkeel.words import split; split(['plain words']);"
+        "assert not {'jieba', 'kiwipiepy'} & set(sys.modules); split(['学校'])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# --- candidates by words ----------------------------------------------------------------------------
+
+TEXTS = [
+    "the red boat lies in the harbour",
+    "a red boat left the harbour",
+    "bread from the oven",
+    "the red boat lies in the harbour",
+    "a red boat left the harbour now",
+    "zebra",
+]
+
+
+def places(found: Sequence[Sequence[lexical.Candidate]]) -> list[list[int]]:
+    return [[candidate.document for candidate in own] for own in found]
+
+
+def plain_bm25(query: list[str], document: list[str], corpus: list[list[str]]) -> float:
+    """The formula, word by word."""
+    mean = sum(map(len, corpus)) / len(corpus)
+    counts, score = Counter(document), 0.0
+    for word in query:
+        seen = sum(word in other for other in corpus)
+        idf = math.log(1 + (len(corpus) - seen + 0.5) / (seen + 0.5))
+        score += idf * counts[word] / (counts[word] + 1.5 * (0.25 + 0.75 * len(document) / mean))
+    return score
+
+
+def test_the_best_come_first_without_the_anchor_its_duplicates_and_what_shares_no_word() -> None:
+    assert places(lexical_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
+
+
+def test_scores_are_bm25_by_the_formula() -> None:
+    corpus = split(TEXTS)
+    (found,) = lexical_candidates(TEXTS, [0], k=5)
+    for document, score in found:
+        assert score == pytest.approx(plain_bm25(corpus[0], corpus[document], corpus), abs=1e-8)
+
+
+def test_equal_scores_stand_in_the_order_of_the_documents() -> None:
+    texts = ["pear plum", "plum pear kiwi", "apple", "kiwi plum pear", "pear kiwi plum", "plum kiwi pear"]
+    assert places(lexical_candidates(texts, [0], k=3)) == [[1, 3, 4]]
+    assert places(lexical_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_no_more_than_k_are_given(k: int) -> None:
+    assert [len(found) for found in lexical_candidates(TEXTS, [0, 1], k)] == [k, k]
+
+
+@pytest.mark.parametrize("texts", [["only one"], ["", "?"], ["same", "same"]])
+def test_too_few_documents_or_none_with_words_leave_no_candidate(texts: list[str]) -> None:
+    assert lexical_candidates(texts, [0], k=5) == [[]]
+
+
+def test_no_anchors_no_candidates() -> None:
+    assert lexical_candidates(TEXTS, [], k=5) == []
+    assert tag_candidates([[]] * 6, TEXTS, [], k=5) == []
+
+
+def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    anchors = [4, 0, 2, 1]
+    whole = lexical_candidates(TEXTS, anchors, k=3)
+    monkeypatch.setattr(lexical, "CELLS", 7)
+    assert lexical_candidates(TEXTS, anchors, k=3) == whole
+
+
+def test_candidates_are_the_same_in_every_process() -> None:
+    code = (
+        "from evenkeel.lexical import lexical_candidates as c;"
+        "t = [' '.join(f'w{(i * j) % 17}' for j in range(9)) for i in range(60)]; print(c(t, [3, 30], 20))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(outputs) == 1
+
+
+# --- candidates by tags -----------------------------------------------------------------------------
+
+
+def test_tags_are_compared_by_jaccard() -> None:
+    tags = [["a", "b"], ["a", "b", "c"], ["b"], [], ["a", "b"], ["d"]]
+    texts = [f"text {n}" for n in range(6)]
+    (found,) = tag_candidates(tags, texts, [0], k=5)
+    assert [(document, round(score, 4)) for document, score in found] == [(4, 1.0), (1, 0.6667), (2, 0.5)]
+
+
+def test_a_tag_that_is_given_twice_counts_once() -> None:
+    (found,) = tag_candidates([["a"], ["a", "a", "b"]], ["x", "y"], [0], k=1)
+    assert found[0].score == 0.5
+
+
+def test_documents_without_tags_are_nobodys_candidates() -> None:
+    assert tag_candidates([[], [], ["a"]], ["x", "y", "z"], [0, 1, 2], k=5) == [[], [], []]
+    assert tag_candidates([[], []], ["x", "y"], [0], k=5) == [[]]
+
+
+def test_the_same_text_is_no_candidate_however_like_its_tags() -> None:
+    assert places(tag_candidates([["a"]] * 3, ["x", "x", "y"], [0], k=5)) == [[2]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.frozensets(st.sampled_from("abcd")), min_size=1, max_size=12), st.integers(1, 6))
+def test_tag_candidates_agree_with_a_plain_loop(tags: list[frozenset[str]], k: int) -> None:
+    texts = [str(n) for n in range(len(tags))]
+    for anchor, found in zip(range(len(tags)), tag_candidates(tags, texts, range(len(tags)), k), strict=True):
+        scored = [
+            (-len(own & tags[anchor]) / len(own | tags[anchor]), document)
+            for document, own in enumerate(tags)
+            if document != anchor and own & tags[anchor]
+        ]
+        assert [candidate.document for candidate in found] == [document for _, document in sorted(scored)[:k]]
+
+
+# --- triplets by words ------------------------------------------------------------------------------
+
+
+def test_triplets_are_scored_by_bm25_over_their_distinct_documents() -> None:
+    anchors, positives = ["red red boat", "oven"], ["a boat", "warm bread"]
+    negatives = ["red boat lies here", "a boat"]
+    corpus = split([*anchors, "a boat", "warm bread", "red boat lies here"])
+    for_positives, for_negatives = bm25_scores(anchors, positives, negatives)
+    assert for_positives[0] == pytest.approx(plain_bm25(corpus[0], split(["a boat"])[0], corpus))
+    assert for_negatives[0] == pytest.approx(plain_bm25(corpus[0], corpus[4], corpus))
+    assert (for_positives[1], for_negatives[1]) == (0, 0)
+
+
+def test_sums_that_differ_in_their_last_bits_are_a_tie() -> None:
+    words_of_both = "kiwi fig plum pear lime"
+    (one,), (other,) = bm25_scores([words_of_both], [f"{words_of_both} kiwi"], [f"{words_of_both} pear"])
+    assert one == other > 0
+
+
+def test_texts_without_words_score_nothing() -> None:
+    (one,), (other,) = bm25_scores(["?"], ["!"], [""])
+    assert (one, other) == (0, 0)
+
+
+# --- triplets from labels ---------------------------------------------------------------------------
+
+CRITERION = Criterion("kind", "What kind it is.")
+LABELLED = [
+    Document("a1", "the red boat in the harbour", "sum"),
+    Document("a2", "the red boat in the old harbour", "sum"),
+    Document("a3", "warm bread in the oven", "sum"),
+    Document("b1", "a red boat in the harbour today", "ratio"),
+    Document("b2", "warm bread from the oven", "ratio"),
+    Document("c1", "a lonely zebra", "none"),
+]
+
+
+def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
+    made = {
+        triplet.anchor_id: triplet for triplet in gold_triplets(LABELLED, CRITERION, 9, docset="d").triplets
+    }
+    assert set(made) == {"a1", "a2", "a3", "b1", "b2"}
+    assert (made["a1"].positive_id, made["a1"].negative_id) == ("a3", "b1")
+    assert (made["b2"].positive_id, made["b2"].negative_id) == ("b1", "a3")
+    assert made["a1"].labels == {
+        "anchor": {"kind": "sum"}, "positive": {"kind": "sum"}, "negative": {"kind": "ratio"}
+    }  # fmt: skip
+    for seed in range(8):
+        positives = {
+            t.anchor_id: t.positive_id
+            for t in gold_triplets(LABELLED, CRITERION, 9, docset="d", seed=seed)[0]
+        }
+        assert (positives["a1"], positives["a2"]) == ("a3", "a3")
+    assert {triplet.hard_for for triplet in made.values()} == {"bm25"}
+    assert {triplet.task for triplet in made.values()} == {"d__kind"}
+
+
+def test_an_anchor_without_a_partner_is_reported() -> None:
+    gold = gold_triplets(LABELLED, CRITERION, 2, docset="d")
+    assert (len(gold.triplets), gold.without_partner) == (2, ["c1"])
+
+
+def test_a_seed_decides_which_triplets_are_made() -> None:
+    many = [Document(str(n), f"word{n} word{n % 7} word{n % 5}", str(n % 3)) for n in range(60)]
+    first, again, other = (gold_triplets(many, CRITERION, 20, docset="d", seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+    for triplet in first.triplets:
+        labels = {role: own["kind"] for role, own in triplet.labels.items()}
+        assert labels["anchor"] == labels["positive"] != labels["negative"]
+        assert triplet.anchor_id != triplet.positive_id
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([Document("1", "a", "x"), Document("2", "b")], r"document '2' has no label"),
+        ([Document("1", "a", "x"), Document("2", "b", "x")], r"every document has the same label"),
+    ],
+)
+def test_labels_that_tell_nothing_apart_are_refused(documents: list[Document], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        gold_triplets(documents, CRITERION, 1, docset="d")

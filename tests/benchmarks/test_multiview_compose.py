@@ -1,0 +1,210 @@
+"""The starter set of multiview: two views of each document, and triplets in which one view misleads."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from evenkeel.lexical import bm25_scores
+from evenkeel.benchmarks.multiview.compose import (
+    NUMBERS,
+    TRIPLETS,
+    capitalised,
+    compose,
+    compose_documents,
+    math_bank,
+    story_bank,
+    views,
+)
+from evenkeel.documents import Document
+from evenkeel.benchmarks.multiview.triplets import Triplet, encode_triplets
+from evenkeel.errors import UsageError
+
+DOCSETS = ("math", "stories")
+TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")
+WORDS = {"who", "mate", "items", "items2", "items3", "buyer", "box", "boxes", "make", "made", "spot", "gone"}
+STORY_SLOTS = {"hero", "other", "nook1", "nook2", "nook3", "crowd", "thing", "event", "job"}
+
+
+@cache
+def documents(docset: str, seed: int = 0) -> list[Document]:
+    return compose_documents(docset, seed)
+
+
+@cache
+def triplets(task: str, seed: int = 0, number: int = TRIPLETS) -> list[Triplet]:
+    return [triplet for triplet in compose(seed, number) if triplet.task == task]
+
+
+def slots(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+
+
+every_docset = pytest.mark.parametrize("docset", DOCSETS)
+every_task = pytest.mark.parametrize("task", TASKS)
+
+
+# --- documents --------------------------------------------------------------------------------------
+
+
+@every_docset
+@pytest.mark.parametrize("seed", [0, 1, 2024])
+def test_there_are_240_distinct_documents_or_more(docset: str, seed: int) -> None:
+    made = documents(docset, seed)
+    assert len({document.text for document in made}) == len({document.id for document in made}) == len(made)
+    assert len(made) >= 240
+
+
+@every_docset
+def test_every_pair_of_views_is_there_equally_often(docset: str) -> None:
+    deep, surface = views(docset)
+    pairs = Counter((d.views[deep.name], d.views[surface.name]) for d in documents(docset))
+    assert len(set(pairs.values())) == 1
+    assert len({kind for kind, _ in pairs}) >= 8
+    assert len({setting for _, setting in pairs}) >= 8
+    assert len(pairs) == len({kind for kind, _ in pairs}) * len({setting for _, setting in pairs})
+
+
+@every_docset
+def test_documents_read_as_sentences(docset: str) -> None:
+    for document in documents(docset):
+        assert not re.search(r"[{}]|  |\b(the|a) \1\b", document.text), document.text
+        assert re.fullmatch(r"[A-Z'].*[.?]", document.text), document.text
+        assert not re.search(r"[.?!]'? [a-z]", document.text), document.text
+        assert len(document.text.split()) < 90
+
+
+def test_every_problem_ends_in_its_one_question() -> None:
+    for document in documents("math"):
+        assert document.text.count("?") == 1
+        assert document.text.endswith("?")
+
+
+@every_docset
+def test_the_order_of_the_documents_tells_nothing(docset: str) -> None:
+    (deep, _), made = views(docset), documents(docset)
+    neighbours = sum(a.views[deep.name] == b.views[deep.name] for a, b in pairwise(made))
+    assert neighbours < len(made) / 4
+
+
+def test_an_unknown_document_set_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="There is: math, stories"):
+        compose_documents("poems")
+
+
+def test_sentences_begin_with_a_capital_even_after_a_quotation() -> None:
+    assert capitalised("the key. it said 'no.' the end? yes") == "The key. It said 'no.' The end? Yes"
+
+
+# --- the bank ---------------------------------------------------------------------------------------
+
+
+def test_each_template_uses_every_number_of_its_structure_and_known_words_alone() -> None:
+    bank = math_bank()
+    assert bank.structures.keys() == NUMBERS.keys()
+    for structure, templates in bank.structures.items():
+        numbers = NUMBERS[structure](random.Random(0)).keys() - {"answer"}
+        assert len(templates) >= 4
+        for template in templates:
+            assert numbers <= slots(template) <= numbers | WORDS, template
+
+
+def test_each_plot_has_three_beats_of_several_wordings_with_known_slots() -> None:
+    for plot, beats in story_bank().plots.items():
+        assert [len(wordings) for wordings in beats] == [4, 4, 4], plot
+        assert all(slots(wording) <= STORY_SLOTS for wordings in beats for wording in wordings), plot
+
+
+@pytest.mark.parametrize("structure", NUMBERS)
+def test_every_answer_is_a_positive_whole_number(structure: str) -> None:
+    for seed in range(300):
+        numbers = NUMBERS[structure](random.Random(seed))
+        assert all(type(number) is int and number > 0 for number in numbers.values())
+        assert solved(structure, numbers) == numbers["answer"]
+
+
+def solved(structure: str, n: dict[str, int]) -> float:
+    """The answer by exact division, so that a remainder would show."""
+    match structure:
+        case "sum of parts":
+            return n["a"] + n["b"] + n["c"]
+        case "difference":
+            return n["a"] - n["b"]
+        case "equal groups":
+            return n["n"] * n["m"]
+        case "sharing":
+            return n["t"] / n["n"]
+        case "percentage off":
+            return n["price"] - n["price"] * n["percent"] / 100
+        case "buying and change":
+            return n["note"] - n["n"] * n["price"]
+        case "average":
+            return (n["a"] + n["b"] + n["c"]) / 3
+        case "ratio":
+            return n["t"] * n["r"] / (n["r"] + n["s"])
+        case "rule of three":
+            return n["t"] * n["m"] / n["n"]
+        case "combined rates":
+            return n["n"] * (n["a"] + n["b"])
+    raise AssertionError(structure)
+
+
+# --- triplets ---------------------------------------------------------------------------------------
+
+
+def test_all_four_tasks_are_there_with_what_a_method_needs() -> None:
+    made = compose()
+    assert Counter(triplet.task for triplet in made) == dict.fromkeys(TASKS, TRIPLETS)
+    assert all(triplet.description and triplet.instruction and triplet.hints for triplet in made)
+
+
+@every_task
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_positive_shares_the_view_alone_and_the_negative_the_other_alone(task: str, seed: int) -> None:
+    docset, view = task.split("__")
+    (other,) = {criterion.name for criterion in views(docset)} - {view}
+    by_id = {document.id: document for document in documents(docset, seed)}
+    for triplet in triplets(task, seed):
+        anchor, positive, negative = (triplet.labels[role] for role in ("anchor", "positive", "negative"))
+        assert anchor[view] == positive[view] != negative[view]
+        assert anchor[other] == negative[other] != positive[other]
+        for text, key in zip(
+            triplet.documents, (triplet.anchor_id, triplet.positive_id, triplet.negative_id), strict=True
+        ):
+            assert by_id[key].text == text
+        assert by_id[triplet.anchor_id].views == anchor
+
+
+@every_task
+def test_no_document_is_an_anchor_twice(task: str) -> None:
+    anchors = [triplet.anchor_id for triplet in triplets(task)]
+    assert len(set(anchors)) == len(anchors)
+
+
+@every_task
+@pytest.mark.parametrize(("seed", "number"), [(0, TRIPLETS), (0, 200), (1, 200), (2, 200)])
+def test_words_mislead_on_the_deep_views_and_lead_on_the_settings(task: str, seed: int, number: int) -> None:
+    made = triplets(task, seed, number)
+    anchors, positives, negatives = zip(*(triplet.documents for triplet in made), strict=True)
+    one, other = bm25_scores(anchors, positives, negatives)
+    right = float((one > other).mean())
+    if task.endswith("__setting"):
+        assert right > 0.9
+    else:
+        assert right < 0.2
+    assert {triplet.hard_for for triplet in made} == {"" if task.endswith("__setting") else "bm25"}
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones() -> None:
+    assert encode_triplets(compose(7)) == encode_triplets(compose(7)) != encode_triplets(compose(8))
+
+
+@every_task
+def test_a_smaller_set_is_the_beginning_of_a_larger_one(task: str) -> None:
+    assert triplets(task, 0, 10) == triplets(task, 0, 60)[:10]
