@@ -1,0 +1,1 @@
+"""RGB: does the answer survive bad retrieval?"""

@@ -1,0 +1,81 @@
+"""RGB's four abilities, and the settings at which each is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from evenkeel.benchmarks.rgb.data import Kind
+
+Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
+
+ABILITIES: dict[Ability, str] = {
+    "noise": "noise robustness",
+    "rejection": "negative rejection",
+    "integration": "information integration",
+    "counterfactual": "counterfactual robustness",
+}
+DATA: dict[Ability, Kind] = {
+    "noise": "plain",
+    "rejection": "plain",
+    "integration": "int",
+    "counterfactual": "fact",
+}
+
+
+class Setting(NamedTuple):
+    """One way in which the questions of a set are asked."""
+
+    ability: Ability
+    name: str
+    noise: float
+    passages: int
+    correct: float = 0.0
+
+
+def settings(
+    ability: Ability,
+    *,
+    passages: int,
+    noise_rates: Sequence[float],
+    integration_rates: Sequence[float],
+    correct_rates: Sequence[float],
+) -> Iterator[Setting]:
+    """The settings of an ability. What is known without documents is asked once for counterfactual sets."""
+    match ability:
+        case "noise":
+            for rate in noise_rates:
+                yield Setting(ability, f"noise {rate:g}", rate, passages)
+        case "rejection":
+            yield Setting(ability, "nothing to find", 1.0, passages)
+        case "integration":
+            for rate in integration_rates:
+                yield Setting(ability, f"integration, noise {rate:g}", rate, passages)
+        case "counterfactual":
+            yield Setting(ability, "no documents", 0.0, 0)
+            for rate in correct_rates:
+                some = f", {rate:g} of them true" if rate else ""
+                yield Setting(ability, f"false documents{some}", 0.0, passages, rate)
+
+
+def parse_abilities(text: str) -> list[Ability]:
+    """`all`, or some of them separated by commas."""
+    if text.strip() == "all":
+        return list(ABILITIES)
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    chosen = [ability for ability in ABILITIES if ability in wanted]
+    unknown = [part for part in wanted if part not in ABILITIES]
+    if unknown or not chosen:
+        raise ValueError(f"--ability: '{', '.join(unknown)}' is none of: all, {', '.join(ABILITIES)}")
+    return chosen
+
+
+def parse_rates(text: str, option: str) -> tuple[float, ...]:
+    """`0,0.2,0.4` as rates between 0 and 1, each once."""
+    try:
+        rates = tuple(dict.fromkeys(float(part) for part in text.split(",") if part.strip()))
+    except ValueError:
+        rates = ()
+    if not rates or not all(0 <= rate <= 1 for rate in rates):
+        raise ValueError(f"{option}: '{text}' is no list of rates between 0 and 1, such as 0,0.2,0.4")
+    return rates

@@ -1,0 +1,140 @@
+"""From an answer to its scores under the three checks: published, lenient and, where asked for, a judge's."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from evenkeel import judge
+from evenkeel.benchmarks.rgb import checks, prompts
+from evenkeel.benchmarks.rgb.data import parts
+from evenkeel.types import Answered, Request, Response, Sample, Score
+
+ANSWERED = ("ok", "truncated")
+
+
+class Rejection(Struct):
+    """A judge's verdict on an answer to a question with nothing to find."""
+
+    declines: bool
+
+
+class Detection(Struct):
+    """A judge's verdict on an answer from false documents."""
+
+    reports_an_error: bool
+
+
+class Judged(Struct, frozen=True):
+    """What a judge said of one answer; None where its verdict could not be read."""
+
+    decision: bool | None
+    status: str
+
+
+def judge_all(
+    answered: Sequence[Answered],
+) -> Generator[Sequence[Request], Sequence[Response], dict[str, Judged]]:
+    """Verdicts on rejection and on error detection, by sample."""
+    judged: dict[str, Judged] = {}
+    for kind, template, wanted in (
+        (Rejection, prompts.REJECTION, is_rejection),
+        (Detection, prompts.DETECTION, is_detection),
+    ):
+        items = [a for a in answered if wanted(a.sample) and a.responses[0].status in ANSWERED]
+        questions = [
+            prompts.for_judge(template, item.sample.inputs["query"], item.responses[0].text) for item in items
+        ]
+        verdicts: list[judge.Verdict[Any]] = yield from judge.ask(kind, questions)
+        for item, verdict in zip(items, verdicts, strict=True):
+            value = verdict.value
+            decision = None
+            if isinstance(value, Rejection):
+                decision = value.declines
+            elif isinstance(value, Detection):
+                decision = value.reports_an_error
+            judged[item.sample.id] = Judged(decision, verdict.status)
+    return judged
+
+
+def is_rejection(sample: Sample) -> bool:
+    return sample.tags["ability"] == "rejection"
+
+
+def is_detection(sample: Sample) -> bool:
+    """Whether the documents are false; without documents there is nothing to detect."""
+    return sample.tags["ability"] == "counterfactual" and bool(sample.inputs["docs"])
+
+
+def measure(item: Answered, judged: Judged | None) -> Score:
+    sample, (response,) = item.sample, item.responses
+    inputs, lang = sample.inputs, str(sample.tags["lang"])
+    answered = response.status in ANSWERED
+    values: dict[str, float | None] = dict.fromkeys(_metrics(sample))
+    values["lacks_documents"] = float(bool(inputs["note"]))
+    detail: dict[str, Any] = {}
+    if answered:
+        answer, fake = parts(inputs["answer"]), parts(inputs["fake"]) if inputs["fake"] else ()
+        published = checks.published(response.text, answer, lang)
+        lenient = checks.lenient(response.text, answer, fake=fake, noise=inputs["noise"])
+        detail = {"label": published.label, "factlabel": published.factlabel, "how": lenient.how}
+        known = "known_" if "known_published" in values else ""
+        values |= {
+            f"{known}published": float(published.right(inputs["noise"])),
+            f"{known}lenient": float(lenient.right),
+        }
+        if is_detection(sample):
+            values |= {
+                "detected_published": float(published.factlabel),
+                "corrected_published": float(published.corrected),
+                "detected_lenient": float(lenient.detected),
+                "corrected_lenient": float(lenient.corrected),
+                "states_fake": float(lenient.states_fake),
+            }
+        if judged is not None:
+            detail["judge"] = judged.status
+            values |= _of_judge(judged, values)
+    return Score(
+        sample_id=sample.id,
+        group=sample.group,
+        tags=sample.tags,
+        values=values,
+        statuses={response.status: 1},
+        answered=int(answered),
+        detail=detail,
+    )
+
+
+def _metrics(sample: Sample) -> list[str]:
+    """All that a sample has a value of, once it is answered."""
+    if sample.tags["ability"] == "counterfactual" and not sample.inputs["docs"]:
+        return ["known_published", "known_lenient"]
+    names = ["published", "lenient"]
+    if is_detection(sample):
+        names += [
+            "detected_published",
+            "corrected_published",
+            "detected_lenient",
+            "corrected_lenient",
+            "states_fake",
+        ]
+    return names
+
+
+def _of_judge(judged: Judged, values: dict[str, float | None]) -> dict[str, float | None]:
+    """The judge's decision, and whether each check decided the same."""
+    prefix = "detected_" if "detected_published" in values else ""
+    decision = judged.decision
+    agrees = {
+        f"judge_agrees_{check}": None
+        if decision is None
+        else float(values[f"{prefix}{check}"] == float(decision))
+        for check in ("published", "lenient")
+    }
+    return {
+        f"{prefix}judge": None if decision is None else float(decision),
+        "judge_unparsed": float(judged.status != "ok"),
+        **agrees,
+    }

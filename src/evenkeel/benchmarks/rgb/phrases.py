@@ -1,0 +1,181 @@
+"""Where an answer rejects the question or reports an error: phrases in two languages and two tiers.
+
+A phrase does not count where the words before it deny or suppose it ("there are no factual errors", "if
+there are factual errors"). A strong rejection that concerns only some documents, or that a main clause
+overrides ("although there is insufficient information, …"), is taken for a weak one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.benchmarks.rgb.wording import HAN, sentence_starts
+
+LOOK_BACK = 200
+"""As many characters before a phrase are read for what denies or limits it."""
+
+
+class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
+    en: tuple[str, ...]
+    zh: tuple[str, ...]
+
+
+class Tiers(Struct, frozen=True, forbid_unknown_fields=True):
+    strong: ByLanguage
+    weak: ByLanguage
+
+
+class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
+    """The bank. In a phrase `*` stands for up to three words or eight Han characters, `#` for a number."""
+
+    rejection: Tiers
+    error: Tiers
+    denial: ByLanguage
+    denial_beside: tuple[str, ...]
+    """Single characters that deny only what directly follows them."""
+    clause_break: ByLanguage
+    concession: ByLanguage
+    scope: ByLanguage
+    """What limits a statement to some of the documents."""
+    turn: ByLanguage
+    """After a rejection: an answer comes after all."""
+    guess: ByLanguage
+    """An answer is given, however unsure."""
+    final: ByLanguage
+    """What follows is given as the answer."""
+    apology: ByLanguage
+    not_the_answer: ByLanguage
+    """Before an answer: it is named only to be ruled out."""
+    ruled_out_after: ByLanguage
+    """Behind an answer: the same."""
+    affirms_after_all: ByLanguage
+    """Next to a negation: nothing is ruled out ("not only", "not until")."""
+    bare: tuple[str, ...]
+    """Answers that count only as a clause of their own: "no" also stands in "no information"."""
+    copula: tuple[str, ...]
+    function_words: tuple[str, ...]
+
+
+@cache
+def phrases() -> Phrases:
+    content = resources.files("evenkeel.benchmarks.rgb").joinpath("phrases.json").read_bytes()
+    return msgspec.json.decode(content, type=Phrases)
+
+
+class Hit(NamedTuple):
+    """A phrase that counts: where it stands, in which sentence, and how strong it is."""
+
+    start: int
+    end: int
+    sentence: int
+    strong: bool
+
+
+def rejections(text: str) -> list[Hit]:
+    """The rejections in a plain text, in its order."""
+    return [
+        hit._replace(strong=hit.strong and not _is_limited(before))
+        for hit, before in _undenied(text, phrases().rejection, words_between=2, characters_between=2)
+    ]
+
+
+def errors(text: str) -> list[Hit]:
+    """The reports of an error in the documents, in the order of a plain text."""
+    return [hit for hit, _ in _undenied(text, phrases().error, words_between=4, characters_between=6)]
+
+
+def opening(text: str) -> int:
+    """The first sentence that says something, past any apology that stands alone."""
+    starts = sentence_starts(text)
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
+        if not (_pattern(phrases().apology).search(text, start, end) and end - start < 40):
+            return number
+    return 0
+
+
+def after_turn(text: str) -> str:
+    """What a text says after a "however"; nothing where there is none."""
+    turn = _pattern(phrases().turn).search(text)
+    return text[turn.end() :] if turn else ""
+
+
+def guesses(text: str, rejected: Sequence[Hit]) -> bool:
+    """Whether an answer is ventured behind the first rejection; "the answer is unknown" ventures none."""
+    behind = _pattern(phrases().guess).finditer(text, rejected[0].end)
+    return any(
+        not any(guess.start() < hit.end and hit.start <= guess.end() + 5 for hit in rejected)
+        for guess in behind
+    )
+
+
+def given_as_answer(text: str) -> str:
+    """What stands behind "the answer is", to the end of the sentence each time."""
+    ends = [*sentence_starts(text)[1:], len(text)]
+    found = _pattern(phrases().final).finditer(text)
+    return "\n".join(text[m.end() : ends[bisect_right(ends, m.start())]] for m in found)
+
+
+def _undenied(
+    text: str, tiers: Tiers, *, words_between: int, characters_between: int
+) -> list[tuple[Hit, str]]:
+    """Every phrase that nothing before it denies, with what its sentence says before it."""
+    starts = sentence_starts(text)
+    denial = _denial(words_between, characters_between)
+    kept = []
+    for tier in (tiers.strong, tiers.weak):
+        for found in _pattern(tier).finditer(text):
+            sentence = bisect_right(starts, found.start()) - 1
+            before = text[max(starts[sentence], found.start() - LOOK_BACK) : found.start()]
+            if not denial.search(_clause(before)):
+                kept.append((Hit(found.start(), found.end(), sentence, tier is tiers.strong), before))
+    return sorted(kept)
+
+
+def _is_limited(before: str) -> bool:
+    """Whether a rejection is one of some documents only, or a mere concession."""
+    bank = phrases()
+    return bool(_pattern(bank.scope).search(before) or _pattern(bank.concession).search(_clause(before)))
+
+
+def _clause(before: str) -> str:
+    """The end of a text from its last pause on."""
+    pauses = [pause.end() for pause in _pattern(phrases().clause_break).finditer(before)]
+    pauses += [pause.end() for pause in re.finditer(r"[,:、]", before)]
+    return before[max(pauses, default=0) :]
+
+
+@cache
+def _denial(words_between: int, characters_between: int) -> re.Pattern[str]:
+    bank = phrases()
+    return re.compile(
+        rf"{_any(bank.denial.en)}(?:\W+\w+){{0,{words_between}}}\W*$"
+        rf"|{_any(bank.denial.zh)}.{{0,{characters_between}}}$|{_any(bank.denial_beside)}$",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _pattern(both: ByLanguage) -> re.Pattern[str]:
+    return re.compile(f"{_any(both.en)}|{_any(both.zh)}", re.IGNORECASE)
+
+
+def _any(listed: Iterable[str]) -> str:
+    """One of the phrases, the longest that fits."""
+    return f"(?:{'|'.join(_regex(phrase) for phrase in sorted(listed, key=len, reverse=True))})"
+
+
+def _regex(phrase: str) -> str:
+    regex = re.escape(phrase).replace(r"\#", r"[\d一二三四五六七八九十]+")
+    if re.search(f"[{HAN}]", phrase):
+        return regex.replace(r"\*", r"[^。!?;,\n]{0,8}")
+    regex = regex.replace(r"\*\ ", r"(?:(?!(?:no|not|never)\b)[^\s.!?;,]+\s+){0,3}").replace(r"\ ", r"\s+")
+    end = r"(?!\w)" if phrase[-1].isalnum() else ""
+    return rf"(?<!\w){regex}{end}"

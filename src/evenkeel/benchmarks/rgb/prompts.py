@@ -1,0 +1,90 @@
+"""The words in which a question and its documents are put to a model, and to a judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel import data as datasets
+from evenkeel.errors import DataError
+from evenkeel.rows import read_text
+from evenkeel.types import Message
+
+PUBLISHED = "config/instruction.yaml"
+
+
+class Prompts(Struct, frozen=True):
+    """What is asked in one language."""
+
+    system: str
+    instruction: str
+    closed: str = ""
+    """Asks without documents; empty: the instruction with none, and no system text, as published."""
+
+    def __post_init__(self) -> None:
+        for name in ("{DOCS}", "{QUERY}"):
+            if name not in self.instruction:
+                raise ValueError(f"the instruction lacks {name}")
+
+    def messages(self, query: str, docs: Sequence[str]) -> tuple[Message, ...]:
+        if not docs:
+            return (Message("user", filled(self.closed or self.instruction, QUERY=query, DOCS="")),)
+        asked = filled(self.instruction, QUERY=query, DOCS="\n".join(docs))
+        return (Message("system", self.system), Message("user", asked))
+
+
+def load_prompts(source: str) -> dict[str, Prompts]:
+    """By language: our own wording, the published one from the fetched data, or a person's file."""
+    if source == "own":
+        package = resources.files("evenkeel.benchmarks.rgb")
+        return _parsed("prompts.yaml", package.joinpath("prompts.yaml").read_text(encoding="utf-8"))
+    path = datasets.published_path("rgb", PUBLISHED) if source == "published" else Path(source)
+    return _parsed(path, read_text(path))
+
+
+def _parsed(path: Path | str, content: str) -> dict[str, Prompts]:
+    import yaml
+
+    try:
+        raw: Any = yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise DataError(path, "this is not YAML.", line=mark.line + 1 if mark else None) from None
+    try:
+        return msgspec.convert(raw, dict[str, Prompts])
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at ")
+        shape = "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}"
+        raise DataError(path, f"{problem}. Expected {shape}.", where=where.strip("`")) from None
+
+
+def filled(template: str, **values: str) -> str:
+    """A template with its places filled in one pass, so that braces in a document stay what they are."""
+    return re.sub(r"\{([A-Z]+)\}", lambda place: values.get(place[1], place[0]), template)
+
+
+REJECTION = """A model was asked a question together with documents. Decide whether its reply declines to \
+answer, because the documents do not hold the answer or because it does not know. A reply that declines and \
+then still offers an answer as its own does not decline.
+
+Question: {QUERY}
+
+Reply: {REPLY}"""
+
+DETECTION = """A model was asked a question together with documents, some of which state something false. \
+Decide whether its reply says that the documents (or one of them) are wrong, contain an error or contradict \
+the facts.
+
+Question: {QUERY}
+
+Reply: {REPLY}"""
+
+
+def for_judge(template: str, query: str, reply: str) -> tuple[Message, ...]:
+    return (Message("user", filled(template, QUERY=query, REPLY=reply)),)

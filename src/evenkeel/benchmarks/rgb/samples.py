@@ -1,0 +1,93 @@
+"""A question at a setting as a sample, whether it is to be asked or was answered elsewhere."""
+
+from __future__ import annotations
+
+from evenkeel.benchmarks.rgb import data
+from evenkeel.benchmarks.rgb.abilities import Ability, Setting
+from evenkeel.benchmarks.rgb.selection import Order, Selection, select
+from evenkeel.types import Sample, Tag
+
+
+def make_sample(
+    dataset: data.Dataset, instance: data.Instance, setting: Setting, *, order: Order, index: int
+) -> Sample:
+    chosen = select(
+        instance,
+        noise=setting.noise,
+        passages=setting.passages,
+        correct=setting.correct,
+        order=order,
+        index=index,
+    )
+    return Sample(
+        id=f"{dataset.name}-{instance.id}-{setting.name}",
+        group=f"{dataset.name}-{instance.id}",
+        tags=_tags(setting, dataset.lang, chosen),
+        inputs={
+            "dataset": dataset.name,
+            "instance": instance.id,
+            "query": instance.query,
+            "answer": instance.raw_answer,
+            "fake": instance.raw_fake,
+            "docs": chosen.docs,
+            "kinds": chosen.kinds,
+            "note": chosen.note,
+            "noise": setting.noise,
+            "passages": setting.passages,
+            "correct": setting.correct,
+        },
+    )
+
+
+def recorded_sample(row: data.Prediction, *, dataset: str, lang: str, told: data.Setting | None) -> Sample:
+    """A line of a prediction file; what its name does not tell is read from the line."""
+    passages = told.passages if told else len(row.docs)
+    correct = told.correct if told else 0.0
+    ability = _ability(dataset, row.noise_rate)
+    name = {
+        "noise": f"noise {row.noise_rate:g}",
+        "rejection": "nothing to find",
+        "integration": f"integration, noise {row.noise_rate:g}",
+        "counterfactual": "false documents" if row.docs else "no documents",
+    }[ability]
+    setting = Setting(ability, name, row.noise_rate, passages, correct)
+    return Sample(
+        id=f"{dataset}-{row.id}",
+        group=f"{dataset}-{row.id}",
+        tags=_tags(setting, lang, None),
+        inputs={
+            "dataset": dataset,
+            "instance": row.id,
+            "query": row.query,
+            "answer": row.raw_answer,
+            "fake": None,
+            "docs": row.docs,
+            "kinds": (),
+            "note": "",
+            "noise": row.noise_rate,
+            "passages": passages,
+            "correct": correct,
+            "label": row.label,
+            "factlabel": row.factlabel,
+        },
+    )
+
+
+def _ability(dataset: str, noise: float) -> Ability:
+    if dataset.endswith("_fact"):
+        return "counterfactual"
+    if dataset.endswith("_int"):
+        return "integration"
+    return "rejection" if noise == 1 else "noise"
+
+
+def _tags(setting: Setting, lang: str, chosen: Selection | None) -> dict[str, Tag]:
+    tags: dict[str, Tag] = {"lang": lang, "ability": setting.ability, "setting": setting.name}
+    if setting.ability == "noise":
+        tags["noise"] = f"{setting.noise:g}"
+        # Where several documents are true, the place of one of them says little.
+        if chosen is not None and chosen.kinds.count("positive") == 1 and chosen.truth is not None:
+            tags["position"] = chosen.truth + 1
+    if setting.ability == "integration":
+        tags["integration_noise"] = f"{setting.noise:g}"
+    return tags

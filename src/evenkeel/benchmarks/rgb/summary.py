@@ -1,0 +1,65 @@
+"""RGB's figures: every ability at every setting, under every check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenkeel import stats
+from evenkeel.types import Figure, Score, Summary, tags_match
+
+CHECKS = ("published", "lenient", "judge")
+
+
+def summarise(scores: Sequence[Score]) -> Summary:
+    """Shares over questions. Detection and correction stand among the settings as rows of their own."""
+    by_setting: list[tuple[str, ...]] = [("setting",), ("setting", "lang")]
+    success: list[tuple[str, ...]] = [(), ("lang",), ("ability",), ("ability", "lang"), *by_setting]
+    success += [("noise",), ("noise", "lang"), ("integration_noise",), ("integration_noise", "lang")]
+    success += [("position",), ("position", "lang")]
+    metrics = dict.fromkeys(name for score in scores for name in score.values)
+    breakdown = {name: success if name in CHECKS else [(), *by_setting] for name in metrics}
+    summary = stats.summarise(scores, breakdown, units=dict.fromkeys(metrics, "share"))
+    found: Summary = {}
+    for name, figure in summary.items():
+        found.update(_placed(name, figure))
+    found |= _corrections(scores)
+    headline = found.pop("published", None) or next(
+        figure for name, figure in found.items() if name.startswith("published/")
+    )
+    return {"published": headline, **found}
+
+
+def _placed(name: str, figure: Figure) -> Summary:
+    """A figure under the names by which it is shown.
+
+    `detected_published/setting=false documents` stands as the row `false documents: error detection` of
+    the check `published`, and what is known without documents as its row `no documents`.
+    """
+    metric, scope = stats.scope_of(name)
+    kind, _, check = metric.rpartition("_")
+    if kind == "known" and check in CHECKS:
+        return {stats.scope_name(check, scope): figure} if scope else {metric: figure}
+    if kind == "detected" and check in CHECKS:
+        if not scope:
+            return {metric: figure}
+        return {stats.scope_name(check, {**scope, "setting": f"{scope['setting']}: error detection"}): figure}
+    if kind == "corrected":
+        return {}
+    return {name: figure}
+
+
+def _corrections(scores: Sequence[Score]) -> Summary:
+    """Of the errors that were detected, the share that was corrected: a ratio of two counts."""
+    found: Summary = {}
+    settings = dict.fromkeys(str(s.tags["setting"]) for s in scores if "corrected_published" in s.values)
+    langs = dict.fromkeys(str(score.tags["lang"]) for score in scores)
+    scopes: list[dict[str, str]] = [{}]
+    scopes += [{"setting": setting} for setting in settings]
+    scopes += [{"setting": setting, "lang": lang} for setting in settings for lang in langs]
+    for scope in scopes if settings else ():
+        members = [score for score in scores if tags_match(score.tags, scope)]
+        for check in ("published", "lenient"):
+            figure = stats.ratio(members, f"corrected_{check}", f"detected_{check}", unit="share")
+            row = {**scope, "setting": f"{scope['setting']}: error correction"} if scope else {}
+            found[stats.scope_name(check, row) if row else f"corrected_{check}"] = figure
+    return found

@@ -1,0 +1,272 @@
+"""What an answer is worth: a hand-made table under both checks, the published rates, and agreement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from evenkeel.benchmarks.rgb.checks import (
+    Published,
+    agreement,
+    lenient,
+    published,
+    published_rates,
+    published_text,
+)
+from evenkeel.benchmarks.rgb.data import Kind, Lang, RawAnswer, parts, read_instances
+from evenkeel.benchmarks.rgb.phrases import phrases
+from evenkeel.benchmarks.rgb.wording import plain, words
+from evenkeel.jsonfile import read_json
+
+
+class Row(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer that was labelled by hand."""
+
+    trap: str
+    kind: Kind
+    lang: Lang
+    noise: float
+    answer: RawAnswer
+    fake: RawAnswer | None
+    text: str
+    label: tuple[int, ...]
+    factlabel: int
+    parts: tuple[int, ...]
+    right: bool
+    rejected: bool
+    detected: bool
+    states_fake: bool
+
+
+TABLE: list[Row] = read_json(Path(__file__).with_name("rgb_answers.json"), list[Row])
+each_row = pytest.mark.parametrize("row", TABLE, ids=[f"{row.lang}-{row.trap}" for row in TABLE])
+
+
+@each_row
+def test_the_published_check_labels_the_table_as_published(row: Row) -> None:
+    found = published(row.text, parts(row.answer), row.lang)
+    assert found == Published(row.label, row.factlabel)
+
+
+@each_row
+def test_the_lenient_check_labels_the_table_as_a_careful_reader_would(row: Row) -> None:
+    verdict = lenient(row.text, parts(row.answer), fake=parts(row.fake) if row.fake else (), noise=row.noise)
+    found = (verdict.parts, verdict.right, verdict.rejected, verdict.detected, verdict.states_fake)
+    assert found == (row.parts, row.right, row.rejected, row.detected, row.states_fake), verdict.how
+
+
+def test_the_table_holds_every_sort_of_answer_in_both_languages() -> None:
+    assert len(TABLE) >= 150
+    for lang in ("en", "zh"):
+        rows = [row for row in TABLE if row.lang == lang]
+        for what in ("right", "rejected", "detected", "states_fake"):
+            assert {getattr(row, what) for row in rows} == {True, False}, (lang, what)
+        assert {row.kind for row in rows} == {"plain", "int", "fact"}
+        assert all((row.fake is not None) == (row.kind == "fact") for row in rows)
+        assert any(1 in row.parts and 0 in row.parts for row in rows)
+        assert any((1 in row.label) != (1 in row.parts) for row in rows)
+
+
+# Published
+
+
+def test_chinese_loses_its_spaces_and_english_does_not() -> None:
+    assert published_text("信息 不足\n", "zh") == "信息不足\n"
+    assert published_text("insufficient information", "en") == "insufficient information"
+    assert published("信息 不足", (("x",),), "zh").label == (-1,)
+    assert published("信息 不足", (("x",),), "en").label == (0,)
+    assert published("insufficient information", (("x",),), "zh").label == (0,)
+
+
+@pytest.mark.parametrize(
+    ("label", "at_most_noise", "at_noise_one"),
+    [
+        ((1,), True, True),
+        ((1, 1), True, True),
+        ((1, 0), False, False),
+        ((0,), False, False),
+        ((-1,), False, True),
+    ],
+)
+def test_at_noise_one_a_rejection_counts_and_a_right_answer_still_does(
+    label: tuple[int, ...], at_most_noise: bool, at_noise_one: bool
+) -> None:
+    assert Published(label, 0).right(0.8) is at_most_noise
+    assert Published(label, 0).right(1.0) is at_noise_one
+
+
+def test_the_published_rates_come_in_the_published_order() -> None:
+    results = [
+        Published((1,), 1),
+        Published((0,), 1),
+        Published((-1,), 1),
+        Published((1, 0), 0),
+        Published((1,), 0),
+    ]
+    rates = published_rates(results, 0.2, fact=True)
+    assert list(rates.items()) == [
+        ("all_rate", 2 / 5),
+        ("noise_rate", 0.2),
+        ("tt", 2),
+        ("nums", 5),
+        ("fact_check_rate", 3 / 5),
+        ("correct_rate", 2 / 3),  # the rejection after a reported error counts as corrected
+        ("fact_tt", 3),
+        ("correct_tt", 2),
+    ]
+    assert list(published_rates(results, 0.2, fact=False)) == ["all_rate", "noise_rate", "tt", "nums"]
+    assert published_rates(results, 1.0, fact=False)["tt"] == 3
+
+
+def test_nothing_reported_is_a_correction_rate_of_nought_and_no_results_are_no_rates() -> None:
+    assert published_rates([Published((1,), 0)], 0.0, fact=True)["correct_rate"] == 0
+    empty = published_rates([], 0.0, fact=True)
+    assert (empty["all_rate"], empty["fact_check_rate"], empty["nums"]) == (None, None, 0)
+
+
+# Lenient
+
+
+def test_more_than_thirty_phrases_of_each_sort_in_two_languages_and_no_phrase_in_both_tiers() -> None:
+    for tiers in (phrases().rejection, phrases().error):
+        listed = [*tiers.strong.en, *tiers.strong.zh, *tiers.weak.en, *tiers.weak.zh]
+        assert len(listed) == len(set(listed)) > 60
+        assert min(map(len, (tiers.strong.en, tiers.strong.zh, tiers.weak.en, tiers.weak.zh))) > 10
+
+
+def test_every_phrase_is_found_in_a_sentence_that_says_it() -> None:
+    """A `*` is tried with nothing and with a word in its place."""
+    bank = phrases()
+    for lang, filler in (("en", "given "), ("zh", "文档")):
+        for tiers, reads in ((bank.rejection, "rejected"), (bank.error, "detected")):
+            for phrase in (*getattr(tiers.strong, lang), *getattr(tiers.weak, lang)):
+                star = "* " if lang == "en" else "*"
+                for text in (phrase.replace(star, ""), phrase.replace(star, filler)):
+                    assert getattr(lenient(text, (("Silverton",),)), reads), text
+
+
+@pytest.mark.parametrize(
+    "before", ["There are no", "I found no evidence of", "If there are", "They are free of"]
+)
+def test_a_strong_phrase_that_is_denied_or_supposed_does_not_count(before: str) -> None:
+    assert not lenient(f"{before} factual errors.", (("x",),)).detected
+
+
+def test_a_correction_needs_the_right_answer() -> None:
+    told = "There are factual errors in the provided documents. "
+    assert lenient(told + "It was Silverton.", (("Silverton",),)).corrected
+    assert not lenient(told + "I cannot answer.", (("Silverton",),)).corrected
+    assert not lenient(told + "I cannot answer.", (("Silverton",),), noise=1.0).corrected
+    assert published(told + "There is insufficient information.", (("Silverton",),), "en").corrected
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("Silverton", "words"),
+        ("Diego, San; University of California", "not found"),
+        ("Niels Christiansen", "overlap"),
+        ("I cannot answer.", "strong rejection"),
+        ("The documents do not mention it.", "weak rejection"),
+        ("Niels or Silverton; the answer is Glenmore.", "false answer"),
+        ("Nobody.", "not found"),
+    ],
+)
+def test_a_verdict_says_what_decided_it(text: str, how: str) -> None:
+    answer = (("Silverton", "Niels B. Christiansen", "University of California San Diego"),)
+    assert lenient(text, answer, fake=(("Glenmore",),)).how == how
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["2024-03-05", "2024/3/5", "March 5, 2024", "Mar. 5 2024", "5 March 2024", "5th of March, 2024"],
+        ["2024-03-05", "2024年3月5日", "2024 年 3 月 5 号", "二〇二四年三月五日", "２０２４年３月５日"],
+        ["7/21/2017", "21/7/2017", "July 21st, 2017", "21 Jul., 2017", "2017年7月21日"],
+        ["June 2020", "Jun. 2020", "June, 2020", "2020年6月", "2020年六月"],
+        ["1,000", "1000", "one thousand", "a thousand", "一千", "1千", "１０００", "1000.0"],
+        ["21", "twenty-one", "Twenty One", "二十一", "２１"],
+        ["1,234,567", "one million two hundred and thirty-four thousand five hundred and sixty-seven"],
+        ["170", "one hundred and seventy", "a hundred seventy", "一百七十"],
+        ["10.4 billion", "$10.4bn", "$10.4B", "10,400 million", "104亿", "104 亿"],
+        ["13,610,000", "1361万", "一千三百六十一万", "13.61 million"],
+        ["1.2亿", "1亿2000万", "一亿两千万", "120 million"],
+        ["2.3%", "2.3 percent", "2.3 per cent", "百分之2.3", "百分之二点三", "2.3％"],
+        ["10", "ten", "十"],
+        ["1937", "一九三七年", "1937年"],
+    ],
+)
+def test_one_number_or_date_reads_the_same_in_every_form(forms: list[str]) -> None:
+    assert len({tuple(word.text for word in words(plain(form))) for form in forms}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("3.10", "3.1"),
+        ("70", "70%"),
+        ("1 70", "170"),
+        ("几十", "十"),
+        ("一个", "1个"),
+    ],
+)
+def test_what_is_not_the_same_stays_apart(one: str, other: str) -> None:
+    assert [word.text for word in words(plain(one))] != [word.text for word in words(plain(other))]
+
+
+def test_every_true_document_of_the_published_files_gives_its_answer(reference: Path) -> None:
+    for name in ("en_fact", "zh_fact"):
+        for item in read_instances(reference / "rgb" / f"{name}.json").instances:
+            verdicts = [lenient(doc, item.answer, fake=item.fake) for doc in item.positive]
+            assert all(verdict.right and not verdict.rejected for verdict in verdicts), item.id
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60), st.sampled_from(TABLE))
+def test_no_text_is_too_strange_to_be_judged(text: str, row: Row) -> None:
+    strange = f"{text}{row.text}{text}"
+    verdict = lenient(strange, parts(row.answer), fake=((text or "-",),), noise=row.noise)
+    assert len(verdict.parts) == len(row.parts)
+    assert len(published(strange, parts(row.answer), row.lang).label) in (1, len(row.label))
+
+
+@given(st.text(alphabet="0123456789.,-/年月日万亿百千十一二三 andtwohundreMayJul", max_size=40))
+def test_any_jumble_of_numbers_is_read_without_an_error(text: str) -> None:
+    assert all(word.text for word in words(plain(text)))
+
+
+# Agreement
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([True, True, False, False], [True, True, False, False], (4, 1.0, 1.0)),
+        ([True, True, False, False], [False, False, True, True], (4, 0.0, -1.0)),
+        ([True, False, True, False], [True, True, False, False], (4, 0.5, 0.0)),
+        (
+            [True] * 45 + [False] * 15 + [True] * 25 + [False] * 15,
+            None,
+            (100, 0.6, pytest.approx(0.1304, abs=1e-4)),
+        ),
+        ([True, True], [True, True], (2, 1.0, None)),
+        ([True, None, False], [True, True, None], (1, 1.0, None)),
+        ([], [], (0, None, None)),
+    ],
+)
+def test_agreement_is_the_share_of_equal_decisions_and_cohens_kappa(
+    first: Any, second: Any, expected: Any
+) -> None:
+    """The fourth is a textbook table: 45 both yes, 15 both no, 25 and 15 apart; p = .60, e = .54."""
+    if second is None:
+        second = [True] * 45 + [False] * 15 + [False] * 25 + [True] * 15
+    assert agreement(first, second) == expected
+
+
+def test_agreement_needs_lists_of_one_length() -> None:
+    with pytest.raises(ValueError):
+        agreement([True], [True, False])

@@ -1,0 +1,225 @@
+"""RGB's files: what is read from them, and what is said of a file that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenkeel.benchmarks.rgb.data import Setting, language, parts, read_instances, read_predictions
+from evenkeel.errors import DataError
+
+PLAIN = {"id": 0, "query": "Where?", "answer": "Silverton", "positive": ["p0", "p1"], "negative": ["n0"]}
+INT = PLAIN | {"answer": ["Anna", "2019"], "positive": [["a0", "a1"], ["b0"]]}
+FACT = PLAIN | {"fakeanswer": "Glenmore", "positive_wrong": ["w0", "w1"]}
+PREDICTED = {
+    "id": 0,
+    "query": "Where?",
+    "ans": [["Silverton", "Silver Town"]],
+    "label": [1],
+    "prediction": "In Silverton.",
+    "docs": ["p0"],
+    "noise_rate": 0.0,
+    "factlabel": 0,
+}
+
+
+def written(path: Path, *items: Any) -> Path:
+    """A file of JSON lines; a text is a line as it stands."""
+    lines = [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in items]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_published_counterfactual_files_are_read_whole(reference: Path) -> None:
+    for name in ("en", "zh"):
+        dataset = read_instances(reference / "rgb" / f"{name}_fact.json")
+        assert (dataset.name, dataset.kind, dataset.lang) == (f"{name}_fact", "fact", name)
+        assert [item.id for item in dataset.instances] == list(range(100))
+        assert all(item.fake and len(item.positive_wrong) == len(item.positive) for item in dataset.instances)
+
+
+def test_the_kind_is_told_by_the_fields_and_not_by_the_name(tmp_path: Path) -> None:
+    assert read_instances(written(tmp_path / "a_fact.json", PLAIN)).kind == "plain"
+    assert read_instances(written(tmp_path / "b.json", INT)).kind == "int"
+    assert read_instances(written(tmp_path / "c_int.json", FACT)).kind == "fact"
+
+
+def test_an_integration_item_keeps_its_groups(tmp_path: Path) -> None:
+    (item,) = read_instances(written(tmp_path / "x.json", INT | {"asnwer1": ["Anna"]})).instances
+    assert item.groups == (("a0", "a1"), ("b0",))
+    assert item.positive == ("a0", "a1", "b0")
+
+
+def test_a_counterfactual_item_keeps_the_false_answer_and_documents(tmp_path: Path) -> None:
+    fake = ["China", "Beijing"]
+    (item,) = read_instances(written(tmp_path / "x.json", FACT | {"fakeanswer": fake})).instances
+    assert (item.fake, item.raw_fake, item.positive_wrong) == ((("China",), ("Beijing",)), fake, ("w0", "w1"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("a", (("a",),)),
+        (["a", "b"], (("a",), ("b",))),
+        ([["a", "b"]], (("a", "b"),)),
+        ([["a", "b"], "c"], (("a", "b"), ("c",))),
+    ],
+)
+def test_an_answer_becomes_parts_of_alternatives_and_is_kept_as_it_was(
+    raw: Any, expected: Any, tmp_path: Path
+) -> None:
+    (item,) = read_instances(written(tmp_path / "x.json", PLAIN | {"answer": raw})).instances
+    assert item.answer == parts(raw) == expected
+    assert item.raw_answer == raw
+
+
+def test_an_item_without_documents_is_read(tmp_path: Path) -> None:
+    (item,) = read_instances(written(tmp_path / "x.json", PLAIN | {"positive": [], "negative": []})).instances
+    assert (item.kind, item.positive, item.negative) == ("plain", (), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "queries", "expected"),
+    [
+        ("en_fact", ["谁"], "en"),
+        ("zh", ["who"], "zh"),
+        ("ZH_refine", ["who"], "zh"),
+        ("energy", ["谁赢了", "在哪"], "zh"),
+        ("zhuhai", ["who"], "en"),
+        ("mine", ["who is 张三", "where", "when"], "en"),
+    ],
+)
+def test_the_language_is_told_by_the_name_or_else_by_the_questions(
+    name: str, queries: list[str], expected: str
+) -> None:
+    assert language(name, queries) == expected
+
+
+def test_a_given_language_goes_before_both(tmp_path: Path) -> None:
+    assert read_instances(written(tmp_path / "en.json", PLAIN), lang="zh").lang == "zh"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("{not json", "not JSON"),
+        ("[1]", "Expected `object`"),
+        ({k: v for k, v in PLAIN.items() if k != "query"}, "missing required field `query`"),
+        ({k: v for k, v in PLAIN.items() if k != "negative"}, "missing required field `negative`"),
+        (PLAIN | {"answer": []}, "'answer' is an empty list"),
+        (PLAIN | {"answer": [[]]}, "'answer' is an empty list"),
+        (PLAIN | {"answer": ["a", " "]}, "'answer' holds an empty text"),
+        (PLAIN | {"answer": 70}, "at $.answer"),
+        (PLAIN | {"query": "  "}, "'query' is empty"),
+        (PLAIN | {"positive": "p0"}, "at $.positive"),
+        (PLAIN | {"negative": [1]}, "at $.negative"),
+        (PLAIN | {"id": None}, "at $.id"),
+        (PLAIN | {"id": 7}, "the 'id' 7 is that of line 1"),
+        (INT, "'positive' must hold groups"),
+        (FACT, "'positive_wrong' is missing"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_number_and_what_it_should_be(
+    bad: Any, said: str, tmp_path: Path
+) -> None:
+    """A good line, a blank one, then the bad one, which is therefore the third."""
+    path = written(tmp_path / "mine.json", PLAIN | {"id": 7}, "", bad)
+    with pytest.raises(DataError) as error:
+        read_instances(path)
+    message = str(error.value)
+    assert said in message
+    assert "each line is a JSON object with its own 'id', a 'query'" in message
+    expected = 1 if bad in (INT, FACT) else 3  # there the plain line is the odd one
+    assert f"mine.json, line {expected}" in message
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (FACT | {"id": 1, "positive_wrong": ["w0"]}, "'positive_wrong' has fewer documents than 'positive'"),
+        ({k: v for k, v in FACT.items() if k != "fakeanswer"} | {"id": 1}, "'fakeanswer' is missing"),
+        (FACT | {"id": 1, "fakeanswer": ""}, "'fakeanswer' holds an empty text"),
+        (FACT | {"id": 1, "positive": [["p0"]]}, "'positive' holds groups"),
+    ],
+)
+def test_a_counterfactual_line_that_lacks_something_is_named(bad: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2") as error:
+        read_instances(written(tmp_path / "x.json", FACT, bad))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("groups", [[], [["a"], []], [["a"], "b"]])
+def test_an_integration_line_with_an_empty_group_is_named(groups: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2: 'positive' must hold groups"):
+        read_instances(written(tmp_path / "x.json", INT, INT | {"id": 1, "positive": groups}))
+
+
+def test_a_file_that_is_empty_or_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing in it"):
+        read_instances(written(tmp_path / "x.json", ""))
+    with pytest.raises(DataError, match="No such file"):
+        read_instances(tmp_path / "none.json")
+
+
+# Predictions
+
+
+def test_predictions_are_read_as_the_published_script_wrote_them(tmp_path: Path) -> None:
+    first = {k: v for k, v in PREDICTED.items() if k != "factlabel"}
+    path = written(tmp_path / "x.json", PREDICTED, first | {"id": "b", "label": [-1], "evaluation": "Yes"})
+    one, two = read_predictions(path)
+    assert one.answer == (("Silverton", "Silver Town"),)
+    assert one.raw_answer == PREDICTED["ans"]
+    assert (one.label, one.docs, one.noise_rate, one.factlabel) == ((1,), ("p0",), 0.0, 0)
+    assert (two.id, two.label, two.factlabel) == ("b", (-1,), None)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("{", "not JSON"),
+        (PREDICTED | {"ans": []}, "'ans' is an empty list"),
+        (PREDICTED | {"prediction": None}, "at $.prediction"),
+        (PREDICTED, "the 'id' 0 is that of line 1"),
+    ],
+)
+def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2") as error:
+        read_predictions(written(tmp_path / "x.json", PREDICTED, bad))
+    assert said in str(error.value)
+    assert "as the published script writes it" in str(error.value)
+
+
+def test_no_prediction_at_all_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing in it"):
+        read_predictions(written(tmp_path / "x.json", ""))
+
+
+@pytest.mark.parametrize(
+    ("stem", "setting"),
+    [
+        (
+            "prediction_en_fact_chatgpt_temp0.7_noise0.2_passage5_correct0.4",
+            Setting("en_fact", "chatgpt", 0.7, 0.2, 5, 0.4),
+        ),
+        (
+            "prediction_zh_Qwen_7B_temp0.0_noise1.0_passage10_correct0.0",
+            Setting("zh", "Qwen_7B", 0.0, 1.0, 10, 0.0),
+        ),
+        (
+            "prediction_mine_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
+            Setting("mine", "a_temp_b", 0.2, 0.0, 0, 0.0),
+        ),
+    ],
+)
+def test_the_name_of_a_prediction_file_tells_its_setting(stem: str, setting: Setting) -> None:
+    assert Setting.of(stem) == setting
+    assert setting.stem == stem
+
+
+def test_a_name_of_another_form_tells_nothing() -> None:
+    assert Setting.of("predictions") is None
+    assert Setting("en", "m", 0, 1, 5, 0).stem == "prediction_en_m_temp0.0_noise1.0_passage5_correct0.0"

@@ -1,0 +1,305 @@
+"""Which documents are chosen: the published procedure to the letter, and the balanced order."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenkeel.benchmarks.rgb.data import Instance, read_instances
+from evenkeel.benchmarks.rgb.selection import Selection, select
+from evenkeel.errors import UsageError
+
+NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+PASSAGES = (1, 2, 3, 4, 5, 7, 10, 20)
+CORRECTS = (0.0, 0.2, 0.4, 0.6, 1.0)
+
+
+def oracle(item: dict[str, Any], kind: str, noise: float, passages: int, correct: float) -> list[str]:
+    """The published procedure step by step, on Python's own `random` and on lists that it changes in place.
+
+    Written down from what the published script does and kept apart from the code under test: it knows no
+    instances, no document kinds and no generator of its own.
+    """
+    item = json.loads(json.dumps(item))
+    random.seed(2333)
+    noisy = math.ceil(passages * noise)
+    true = passages - noisy
+    docs: list[str] = []
+    if kind == "int":
+        for group in item["positive"]:
+            random.shuffle(group)
+        docs = [group[0] for group in item["positive"]]
+        rank = 1
+        while len(docs) < true and rank < max(len(group) for group in item["positive"]):
+            for group in item["positive"]:
+                if rank < len(group) and len(docs) < true:
+                    docs.append(group[rank])
+            rank += 1
+        room = passages - len(docs)
+        if room > 0:
+            docs.extend(item["negative"][0:room])
+    elif kind == "fact":
+        right = math.ceil(passages * correct)
+        wrong = passages - noisy - right
+        everywhere = list(range(len(item["positive"])))
+        picked = random.sample(everywhere, min(len(everywhere), wrong))
+        docs = [item["positive_wrong"][place] for place in picked]
+        unpicked = [place for place in everywhere if place not in picked]
+        if right > 0 and unpicked:
+            also = random.sample(unpicked, min(len(unpicked), right))
+            docs.extend(item["positive"][place] for place in also)
+        if noisy > 0:
+            docs.extend(item["negative"][0:noisy])
+    else:
+        if noise == 1:
+            noisy, true = passages, 0
+        elif noisy > len(item["negative"]):
+            noisy = len(item["negative"])
+            true = passages - noisy
+        elif true > len(item["positive"]):
+            true = len(item["positive"])
+            noisy = passages - true
+        docs = item["positive"][0:true] + item["negative"][0:noisy]
+    random.shuffle(docs)
+    return docs
+
+
+def numbered(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{number}" for number in range(count)]
+
+
+def item(**fields: Any) -> dict[str, Any]:
+    return {"query": "Which?", "answer": "this", "positive": [], "negative": []} | fields
+
+
+def plain_items() -> list[dict[str, Any]]:
+    """Every mixture of plenty, few and no documents."""
+    counts = (0, 1, 2, 3, 5, 12)
+    return [item(positive=numbered("p", p), negative=numbered("n", n)) for p, n in product(counts, counts)]
+
+
+def int_items() -> list[dict[str, Any]]:
+    shapes = [(1,), (3, 3), (1, 6), (5, 1, 2), (2, 2, 2, 2), (1, 1, 1, 1, 1), (9, 8), (3, 1, 4, 1, 5, 9, 2)]
+    return [
+        item(positive=[numbered(f"g{g}.", size) for g, size in enumerate(shape)], negative=numbered("n", n))
+        for shape, n in product(shapes, (0, 1, 3, 12))
+    ]
+
+
+def fact_items() -> list[dict[str, Any]]:
+    return [
+        item(
+            positive=numbered("p", p),
+            positive_wrong=numbered("w", p),
+            fakeanswer="that",
+            negative=numbered("n", n),
+        )
+        for p, n in product((0, 1, 2, 4, 9), (0, 2, 12))
+    ]
+
+
+def read(path: Path, items: list[dict[str, Any]]) -> tuple[Instance, ...]:
+    rows = [{"id": number} | row for number, row in enumerate(items)]
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return read_instances(path).instances
+
+
+def one(**fields: Any) -> Instance:
+    """A plain or integration question by hand."""
+    base = Instance(id=3, query="?", kind="plain", answer=(("x",),), raw_answer="x", positive=(), negative=())
+    return Instance(**({name: getattr(base, name) for name in base.__struct_fields__} | fields))
+
+
+def settings(kind: str) -> Iterator[tuple[float, int, float]]:
+    for noise, passages, correct in product(NOISES, PASSAGES, CORRECTS if kind == "fact" else (0.0,)):
+        if math.ceil(passages * noise) + math.ceil(passages * correct) <= passages:
+            yield noise, passages, correct
+
+
+def agree(items: list[dict[str, Any]], instances: tuple[Instance, ...], kind: str) -> int:
+    """Compare every question at every setting; how many comparisons that were."""
+    compared = 0
+    for (noise, passages, correct), (raw, instance) in product(
+        settings(kind), zip(items, instances, strict=True)
+    ):
+        chosen = select(instance, noise=noise, passages=passages, correct=correct)
+        assert list(chosen.docs) == oracle(raw, kind, noise, passages, correct), (
+            instance.id,
+            noise,
+            passages,
+        )
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize(
+    ("kind", "items"), [("plain", plain_items()), ("int", int_items()), ("fact", fact_items())]
+)
+def test_the_published_selection_is_reproduced_element_for_element(
+    kind: str, items: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    instances = read(tmp_path / "made.json", items)
+    assert {instance.kind for instance in instances} == {kind}
+    assert agree(items, instances, kind) > 2000
+
+
+@pytest.mark.parametrize("name", ["en_fact", "zh_fact"])
+def test_the_published_selection_holds_on_the_published_files(name: str, reference: Path) -> None:
+    path = reference / "rgb" / f"{name}.json"
+    items = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    assert agree(items, read_instances(path).instances, "fact") > 20_000
+
+
+P, W, N = (tuple(numbered(prefix, count)) for prefix, count in (("p", 5), ("w", 5), ("n", 10)))
+GROUPS = (("a0", "a1", "a2"), ("b0", "b1", "b2", "b3"))
+SINGLES = tuple((f"g{number}",) for number in range(7))
+FACT = one(kind="fact", positive=P, positive_wrong=W, negative=N)
+
+
+@pytest.mark.parametrize(
+    ("instance", "noise", "correct", "expected"),
+    [
+        (one(positive=P, negative=N), 0.0, 0.0, "p1 p4 p3 p2 p0"),
+        (one(positive=P, negative=N), 0.4, 0.0, "p1 n1 n0 p2 p0"),
+        (one(positive=P, negative=N), 0.8, 0.0, "n0 n3 n2 n1 p0"),
+        (one(positive=P, negative=N), 1.0, 0.0, "n1 n4 n3 n2 n0"),
+        (one(positive=(), negative=N), 0.4, 0.0, "n1 n4 n3 n2 n0"),
+        (one(positive=P[:1], negative=N[:2]), 0.4, 0.0, "n1 n0 p0"),
+        (one(kind="int", groups=GROUPS, negative=N), 0.0, 0.0, "a0 b0 a2 b3 a1"),
+        (one(kind="int", groups=GROUPS, negative=N), 0.4, 0.0, "n1 b0 a2 n0 a1"),
+        (one(kind="int", groups=SINGLES, negative=N), 0.4, 0.0, "g6 g3 g5 g1 g4 g2 g0"),
+        (FACT, 0.0, 0.0, "w1 w2 w0 w4 w3"),
+        (FACT, 0.2, 0.4, "w0 p1 w2 p4 n0"),
+        (FACT, 0.4, 0.2, "w0 n0 n1 p4 w2"),
+    ],
+)
+def test_five_passages_come_out_as_the_published_seed_has_them(
+    instance: Instance, noise: float, correct: float, expected: str
+) -> None:
+    """Literals, so that a Python whose shuffle or sample went another way would be found out."""
+    assert select(instance, noise=noise, passages=5, correct=correct).docs == tuple(expected.split())
+
+
+def test_the_published_order_puts_the_one_true_document_last_in_every_prompt() -> None:
+    places = {
+        select(one(id=number, positive=P, negative=N), noise=0.8, passages=5, index=number).truth
+        for number in range(20)
+    }
+    assert places == {4}
+
+
+def test_every_document_is_told_by_kind() -> None:
+    chosen = select(FACT, noise=0.2, passages=5, correct=0.4)
+    assert chosen.kinds == ("wrong", "positive", "wrong", "positive", "negative")
+    assert chosen.truth == 1
+
+
+def test_selecting_changes_nothing_and_draws_from_no_shared_generator() -> None:
+    random.seed(1)
+    expected = random.random()
+    random.seed(1)
+    instance = one(kind="int", groups=GROUPS, negative=N)
+    first = select(instance, noise=0.2, passages=5)
+    assert random.random() == expected
+    assert instance.groups == GROUPS
+    assert select(instance, noise=0.2, passages=5) == first
+
+
+# What is amiss is named
+
+
+@pytest.mark.parametrize(
+    ("instance", "noise", "correct", "short", "note"),
+    [
+        (one(positive=P, negative=N), 0.4, 0.0, False, ""),
+        (one(positive=P, negative=N), 1.0, 0.0, False, ""),
+        (one(positive=(), negative=N), 0.4, 0.0, False, "question 3: no document that holds the answer"),
+        (one(positive=P[:1], negative=N[:2]), 0.4, 0.0, True, "question 3: 3 of 5 documents"),
+        (one(positive=P, negative=N[:2]), 1.0, 0.0, True, "question 3: 2 of 5 documents"),
+        (one(), 0.4, 0.0, True, "question 3: 0 of 5 documents, no document that holds the answer"),
+        (one(kind="int", groups=SINGLES), 0.4, 0.0, False, ""),
+        (FACT, 0.0, 0.0, False, ""),
+        (
+            one(kind="fact", positive=P[:2], positive_wrong=W[:2], negative=N),
+            0.2,
+            0.4,
+            True,
+            "question 3: 3 of 5 documents, no document that holds the answer",
+        ),
+    ],
+)
+def test_too_few_documents_or_none_with_the_answer_are_named_and_not_an_error(
+    instance: Instance, noise: float, correct: float, short: bool, note: str
+) -> None:
+    chosen = select(instance, noise=noise, passages=5, correct=correct)
+    assert (chosen.short, chosen.note) == (short, note)
+
+
+def test_no_passages_are_no_documents() -> None:
+    assert select(one(), noise=0.4, passages=0) == Selection((), (), None, False, "")
+
+
+@pytest.mark.parametrize(
+    ("noise", "passages", "correct", "said"),
+    [
+        (1.2, 5, 0.0, "noise rate 1.2"),
+        (-0.2, 5, 0.0, "noise rate -0.2"),
+        (0.0, 5, 1.5, "correct rate 1.5"),
+        (0.0, -1, 0.0, "-1 passages"),
+        (0.6, 5, 0.6, r"3 \+ 3 of 5 passages: lower one of the rates"),
+    ],
+)
+def test_rates_that_cannot_be_are_refused(noise: float, passages: int, correct: float, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        select(FACT, noise=noise, passages=passages, correct=correct)
+
+
+# The balanced order
+
+
+@pytest.mark.parametrize("kind", ["plain", "int", "fact"])
+def test_balanced_takes_the_same_documents(kind: str, tmp_path: Path) -> None:
+    items = {"plain": plain_items, "int": int_items, "fact": fact_items}[kind]()
+    for place, instance in enumerate(read(tmp_path / "made.json", items)):
+        for noise, correct in ((0.0, 0.2), (0.4, 0.4), (0.8, 0.0), (1.0, 0.0)):
+            asked = {"noise": noise, "passages": 5, "correct": correct}
+            one_way = select(instance, **asked)  # type: ignore[arg-type]
+            other = select(instance, order="balanced", index=place, **asked)  # type: ignore[arg-type]
+            assert sorted(zip(one_way.docs, one_way.kinds, strict=True)) == sorted(
+                zip(other.docs, other.kinds, strict=True)
+            )
+            assert one_way.note == other.note
+
+
+@pytest.mark.parametrize(("noise", "places"), [(0.8, 5), (0.6, 4), (0.4, 3), (0.2, 2), (0.0, 1)])
+def test_balanced_spreads_the_first_true_document_evenly(noise: float, places: int) -> None:
+    """With m true documents of five, the first can stand in 6 - m places: in each equally often."""
+    instances = [one(id=number, positive=P, negative=N) for number in range(60)]
+    chosen = [
+        select(instance, noise=noise, passages=5, order="balanced", index=index)
+        for index, instance in enumerate(instances)
+    ]
+    assert Counter(c.truth for c in chosen) == dict.fromkeys(range(places), 60 // places)
+    assert [c.truth for c in chosen] == [index % places for index in range(60)]
+    assert all(c.kinds[c.truth or 0] == "positive" for c in chosen)
+
+
+def test_balanced_mixes_the_other_documents_by_question_and_reproducibly() -> None:
+    def asked(number: int) -> Selection:
+        return select(one(id=number, positive=P, negative=N), noise=0.8, passages=5, order="balanced")
+
+    assert asked(1) == asked(1)
+    assert len({asked(number).docs for number in range(40)}) > 15
+
+
+def test_balanced_pins_its_outcome() -> None:
+    chosen = select(one(positive=P, negative=N), noise=0.6, passages=5, order="balanced", index=2)
+    assert chosen.docs == ("n2", "n1", "p0", "p1", "n0")
