@@ -10,7 +10,10 @@ from evenkeel.report.layout import Bars, Curve, Points
 from evenkeel.report.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
 
-PALETTE = ["#2563a8", "#c2571a", "#2e7d4f", "#8b4a9c", "#a83250", "#6b6b1f", "#3b8686", "#8a6d3b"]
+PALETTE = [
+    *("#2563a8", "#c2571a", "#2e7d4f", "#8b4a9c", "#a83250", "#6b6b1f"),
+    *("#2b8c8c", "#8a6d3b", "#d06fa3", "#5f6fd0", "#7fae3a", "#555e68"),
+]
 MOST_POINTS = 1200
 """Points of one chart: more would only hide each other, and make the page heavy."""
 
@@ -66,9 +69,19 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
                 "x:N",
                 title=spec.x_title or None,
                 sort=places,
-                header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=220, labelColor="#777"),
+                header=alt.Header(
+                    orient="top",
+                    labelOrient="top",
+                    labelAnchor="start",
+                    labelColor="#777",
+                    labelFontSize=12,
+                    labelLimit=420,
+                    labelPadding=2,
+                    titleColor="#777",
+                    titleFontWeight="normal",
+                ),
             ),
-            spacing=6,
+            spacing=4,
         )
     )
 

@@ -9,7 +9,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from evenkeel.benchmarks import benchmark_class
+from evenkeel.comparison import compare
+from evenkeel.errors import UsageError
 from evenkeel.report import charts, text
+from evenkeel.report.comparison import signed
 from evenkeel.report.examples import LONGEST
 from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
@@ -50,10 +53,38 @@ def render(run: Run, *others: Run) -> str:
         ],
         charts=_charts(run, layout, others),
         grids=_grids(run, layout, others),
+        differences=_differences(run, others) if others else None,
         examples=[shown for shown in benchmark.examples(run.records) if shown.items],
         longest=LONGEST,
         settings=_settings(run.spec),
     )
+
+
+def _differences(run: Run, others: Sequence[Run]) -> dict[str, Any]:
+    """Every pair of runs, paired by sample; or why they cannot be."""
+    try:
+        found = compare(run, *others)
+    except UsageError as error:
+        return {"refused": str(error), "rows": []}
+    return {
+        "refused": "",
+        "rows": [
+            {
+                "metric": d.metric,
+                "a": d.a,
+                "b": d.b,
+                "difference": "–" if d.difference is None else signed(d.difference, d.unit),
+                "interval": "–"
+                if d.low is None or d.high is None
+                else f"{signed(d.low, d.unit)} to {signed(d.high, d.unit)}",
+                "p": "–" if d.p_holm is None else "< 0.001" if d.p_holm < 0.001 else f"{d.p_holm:.3f}",
+                "different": d.different,
+                "method": d.method,
+            }
+            for d in found.differences
+        ],
+        "differs": found.differs,
+    }
 
 
 def _grids(run: Run, layout: Layout, others: Sequence[Run]) -> list[Grid]:

@@ -54,8 +54,12 @@ def settings(
         case "counterfactual":
             yield Setting(ability, "no documents", 0.0, 0)
             for rate in correct_rates:
-                some = f", {rate:g} of them true" if rate else ""
-                yield Setting(ability, f"false documents{some}", 0.0, passages, rate)
+                yield Setting(ability, false_documents(rate), 0.0, passages, rate)
+
+
+def false_documents(correct: float) -> str:
+    """The name of the setting in which documents are false, save for a share of them."""
+    return f"false documents, {correct:g} of them true" if correct else "false documents"
 
 
 def parse_abilities(text: str) -> list[Ability]:

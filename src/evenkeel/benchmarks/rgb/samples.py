@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from evenkeel.benchmarks.rgb import data
-from evenkeel.benchmarks.rgb.abilities import Ability, Setting
+from evenkeel.benchmarks.rgb.abilities import Ability, Setting, false_documents
 from evenkeel.benchmarks.rgb.selection import Order, Selection, select
 from evenkeel.types import Sample, Tag
 
@@ -39,8 +42,25 @@ def make_sample(
     )
 
 
-def recorded_sample(row: data.Prediction, *, dataset: str, lang: str, told: data.Setting | None) -> Sample:
-    """A line of a prediction file; what its name does not tell is read from the line."""
+def recorded_samples(
+    rows: Sequence[data.Prediction], *, dataset: str, lang: str, told: data.Setting | None
+) -> list[Sample]:
+    """The lines of a prediction file. Those of the same wording are told apart: each has its own answer."""
+    asked: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    samples = []
+    for row in rows:
+        wording = (row.query, row.docs)
+        samples.append(
+            _recorded_sample(row, dataset=dataset, lang=lang, told=told, repeat=asked[wording])
+        )
+        asked[wording] += 1
+    return samples
+
+
+def _recorded_sample(
+    row: data.Prediction, *, dataset: str, lang: str, told: data.Setting | None, repeat: int
+) -> Sample:
+    """What the name of a prediction file does not tell is read from the line."""
     passages = told.passages if told else len(row.docs)
     correct = told.correct if told else 0.0
     ability = _ability(dataset, row.noise_rate)
@@ -48,7 +68,7 @@ def recorded_sample(row: data.Prediction, *, dataset: str, lang: str, told: data
         "noise": f"noise {row.noise_rate:g}",
         "rejection": "nothing to find",
         "integration": f"integration, noise {row.noise_rate:g}",
-        "counterfactual": "false documents" if row.docs else "no documents",
+        "counterfactual": false_documents(correct) if row.docs else "no documents",
     }[ability]
     setting = Setting(ability, name, row.noise_rate, passages, correct)
     return Sample(
@@ -67,8 +87,8 @@ def recorded_sample(row: data.Prediction, *, dataset: str, lang: str, told: data
             "noise": row.noise_rate,
             "passages": passages,
             "correct": correct,
-            "label": row.label,
-            "factlabel": row.factlabel,
+            "temperature": told.temperature if told else 0.0,
+            "repeat": repeat,
         },
     )
 

@@ -1,0 +1,372 @@
+"""The generator of the RGB starter set: nothing leaks, everything is answered, and a seed decides it all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import unicodedata
+from collections import Counter
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from evenkeel.benchmarks.rgb.compose import SIZES, Event, compose, events_of
+from evenkeel.benchmarks.rgb.counterfactual import relations_of
+from evenkeel.benchmarks.rgb.world import LANGUAGES
+from evenkeel.errors import UsageError
+
+SEEDS = (0, 1, 2)
+SLOT = re.compile(r"\{(\w+)")
+every_language = pytest.mark.parametrize("lang", LANGUAGES)
+every_kind = pytest.mark.parametrize("kind", SIZES)
+every_seed = pytest.mark.parametrize("seed", SEEDS)
+
+Row = dict[str, Any]
+
+
+@cache
+def made(lang: str, kind: str, seed: int) -> list[Row]:
+    return compose(lang, kind, seed=seed)
+
+
+def parts(row: Row) -> list[tuple[list[str], list[str]]]:
+    """What a row asks for: for each part its right spellings and the documents that say it."""
+    if "answer1" in row:
+        return [(row["answer1"], row["positive"][0]), (row["answer2"], row["positive"][1])]
+    answer = row["answer"]
+    return [([answer] if isinstance(answer, str) else answer[0], row["positive"])]
+
+
+def positives(rows: list[Row]) -> list[str]:
+    return [text for row in rows for _, texts in parts(row) for text in texts]
+
+
+def plain(text: str) -> str:
+    """The strictest reading a check might take: lower case, no space, no comma, one kind of dash."""
+    text = unicodedata.normalize("NFKC", text).lower()
+    return "".join(char for char in text.replace("–", "-") if not char.isspace() and char not in ",，")
+
+
+def states(text: str, spellings: list[str]) -> bool:
+    return any(plain(spelling) in plain(text) for spelling in spellings)
+
+
+def runs(text: str, lang: str) -> set[str]:
+    """All runs of four words, or of six Chinese characters."""
+    units = re.findall(r"\w+", text.lower()) if lang == "en" else re.findall(r"\w", text)
+    length = 4 if lang == "en" else 6
+    return {" ".join(units[at : at + length]) for at in range(len(units) - length + 1)}
+
+
+def size(text: str, lang: str) -> int:
+    """Words, or Chinese characters."""
+    return len(text.split()) if lang == "en" else len(text)
+
+
+# --- format and size ----------------------------------------------------------------------------------
+
+
+FIELDS = {
+    "plain": ["id", "query", "answer", "positive", "negative"],
+    "int": ["id", "query", "answer", "answer1", "answer2", "positive", "negative"],
+    "fact": ["id", "query", "answer", "fakeanswer", "positive", "positive_wrong", "negative"],
+}
+
+
+@every_language
+@every_kind
+@every_seed
+def test_rows_have_the_published_fields_and_running_ids(lang: str, kind: str, seed: int) -> None:
+    rows = made(lang, kind, seed)
+    assert all(list(row) == FIELDS[kind] for row in rows)
+    assert [row["id"] for row in rows] == list(range(SIZES[kind]))
+    if kind == "int":
+        assert all(row["answer"] == [row["answer1"], row["answer2"]] for row in rows)
+
+
+def test_the_sets_are_as_large_as_promised() -> None:
+    assert SIZES["plain"] >= 100
+    assert SIZES["int"] >= 50
+    assert SIZES["fact"] >= 50
+
+
+@every_language
+@every_kind
+@every_seed
+def test_every_question_has_enough_documents_and_none_twice(lang: str, kind: str, seed: int) -> None:
+    for row in made(lang, kind, seed):
+        groups = [texts for _, texts in parts(row)]
+        assert sum(map(len, groups)) >= 5
+        assert all(len(texts) >= 3 for texts in groups)
+        assert len(row["negative"]) >= 10
+        everything = [*(text for texts in groups for text in texts), *row["negative"]]
+        assert len(set(everything)) == len(everything), row["query"]
+
+
+@every_language
+@every_kind
+@every_seed
+def test_no_question_is_asked_twice(lang: str, kind: str, seed: int) -> None:
+    queries = [row["query"] for row in made(lang, kind, seed)]
+    assert len(set(queries)) == len(queries)
+    assert all(query.endswith(("?", "？", "Give both dates.")) for query in queries)
+
+
+# --- who says the answer ------------------------------------------------------------------------------
+
+
+@every_language
+@every_kind
+@every_seed
+def test_every_positive_states_its_answer(lang: str, kind: str, seed: int) -> None:
+    for row in made(lang, kind, seed):
+        for spellings, texts in parts(row):
+            assert all(states(text, spellings) for text in texts), row["query"]
+
+
+@every_language
+@every_kind
+@every_seed
+def test_no_negative_and_no_query_states_an_answer(lang: str, kind: str, seed: int) -> None:
+    for row in made(lang, kind, seed):
+        for spellings, _ in parts(row):
+            for text in (row["query"], *row["negative"]):
+                assert not states(text, spellings), (row["query"], text)
+
+
+@every_language
+@every_seed
+def test_a_document_of_one_part_does_not_state_the_other(lang: str, seed: int) -> None:
+    for row in made(lang, "int", seed):
+        (first, first_texts), (second, second_texts) = parts(row)
+        assert not any(states(text, second) for text in first_texts), row["query"]
+        assert not any(states(text, first) for text in second_texts), row["query"]
+
+
+@every_language
+@every_seed
+def test_a_false_twin_is_its_original_with_the_false_answer(lang: str, seed: int) -> None:
+    for row in made(lang, "fact", seed):
+        true, false = row["answer"], row["fakeanswer"]
+        assert len(row["positive"]) == len(row["positive_wrong"])
+        for one, other in zip(row["positive"], row["positive_wrong"], strict=True):
+            assert re.sub(re.escape(true), "@", one, flags=re.I) == re.sub(
+                re.escape(false), "@", other, flags=re.I
+            )
+            assert not states(one, [false]), row["query"]
+            assert not states(other, [true]), row["query"]
+        assert not any(states(text, [false]) for text in (row["query"], *row["negative"])), row["query"]
+
+
+def named(query: str, lang: str) -> set[str]:
+    """What a question names: its capitalised words after the first, or its runs of three characters."""
+    if lang == "en":
+        return set(re.findall(r"(?<=\s)[A-Z]\w{2,}", query))
+    return {query[at : at + 3] for at in range(len(query) - 2) if query[at : at + 3].isalpha()}
+
+
+@every_language
+@every_seed
+@pytest.mark.parametrize("kind", ["plain", "int"])
+def test_every_negative_is_about_somebody_or_something_in_the_question(
+    lang: str, kind: str, seed: int
+) -> None:
+    for row in made(lang, kind, seed):
+        names = named(row["query"], lang)
+        for text in row["negative"]:
+            assert any(name in text for name in names), (row["query"], text)
+
+
+@every_language
+@every_seed
+def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str, seed: int) -> None:
+    facts = {
+        fact.answer + fact.fake: fact for relation in relations_of(lang).values() for fact in relation.facts
+    }
+    for row in made(lang, "fact", seed):
+        notes = facts[row["answer"] + row["fakeanswer"]].notes
+        own = [text for text in row["negative"] if any(note in text for note in notes)]
+        assert len(own) == len(notes), row["query"]
+
+
+# --- variety ------------------------------------------------------------------------------------------
+
+
+@every_language
+@every_kind
+def test_the_answer_stands_at_the_beginning_in_the_middle_and_at_the_end(lang: str, kind: str) -> None:
+    thirds: Counter[int] = Counter()
+    for seed in SEEDS:
+        for row in made(lang, kind, seed):
+            for spellings, texts in parts(row):
+                for text in map(plain, texts):
+                    first = min(text.find(plain(spelling)) % len(text) for spelling in spellings)
+                    thirds[3 * first // len(text)] += 1
+    assert all(thirds[third] >= 0.2 * thirds.total() for third in range(3)), thirds
+
+
+@every_language
+@every_kind
+@every_seed
+def test_documents_are_short_news_of_varied_length(lang: str, kind: str, seed: int) -> None:
+    rows = made(lang, kind, seed)
+    lengths = sorted(size(text, lang) for text in positives(rows))
+    shortest, longest = (5, 120) if lang == "en" else (10, 220)
+    assert shortest <= lengths[0]
+    assert lengths[-1] <= longest
+    tenth, ninetieth = lengths[len(lengths) // 10], lengths[9 * len(lengths) // 10]
+    assert ninetieth >= 1.6 * tenth
+
+
+@every_language
+@every_kind
+@every_seed
+def test_documents_of_one_question_are_worded_differently(lang: str, kind: str, seed: int) -> None:
+    """Two positives share less than half of their runs of words (names and titles recur)."""
+    for row in made(lang, kind, seed):
+        texts = [text for _, group in parts(row) for text in group]
+        for one, other in combinations([runs(text, lang) for text in texts], 2):
+            shared = len(one & other) / max(1, min(len(one), len(other)))
+            assert shared < 0.5, (row["query"], shared)
+
+
+@every_language
+def test_all_kinds_of_news_are_asked_about_equally_often(lang: str) -> None:
+    """Each event gives as many questions as any other, give or take one."""
+    counts: Counter[str] = Counter()
+    for row in made(lang, "plain", 0):
+        counts[next(name for name, event in events_of(lang).items() if asks(event, row["query"]))] += 1
+    assert set(counts) == set(events_of(lang))
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def asks(event: Event, query: str) -> bool:
+    patterns = [re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)) for template in event.queries]
+    return any(re.fullmatch(pattern, query) for pattern in patterns)
+
+
+# --- seeds --------------------------------------------------------------------------------------------
+
+
+def digest(rows: list[Row]) -> str:
+    return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
+
+
+@every_language
+@every_kind
+def test_the_same_seed_gives_the_same_bytes_in_another_process(lang: str, kind: str) -> None:
+    code = (
+        "import hashlib, json; from evenkeel.benchmarks.rgb.compose import compose; "
+        f"rows = compose({lang!r}, {kind!r}, seed=1); "
+        "print(hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
+    )
+    assert run.stdout.strip() == digest(made(lang, kind, 1))
+
+
+@every_language
+@pytest.mark.parametrize("kind", ["plain", "int"])
+def test_another_seed_is_another_world(lang: str, kind: str) -> None:
+    for one, other in combinations(SEEDS, 2):
+        first, second = made(lang, kind, one), made(lang, kind, other)
+        assert not {row["query"] for row in first} & {row["query"] for row in second}
+        assert not set(positives(first)) & set(positives(second))
+
+
+@every_language
+def test_another_seed_chooses_and_words_other_facts(lang: str) -> None:
+    for one, other in combinations(SEEDS, 2):
+        first, second = made(lang, "fact", one), made(lang, "fact", other)
+        asked = {(row["answer"], row["fakeanswer"]) for row in first}
+        assert asked != {(row["answer"], row["fakeanswer"]) for row in second}
+        same = set(positives(first)) & set(positives(second))
+        assert len(same) < 0.2 * len(positives(first))
+
+
+@every_language
+@every_kind
+def test_a_smaller_set_is_the_beginning_of_the_larger(lang: str, kind: str) -> None:
+    assert compose(lang, kind, seed=2, size=7) == made(lang, kind, 2)[:7]
+
+
+# --- the bank -----------------------------------------------------------------------------------------
+
+
+def slots(template: Any) -> set[str]:
+    texts = [template] if isinstance(template, str) else template
+    return {slot for text in texts for slot in SLOT.findall(text)}
+
+
+def surely_said(form: Any) -> set[str]:
+    """The slots of a form that no choice and no dropped sentence takes away."""
+    return slots([re.sub(r"\[.*?\]", "", text) for text in form if not text.startswith("?")])
+
+
+@pytest.mark.parametrize(("lang", "name"), [(lang, name) for lang in LANGUAGES for name in events_of(lang)])
+def test_an_event_has_forms_enough_and_each_tells_the_whole_fact(lang: str, name: str) -> None:
+    event = events_of(lang)[name]
+    answer = slots(event.answer)
+    asked = set.intersection(*map(slots, event.queries))
+    known = set(event.frame) | set(event.fact)
+    assert len(event.forms) >= 8
+    assert len(event.asides) >= 6
+    for form in event.forms:
+        assert answer | asked | set(event.keys) <= surely_said(form), form
+        assert slots(form) <= known
+    for aside in event.asides:
+        assert not slots(aside) & answer, aside
+        assert asked & set(event.frame) <= surely_said(aside), aside
+    for text in event.extras:
+        assert slots(text) <= set(event.frame) - answer, text
+
+
+def test_the_languages_tell_of_the_same_kinds_of_news() -> None:
+    assert set(events_of("en")) == set(events_of("zh"))
+    assert sum(event.local for event in events_of("en").values()) >= 4
+
+
+@every_language
+def test_the_bank_holds_far_more_facts_than_a_set_needs(lang: str) -> None:
+    relations = relations_of(lang)
+    assert sum(len(relation.facts) for relation in relations.values()) >= 80
+    assert all(len(relation.forms) >= 8 for relation in relations.values())
+
+
+@every_language
+def test_a_note_names_neither_answer_and_a_fact_never_its_opposite(lang: str) -> None:
+    for relation in relations_of(lang).values():
+        for fact in relation.facts:
+            assert plain(fact.answer) != plain(fact.fake)
+            assert len(fact.notes) >= 3
+            for note in fact.notes:
+                assert not states(note, [fact.answer, fact.fake]), note
+
+
+# --- what cannot be made ------------------------------------------------------------------------------
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(UsageError, match="'ko'.*en, zh"):
+        compose("ko", "plain")
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="'noise'.*plain, int, fact"):
+        compose("en", "noise")
+
+
+def test_an_empty_set_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least one question"):
+        compose("en", "plain", size=0)
+
+
+def test_more_facts_than_the_bank_holds_are_refused() -> None:
+    with pytest.raises(UsageError, match="holds 97 facts in 'en'; 500 were asked for"):
+        compose("en", "fact", size=500)
