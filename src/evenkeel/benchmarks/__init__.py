@@ -72,7 +72,7 @@ class Benchmark(Protocol):
 
     # What follows is about the formats in which it was published.
 
-    def forecast(self, asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
+    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
         """For a dry run: how many further requests of each kind at the most, and the tokens they carry."""
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
@@ -117,7 +117,14 @@ BENCHMARKS: dict[str, Entry] = {
         "MiraeBuilder",
         "Does it say the same thing when asked again, at seven prompt lengths?",
     ),
+    "rgb": Entry("rgb", "Rgb", "RgbBuilder", "Does the answer survive bad retrieval?"),
     "miron": Entry("miron", "Miron", "MironBuilder", "Does a base model survive its own tokenizer?"),
+    "multiview": Entry(
+        "multiview",
+        "Multiview",
+        "MultiviewBuilder",
+        "Does a similarity method see the view it was asked for?",
+    ),
 }
 
 

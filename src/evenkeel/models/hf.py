@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.models.local.decoding import Prompt, Written
     from evenkeel.models.local.weighing import Pair
 
-WINDOW = 512
+WINDOW = 2048
 """Requests read ahead, so that texts of like length can share a batch."""
 
 ROWS = {"cpu": 16, "mps": 32, "cuda": 512}
@@ -98,8 +98,11 @@ class HuggingFace:
         self._weights()
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.weighing import texts_of
+
         for window in batching.windows(requests, WINDOW):
             causal = self._causal()
+            causal.read_ahead(text for request in window for text in texts_of(request))
             couples = couples_in(causal, window)
             yield from self._weigh_and_write(causal, couples)
             coupled = {id(request) for couple in couples for request in couple[:2]}

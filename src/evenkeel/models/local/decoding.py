@@ -182,8 +182,12 @@ def goes_on(causal: Causal, prompt: Prompt, written: Written, token: int) -> boo
 
 
 def meets_stop(causal: Causal, prompt: Prompt, written: Written) -> bool:
-    """Whether a stop string stands at the end. A token has a byte at least, so only a tail need be read."""
-    if not prompt.stop:
+    """Whether a stop string stands at the end. A token has a byte at least, so only a tail need be read.
+
+    And it need be read only after a token that can end one: with its last character, or part of one.
+    """
+    piece = causal.piece(written.ids[-1])
+    if not any(stop[-1] in piece or "\ufffd" in piece for stop in prompt.stop):
         return False
     tail = max(len(stop.encode()) for stop in prompt.stop) + 8
     recent = causal.text(written.ids[-tail:], after=prompt.ids if len(written.ids) <= tail else ())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+import torch
+
 from evenkeel.errors import UsageError
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Rank, Response
@@ -13,7 +15,7 @@ ROWS = 32
 
 
 class Ranker:
-    """Scores pairs, longest first, as `CrossEncoder.predict` does."""
+    """Scores pairs as `CrossEncoder.predict` does, before any activation."""
 
     def __init__(
         self, spec: str, weights: Weights, *, device: str, dtype: str, trust_remote_code: bool
@@ -36,12 +38,21 @@ class Ranker:
             except LOAD_ERRORS as error:
                 reason = first_line(error)
                 raise UsageError(f"{spec}: {weights.folder} cannot be loaded to rank: {reason}.") from error
-        if self.model.config.num_labels != 1:
+        inner = self.model.model
+        if inner is not None and type(inner).__name__ not in (inner.config.architectures or ()):
+            # Any other model is loaded as well, with a head of random weights.
             raise UsageError(
-                f"{spec}: a model that ranks gives one score; this one gives {self.model.config.num_labels}."
+                f"{spec}: {weights.folder} is no cross-encoder: it has no weights that score a pair."
+            )
+        if self.model.num_labels != 1:
+            raise UsageError(
+                f"{spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."
             )
 
     def rank(self, requests: Sequence[Rank]) -> list[Response]:
         pairs = [(request.query, request.document) for request in requests]
-        scores = self.model.predict(pairs, batch_size=ROWS, show_progress_bar=False)
+        # As the model gives them: squeezed between 0 and 1, very large scores would become equal.
+        scores = self.model.predict(
+            pairs, batch_size=ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
+        )
         return [Response(status="ok", rank=float(score)) for score in scores]

@@ -16,7 +16,7 @@ from torch import Tensor
 from evenkeel.models.local.causal import Causal
 from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
 from evenkeel.models.local.kvcache import is_plain
-from evenkeel.types import Weighed
+from evenkeel.types import Generate, Request, Weigh, Weighed
 
 ROWS = 32
 """Rows whose log-probabilities are made at once: those of a whole batch would double its memory."""
@@ -51,6 +51,17 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
     return Pair(
         tuple(whole), target, merged, last_word=len(before) - len(causal.tokenise(leading_words(prefix)))
     )
+
+
+def texts_of(request: Request) -> tuple[str, ...]:
+    """What will be tokenised for a request that is no chat."""
+    match request:
+        case Weigh(prefix=prefix, continuation=continuation):
+            return prefix + continuation, prefix, leading_words(prefix)
+        case Generate(prompt=str() as prompt, sampling=sampling):
+            return prompt, prompt + sampling.length_of
+        case _:
+            return ()
 
 
 def leading_words(prefix: str) -> str:
@@ -116,7 +127,7 @@ def _weighed(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits:
         for pair, logprobs in zip(pairs[part], chosen, strict=True):
             weighed.append(
                 Weighed(
-                    tuple(causal.tokenizer.decode([token]) for token in pair.ids[-pair.target :]),
+                    tuple(map(causal.piece, pair.ids[-pair.target :])),
                     tuple(logprobs[longest - pair.target :]),
                     merged=pair.merged,
                     last_word=pair.last_word,

@@ -1,0 +1,1 @@
+"""MIRON: does a base model survive its own tokenizer?"""

@@ -1,0 +1,203 @@
+"""MIRON: does a base model survive its own tokenizer?"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.benchmarks import Recorded, Scoring
+from evenkeel.benchmarks.miron import data
+from evenkeel.benchmarks.miron.layout import LAYOUT, UNITS, examples, notes
+from evenkeel.data import DataFile, Starter
+from evenkeel.errors import UsageError
+from evenkeel.options import ASKING
+from evenkeel.tokens import estimate_tokens
+from evenkeel.types import (
+    Answered,
+    Capability,
+    Generate,
+    Records,
+    Request,
+    Response,
+    RunSpec,
+    Sample,
+    Sampling,
+    Score,
+    Summary,
+    Tag,
+    Weigh,
+    Weighed,
+)
+
+STARTER_SHA256 = {
+    "en": "7e76fb78f4d00093570ace640afa727dae4a0498d99f0ff6415387ff100bf363",
+    "ru": "effa9a662926c675b7747b8a3227ac0e1262aec945aaad1f4af02f34c8811e0c",
+}
+
+
+class MironOptions(Struct, frozen=True, kw_only=True):
+    """What can be set about a MIRON run."""
+
+    stop: Annotated[
+        str,
+        Meta(
+            pattern=r"^(target|word|line|tokens=[1-9]\d*)$",
+            description="Where a continuation ends: target (as many tokens as the target has), "
+            "word (as many words), line, or tokens=N; always at a line break.",
+            extra=ASKING,
+        ),
+    ] = "target"
+    confidence: Annotated[
+        Literal["auto", "yes", "no"],
+        Meta(description="Whether the target is weighed; auto: where the model can.", extra=ASKING),
+    ] = "auto"
+
+
+def make_starter(stem: str) -> bytes:
+    from evenkeel.benchmarks.miron.compose import compose
+
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(stem))
+
+
+class Miron:
+    """One sample is one example: its target is weighed, and a continuation written in its place."""
+
+    Options = MironOptions
+    layout = LAYOUT
+    starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
+    helpers: Mapping[str, str] = {}
+
+    def __init__(self, options: MironOptions, *, seed: int = 0) -> None:
+        self.options = options
+        self._seed = seed
+        # To write as many tokens as the target has, a model must be able to count them: what weighs, can.
+        weighs = options.confidence != "no" or options.stop == "target"
+        self.needs: Mapping[str, frozenset[Capability]] = {
+            "model": frozenset({"generate", "weigh"} if weighs else {"generate"})
+        }
+
+    def samples(
+        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
+    ) -> list[Sample]:
+        fallback = langs[0] if langs and len(langs) == 1 else None
+        found = [
+            example for file in files for example in data.read_examples(file.path, file.lang or fallback)
+        ]
+        wanted = data.choose(data.check_langs(found, langs), limit)
+        twice = [id_ for id_, n in Counter(example.id for example in wanted).items() if n > 1]
+        if twice:
+            raise UsageError(f"the example '{twice[0]}' stands in several files: give one of them.")
+        return [make_sample(example) for example in wanted]
+
+    def requests(self, sample: Sample) -> list[Request]:
+        prefix, target = sample.inputs["prefix"], sample.inputs["target"]
+        written = Generate(prompt=prefix, sampling=self._sampling(target))
+        if self.options.confidence == "no" or sample.inputs.get("unweighed"):
+            return [written]
+        return [Weigh(prefix=prefix, continuation=target), written]
+
+    def _sampling(self, target: str) -> Sampling:
+        kind, _, count = self.options.stop.partition("=")
+        if kind == "target":
+            return Sampling(length_of=target, stop=("\n",))
+        most = {"word": 8 + 4 * estimate_tokens(target), "line": 64, "tokens": int(count or 0)}[kind]
+        return Sampling(max_tokens=most, stop=("\n",))
+
+    def score(self, answered: Sequence[Answered]) -> Scoring:
+        from evenkeel.benchmarks.miron.measures import measure
+
+        yield from ()  # nothing further is asked
+        return measure(answered, stop=self.options.stop)
+
+    def summarise(self, scores: Sequence[Score]) -> Summary:
+        from evenkeel import stats
+
+        everywhere: list[tuple[str, ...]] = [(), ("category",), ("lang",), ("category", "lang")]
+        metrics = dict.fromkeys(name for score in scores for name in score.values)
+        breakdown = {name: list(everywhere) for name in metrics}
+        for name in ("target_confidence", "lev_score"):
+            if name in breakdown:
+                breakdown[name] += [("pieces",), ("pieces", "lang")]
+        for name in ("score_drift", "confidence_drift"):
+            if name in breakdown:
+                breakdown[name] = [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",)]
+        summary = stats.summarise(scores, breakdown, units=UNITS)
+        if "pieces" in metrics:
+            for name in ("target_confidence", "lev_score"):
+                summary[f"pieces_and_{name}"] = stats.rank_correlation(
+                    scores, "pieces", name, seed=self._seed
+                )
+        return {"lev_score": summary.pop("lev_score"), **summary}
+
+    notes = staticmethod(notes)
+    examples = staticmethod(examples)
+
+    def without(self, capabilities: frozenset[Capability]) -> Miron | None:
+        """A model that cannot weigh is scored by what it writes; its tokens cannot be counted, words can."""
+        if capabilities != {"weigh"} or self.options.confidence == "yes":
+            return None
+        stop = "word" if self.options.stop == "target" else self.options.stop
+        return Miron(MironOptions(stop=stop, confidence="no"), seed=self._seed)
+
+    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
+        """Scoring asks nothing further."""
+        return {}
+
+    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
+        results = data.read_results(path, lang)
+        # A model that cannot weigh leaves a file without any confidence: nothing is missing from that.
+        unweighed = all(result.target_confidence is None for _, result in results)
+        return Recorded(
+            model=path.stem,
+            samples=[
+                make_sample(example, recorded=True, unweighed=unweighed, published=_given(result))
+                for example, result in results
+            ],
+            responses=[
+                [_written(result)] if unweighed else [_weighed(example, result), _written(result)]
+                for example, result in results
+            ],
+        )
+
+    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
+        return data.results_files(records)
+
+
+def make_sample(example: data.Example, **more: Any) -> Sample:
+    tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
+    if example.twin:
+        tags |= {"edits": example.edits, "edit": example.edit}
+    inputs = {name: getattr(example, name) for name in ("prefix", "target", "category", "kind", "twin")}
+    return Sample(
+        id=example.id,
+        group=example.twin or example.id,  # typos and their clean twin stand or fall together
+        tags=tags,
+        inputs={**inputs, **more},
+    )
+
+
+def _given(result: data.Result) -> dict[str, float]:
+    scores = {"lev_score": result.lev_score, "target_confidence": result.target_confidence}
+    return {name: value for name, value in scores.items() if value is not None}
+
+
+def _weighed(example: data.Example, result: data.Result) -> Response:
+    """A recorded confidence as the one token that gives it; the file does not tell of the real ones."""
+    confidence = result.target_confidence
+    if confidence is None:
+        return Response(status="error", reason="not recorded")
+    if confidence <= 0:
+        return Response(status="ok", weighed=Weighed((), ()))
+    return Response(status="ok", weighed=Weighed((example.target,), (math.log(confidence / 100),)))
+
+
+def _written(result: data.Result) -> Response:
+    if result.generated is None:
+        return Response(status="error", reason="not recorded")
+    return Response(status="ok", text=result.generated)

@@ -1,0 +1,394 @@
+"""MIRON: whole runs against a server that continues texts, and results scored again."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.miron.data import CATEGORIES
+from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.cli import main
+from evenkeel.data import own_file
+from evenkeel.errors import CapabilityError
+from evenkeel.types import Generate, Weigh
+from loopback import Loopback, logprob, tokenise
+
+GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
+TARGETS = (" unsinkable", " ships", " the grey sea")
+FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_confidence"]
+
+
+def rows(lang: str, each: int = 3) -> list[dict[str, Any]]:
+    """As many examples of each category; those with typos have the morphology ones as their twins."""
+    clean = [
+        {
+            "id": f"{lang}-{category}-{number}",
+            "prefix": f"{category} {number} in {lang}: she is",
+            "target": TARGETS[number % 3],
+            "category": category,
+            "lang": lang,
+        }
+        for category in CATEGORIES[:3]
+        for number in range(each)
+    ]
+    kinds = (["swap"], ["swap", "drop"], ["case", "case", "case"])
+    noisy = [
+        {
+            **twin,
+            "id": f"{lang}-Noise-{number}",
+            "prefix": f"Mrophology {number} in {lang}: she is",
+            "category": "Noise",
+            "twin": twin["id"],
+            "edits": number % 3 + 1,
+            "edit_kinds": kinds[number % 3],
+        }
+        for number, twin in enumerate(clean[:each])
+    ]
+    return clean + noisy
+
+
+def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an English and a Russian file of twelve examples each."""
+    folder = tmp_path_factory.mktemp("data")
+    for lang in ("en", "ru"):
+        write(folder / f"miron_{lang}.jsonl", rows(lang))
+    return folder
+
+
+class Continuing(Loopback):
+    """A base model on a server: right about clean texts, wrong after typos, and no better than it may."""
+
+    def _completion(self, body: Any, key: str) -> bytes:
+        self.answered[body.prompt] += 1
+        number = int("".join(filter(str.isdigit, body.prompt)) or 0)
+        text = " a keel\nand more" if "Mro" in body.prompt else f"{TARGETS[number % 3]} indeed, and so on"
+        pieces = tokenise(text)[: body.max_tokens]
+        ends = "length" if len(pieces) == body.max_tokens else "stop"
+        return msgspec.json.encode({"choices": [{"text": "".join(pieces), "finish_reason": ends}]})
+
+
+def run(files: Path, out: Path, server: Loopback, **more: Any) -> ek.Run:
+    return ek.run("miron", "openai:loop", base_url=server.url, data=files, out=out, **more)
+
+
+@pytest.fixture(scope="module")
+def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, list[dict[str, Any]]]:
+    """A whole run, and the bodies of all that it sent."""
+    with Continuing(record=True) as server:
+        return run(files, tmp_path_factory.mktemp("whole") / "run", server), server.bodies
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "evenkeel", *map(str, args)]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    """The exit code of the command line, without the cost of another process."""
+    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+# Whole runs
+
+
+def test_every_score_is_the_published_formula_of_what_the_server_said(finished: tuple[ek.Run, Any]) -> None:
+    records = list(finished[0].records())
+    assert len(records) == 24
+    for record in records:
+        target = record.sample.inputs["target"]
+        said = " a keel" if record.sample.inputs["category"] == "Noise" else target
+        pieces = tokenise(target)
+        said = "".join(tokenise(said)[: len(pieces)])
+        assert record.score.detail["generated"] == said
+        assert record.score.values["lev_score"] == pytest.approx(100 if said == target else lev(said, target))
+        mean = sum(map(logprob, pieces)) / len(pieces)
+        assert record.score.values["target_confidence"] == pytest.approx(100 * math.exp(mean))
+        assert record.score.values["exact_match"] == float(said == target)
+        assert record.score.values["pieces"] == len(pieces)
+        assert record.score.tags["pieces"] == len(pieces)
+        assert record.score.detail["tokens"] == pieces
+
+
+def lev(a: str, b: str) -> float:
+    """(1 − Lev / max) × 100, by dynamic programming over whole rows."""
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        above, row = row, [i]
+        for j, other in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != other)))
+    return (1 - row[-1] / max(len(a), len(b))) * 100
+
+
+def test_means_stand_by_category_and_language_and_are_taken_before_rounding(
+    finished: tuple[ek.Run, Any],
+) -> None:
+    run, _ = finished
+    for metric in ("lev_score", "target_confidence", "exact_match", "bits_per_byte", "pieces", "knows"):
+        for scope in ("", "/category=Facts", "/lang=ru", "/category=Noise,lang=en"):
+            wanted = dict(part.split("=") for part in scope.strip("/").split(",") if part)
+            values = [
+                record.score.values[metric]
+                for record in run.records()
+                if all(record.sample.tags[name] == value for name, value in wanted.items())
+            ]
+            known = [value for value in values if value is not None]
+            figure = run.summary[metric + scope]
+            assert figure.value == pytest.approx(sum(known) / len(known), abs=1e-12)
+            assert (figure.n, figure.coverage) == (len(known), 1.0)
+    assert next(iter(run.summary)) == "lev_score"
+    assert run.headline.clusters == 18  # a typo and its clean twin are one
+    assert run.summary["pieces_and_lev_score"].n == 24
+
+
+def test_an_example_with_typos_carries_what_its_clean_twin_has_more(finished: tuple[ek.Run, Any]) -> None:
+    run, _ = finished
+    records = {record.sample.id: record for record in run.records()}
+    noisy = [record for record in records.values() if record.sample.inputs["twin"]]
+    assert len(noisy) == 6
+    for record in noisy:
+        twin = records[record.sample.inputs["twin"]]
+        assert record.sample.group == twin.sample.group == twin.sample.id
+        for drift, of in (("score_drift", "lev_score"), ("confidence_drift", "target_confidence")):
+            clean, dirty = twin.score.values[of], record.score.values[of]
+            assert clean is not None
+            assert dirty is not None
+            assert record.score.values[drift] == pytest.approx(clean - dirty)
+            assert drift not in twin.score.values
+    assert {(r.sample.tags["edits"], r.sample.tags["edit"]) for r in noisy} == {
+        (1, "swap"),
+        (2, "mixed"),
+        (3, "case"),
+    }
+    assert run.summary["score_drift"].n == 6
+    by_number = [run.summary[f"score_drift/edits={edits}"] for edits in (1, 2, 3)]
+    assert [figure.n for figure in by_number] == [2, 2, 2]
+    assert run.summary["score_drift/edit=case"].value == by_number[2].value
+    assert "score_drift/category=Noise" not in run.summary
+
+
+def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[ek.Run, Any]) -> None:
+    run, bodies = finished
+    assert {body["path"] for body in bodies} == {"/v1/completions"}
+    assert all(isinstance(body["prompt"], str) and "messages" not in body for body in bodies)
+    texts = Counter(body["prompt"] for body in bodies if "capital of France" not in body["prompt"])
+    for record in run.records():
+        prefix, target = record.sample.inputs["prefix"], record.sample.inputs["target"]
+        assert texts.pop(prefix) == 1  # written
+        assert texts.pop(prefix + target) == 2  # weighed, and counted
+    assert not texts
+
+
+def test_the_rule_and_the_start_token_stand_in_the_report(finished: tuple[ek.Run, Any]) -> None:
+    run, _ = finished
+    assert run.spec.options == {"stop": "target", "confidence": "auto"}
+    notes = Miron.notes(run.spec, run.summary)
+    assert [note.text for note in notes if not note.warning] == [
+        "Written greedily, as many tokens as the target has in the model's own tokenizer, cut at the first "
+        "line break.",
+        "The tokenizer puts no start token before a text.",
+    ]
+    page = (run.path / "report.html").read_text()
+    for text in ("cut at the first line break", "no start token", "Does not know", "Score by category"):
+        assert text in page
+
+
+def test_each_quadrant_is_shown_with_examples(finished: tuple[ek.Run, Any]) -> None:
+    run, _ = finished
+    shown = {group.title: group for group in Miron.examples(run.records)}
+    assert list(shown) == ["Knows", "Doubts", "Slips", "Does not know"]
+    for name, group in zip(("knows", "doubts", "slips", "does_not_know"), shown.values(), strict=True):
+        there = [record for record in run.records() if record.score.values[name] == 1]
+        assert bool(group.items) == bool(there)
+    parts = dict(shown["Doubts"].items[0].parts)
+    assert list(parts) == ["prefix", "target", "written", "pieces of the target"]
+    assert parts["pieces of the target"].replace(" | ", "") == parts["target"]
+
+
+def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
+    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path
+) -> None:
+    with Continuing(latency=0.1) as server:
+        again = command(
+            "run", "miron", "--model", "openai:loop", "--base-url", server.url, "--data", files,
+            "--out", tmp_path / "run", "--concurrency", 2,
+        )  # fmt: skip
+        process = subprocess.Popen(again, stderr=subprocess.PIPE)
+        while server.answered.total() < 24:
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not (tmp_path / "run" / "summary.json").exists()
+        before, server.behaviour.latency = server.answered.total(), 0
+        done = subprocess.run(again, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert server.answered.total() - before < 60  # 72 and a probe for the whole
+    assert ek.load_run(tmp_path / "run").summary == finished[0].summary
+    assert "By category and language" in done.stdout
+
+
+def test_a_replayed_and_a_rescored_run_give_the_same_figures(
+    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path
+) -> None:
+    whole, _ = finished
+    replayed = ek.run("miron", f"replay:{whole.path}", data=files, out=tmp_path / "replayed")
+    assert replayed.summary == whole.summary
+    assert ek.rescore(replayed.path).summary == whole.summary
+
+
+def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
+    from evenkeel.api import dry_run
+
+    assert dry_run("miron", data=files).requests == {"weigh": 24, "generate": 24}
+    assert dry_run("miron", data=files, confidence="no", lang="ru").requests == {"generate": 12}
+
+
+# A model that gives no log-probabilities
+
+
+def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Path, tmp_path: Path) -> None:
+    with Continuing(logprobs="missing", record=True) as server:
+        done = run(files, tmp_path / "run", server)
+        assert {body["path"] for body in server.bodies} == {"/v1/completions"}
+        assert sum("echo" in body for body in server.bodies) == 1  # the probe
+        asked = server.requests
+        assert run(files, tmp_path / "run", server).summary == done.summary
+        assert server.requests == asked + 1  # the probe again, and nothing else
+    assert done.headline.coverage == 1.0
+    assert {name.partition("/")[0] for name in done.summary} == {"lev_score", "exact_match", "score_drift"}
+    assert msgspec.json.decode((tmp_path / "run" / "spec.json").read_bytes())["options"] == {
+        "stop": "word",
+        "confidence": "no",
+    }
+    written, missing = Miron.notes(done.spec, done.summary)
+    assert written.text == "Written greedily, as many words as the target has, cut at the first line break."
+    assert missing.warning
+    assert missing.text.startswith("Target confidence is not available")
+    assert "Target confidence is not available" in (done.path / "report.html").read_text()
+    for record in done.records():
+        said = " a keel" if record.sample.tags["category"] == "Noise" else record.sample.inputs["target"]
+        words = len(record.sample.inputs["target"].split())
+        assert record.score.detail["generated"] == " ".join(said.split(" ")[: words + 1])
+    assert {line["target_confidence"] for line in exported(done, "en")} == {None}
+    assert ek.rescore(done.path).summary == done.summary
+    again = ek.score("miron", done.path / "export" / "miron_en.jsonl", out=tmp_path / "again")
+    assert again.headline.value == pytest.approx(done.summary["lev_score/lang=en"].value, abs=0.0051)
+
+
+def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Continuing(logprobs="missing") as server:
+        code = called(
+            monkeypatch, "run", "miron", "--model", "openai:loop", "--base-url", server.url,
+            "--data", files, "--out", tmp_path / "run", "--confidence", "yes",
+        )  # fmt: skip
+    assert code == 2
+    assert "cannot weigh a continuation: the server returned no prompt logprobs" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match="miron needs models that can generate and weigh"):
+        ek.run("miron", "embedded-embedder", data=files, out=tmp_path / "run")
+
+
+# What is asked
+
+
+def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) -> None:
+    path = own_file(files / "miron_en.jsonl")
+    (sample, *_) = load_benchmark("miron", {}).samples([path], langs=None, limit=None)
+    prefix, target = sample.inputs["prefix"], sample.inputs["target"]
+    weigh, write = load_benchmark("miron", {}).requests(sample)
+    assert weigh == Weigh(prefix=prefix, continuation=target)
+    assert isinstance(write, Generate)
+    assert (write.prompt, write.sampling.length_of, write.sampling.stop) == (prefix, target, ("\n",))
+    (alone,) = load_benchmark("miron", {"confidence": "no"}).requests(sample)
+    assert alone == write
+    for stop, most in {"tokens=7": 7, "line": 64}.items():
+        (written,) = load_benchmark("miron", {"confidence": "no", "stop": stop}).requests(sample)
+        assert isinstance(written, Generate)
+        assert (written.sampling.max_tokens, written.sampling.length_of) == (most, "")
+        assert written.sampling.temperature == 0
+
+
+def test_recorded_options_are_those_of_the_run(files: Path, tmp_path: Path) -> None:
+    with Continuing(record=True) as server:
+        done = run(files, tmp_path / "run", server, stop="tokens=2", lang="en", limit=4)
+        assert {body["max_tokens"] for body in server.bodies if "echo" not in body} == {2}
+    assert done.spec.options["stop"] == "tokens=2"
+    assert done.headline.n == 4
+    assert done.headline.statuses == {"ok": 8}
+    assert "2 tokens, cut at the first line break" in Miron.notes(done.spec, done.summary)[0].text
+
+
+# Results
+
+
+def exported(run: ek.Run, lang: str) -> list[dict[str, Any]]:
+    content = (run.path / "export" / f"miron_{lang}.jsonl").read_bytes()
+    return [msgspec.json.decode(line) for line in content.splitlines()]
+
+
+def test_the_export_has_the_published_fields_rounded_to_two_decimals(finished: tuple[ek.Run, Any]) -> None:
+    run, _ = finished
+    assert sorted(os.listdir(run.path / "export")) == ["miron_en.jsonl", "miron_ru.jsonl"]
+    for lang in ("en", "ru"):
+        records = [record for record in run.records() if record.sample.tags["lang"] == lang]
+        for line, record in zip(exported(run, lang), records, strict=True):
+            assert list(line) == FIELDS
+            assert all(line[name] == record.sample.inputs[name] for name in FIELDS[:3])
+            assert line["generated"] == record.score.detail["generated"]
+            for name in FIELDS[4:]:
+                assert line[name] == round(record.score.values[name] or 0, 2)
+    assert any(re.fullmatch(r"\d+\.\d\d", str(line["target_confidence"])) for line in exported(run, "en"))
+
+
+def test_the_export_scored_again_gives_the_same_figures(
+    finished: tuple[ek.Run, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    whole, _ = finished
+    file = whole.path / "export" / "miron_en.jsonl"
+    assert called(monkeypatch, "score", "miron", file, "--out", tmp_path / "again") == 0
+    said = re.search(
+        r"miron_en.jsonl: 24 published figures, largest difference from ours (\S+)", capsys.readouterr().err
+    )
+    assert said
+    assert float(said[1]) < 0.0051
+    again = ek.load_run(tmp_path / "again")
+    for name in ("lev_score", "target_confidence"):
+        for scope in ("", "/category=Noise", "/category=Facts"):
+            ours, first = (
+                again.summary[name + scope],
+                whole.summary[f"{name}{scope or '/'}{',' * bool(scope)}lang=en"],
+            )
+            assert ours.value == pytest.approx(first.value, abs=0.0051)
+            assert (ours.n, ours.coverage) == (first.n, 1.0)
+    assert again.spec.options == {}  # what was asked elsewhere is not known here
+    assert not {"pieces", "bits_per_byte", "boundary_merges"} & set(again.summary)
+    assert exported(again, "en") == exported(whole, "en")

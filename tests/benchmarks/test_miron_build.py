@@ -1,0 +1,127 @@
+"""Building a MIRON set: the same bytes for a seed, other words for another, and the pinned starter set."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.miron.data import CATEGORIES
+from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.cli import main
+from evenkeel.data import own_file
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    """The exit code of the command line, without the cost of another process."""
+    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
+    """The files that `evenkeel build` writes, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "evenkeel", "build", "miron", "--out", str(folder), *map(str, args)],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    assert done.stdout.split() == [str(folder / name) for name in files]
+    return files
+
+
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return built(tmp_path_factory.mktemp("seven"), "--seed", 7, PYTHONHASHSEED="1")
+
+
+def read(files: dict[str, bytes]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line) for content in files.values() for line in content.splitlines()]
+
+
+def texts(files: dict[str, bytes], category: str) -> set[tuple[str, str]]:
+    return {(row["prefix"], row["target"]) for row in read(files) if row["category"] == category}
+
+
+def test_the_same_seed_gives_the_same_files(seven: dict[str, bytes], tmp_path: Path) -> None:
+    assert list(seven) == ["miron_en.jsonl", "miron_ru.jsonl"]
+    assert built(tmp_path / "again", "--seed", 7, PYTHONHASHSEED="2") == seven
+
+
+def test_a_set_has_a_thousand_of_each_category_and_none_twice(seven: dict[str, bytes]) -> None:
+    rows = read(seven)
+    assert Counter(row["category"] for row in rows) == dict.fromkeys(CATEGORIES, 1000)
+    assert Counter((row["category"], row["lang"]) for row in rows) == dict.fromkeys(
+        [(category, lang) for category in CATEGORIES for lang in ("en", "ru")], 500
+    )
+    assert len({row["id"] for row in rows}) == len({(row["prefix"], row["target"]) for row in rows}) == 4000
+
+
+def test_the_boundary_is_right_and_typos_have_their_twins(seven: dict[str, bytes]) -> None:
+    rows = {row["id"]: row for row in read(seven)}
+    for row in rows.values():
+        assert row["prefix"] == row["prefix"].strip()
+        assert row["target"][0] == " "
+        assert row["target"][1:] == row["target"].strip()
+        if row["category"] == "Noise":
+            twin = rows[row["twin"]]
+            assert twin["category"] != "Noise"
+            assert (twin["target"], twin["lang"]) == (row["target"], row["lang"])
+            assert twin["prefix"] != row["prefix"]
+            assert 1 <= row["edits"] == len(row["edit_kinds"]) <= 3
+        else:
+            assert not row.get("twin")
+
+
+def test_another_seed_gives_other_pseudo_words(seven: dict[str, bytes], tmp_path: Path) -> None:
+    other = built(tmp_path / "eight", "--seed", 8)
+    assert len(texts(other, "Morphology")) == 1000
+    # Of some ten thousand short words one comes again by chance, now and then in the same sentence.
+    assert len(texts(other, "Morphology") & texts(seven, "Morphology")) <= 5
+
+
+def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    small = built(folder, "--per-category", 10, "--lang", "en")
+    assert list(small) == ["miron_en.jsonl"]
+    assert Counter(row["category"] for row in read(small)) == dict.fromkeys(CATEGORIES, 10)
+    found = load_benchmark("miron", {}).samples([own_file(folder / "miron_en.jsonl")], langs=None, limit=None)
+    assert len(found) == 40
+    noisy = [sample for sample in found if sample.tags["category"] == "Noise"]
+    assert {sample.group for sample in noisy} <= {sample.id for sample in found}
+
+
+@pytest.mark.parametrize("lang", ["en", "ru"])
+def test_the_starter_set_is_the_pinned_one_and_that_of_seed_0(lang: str, tmp_path: Path) -> None:
+    content = Miron.starter.make(lang)
+    assert hashlib.sha256(content).hexdigest() == Miron.starter.sha256[lang]
+    assert built(tmp_path / "zero", "--lang", lang, "--per-category", 500)[f"miron_{lang}.jsonl"] == content
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--lang", "fr"), "there is no language 'fr'; there is: en, ru"),
+        (("--lang", ","), "name a language at least"),
+        (("--per-category", "0"), "per_category"),
+        (("--per-category", "1"), "--per-category 1: ask for one in each language at least"),
+        (("--per-category", "6000", "--lang", "en"), "ask for fewer with --per-category"),
+    ],
+)
+def test_a_set_that_cannot_be_built_is_refused(
+    args: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert called(monkeypatch, "build", "miron", "--out", tmp_path / "set", *args) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "set").exists()

@@ -1,0 +1,329 @@
+"""The composer of MIRON sets: sizes, uniqueness, boundaries, seeds, and the truth of facts and puzzles."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.benchmarks.miron import facts, logic
+from evenkeel.benchmarks.miron.compose import CATEGORIES, LANGUAGES, Row, compose, drafts
+from evenkeel.benchmarks.miron.frames import Draft, draft, read_bank
+from evenkeel.errors import UsageError
+
+every_language = pytest.mark.parametrize("lang", LANGUAGES)
+
+
+@cache
+def made(lang: str, seed: int = 0, per_category: int = 500) -> list[Row]:
+    return compose(lang, seed=seed, per_category=per_category)
+
+
+@cache
+def drafted(lang: str) -> dict[str, list[Draft]]:
+    return drafts(lang)
+
+
+def of(lang: str, category: str) -> list[Row]:
+    return [row for row in made(lang) if row.category == category]
+
+
+# --- the whole set ----------------------------------------------------------------------------------
+
+
+@every_language
+def test_a_set_has_so_many_rows_a_category_in_a_fixed_order_with_ids_that_count(lang: str) -> None:
+    assert [row.category for row in made(lang)] == [c for c in CATEGORIES for _ in range(500)]
+    assert {row.lang for row in made(lang)} == {lang}
+    numbers = [f"{lang}-{c.lower()}-{n:04d}" for c in CATEGORIES for n in range(1, 501)]
+    assert [row.id for row in made(lang)] == numbers
+
+
+@every_language
+def test_no_prefix_comes_twice(lang: str) -> None:
+    assert len({row.prefix for row in made(lang)}) == len(made(lang))
+
+
+@every_language
+def test_the_prefix_ends_without_a_space_and_the_target_begins_with_one(lang: str) -> None:
+    for row in made(lang):
+        assert row.prefix == row.prefix.strip()
+        assert re.fullmatch(r" [\w(][\w .'-]*", row.target), row
+        assert row.target[-1].isalnum() or row.kind == "possessive plural"
+        assert not re.search(r"  |[{}\[\]*]|\s[,.?!]", row.prefix.replace(" * ", "")), row
+
+
+@every_language
+def test_clean_rows_have_no_twin_and_leave_the_fields_of_noise_out(lang: str) -> None:
+    for row in made(lang):
+        encoded = msgspec.to_builtins(row)
+        assert ("twin" in encoded) == ("edits" in encoded) == (row.category == "Noise")
+
+
+@every_language
+@pytest.mark.parametrize("category", ["Morphology", "Logic"])
+def test_the_kinds_take_turns(lang: str, category: str) -> None:
+    rows = of(lang, category)
+    kinds = len({row.kind for row in rows})
+    for start in range(0, len(rows) - kinds, kinds):
+        assert len({row.kind for row in rows[start : start + kinds]}) == kinds
+
+
+@every_language
+def test_any_beginning_of_the_facts_has_many_kinds(lang: str) -> None:
+    assert len({row.kind for row in of(lang, "Facts")[:40]}) >= 20
+
+
+# --- seeds ------------------------------------------------------------------------------------------
+
+
+def test_a_seed_gives_the_same_bytes_in_another_process() -> None:
+    script = (
+        "import hashlib, msgspec; from evenkeel.benchmarks.miron.compose import compose;"
+        "print(hashlib.sha256(msgspec.json.encode([compose(l, seed=7) for l in ('en', 'ru')])).hexdigest())"
+    )
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": salt},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for salt in ("1", "2")
+    }
+    assert len(hashes) == 1
+
+
+@every_language
+def test_another_seed_gives_other_examples(lang: str) -> None:
+    """By chance two sets share about 40 of their 500 English pseudo-words, but not in the same sentence."""
+    first = {(row.prefix, row.target) for row in made(lang, 7)}
+    second = {(row.prefix, row.target) for row in made(lang, 8)}
+    morphology = {(r.prefix, r.target) for s in (7, 8) for r in made(lang, s) if r.category == "Morphology"}
+    assert len(morphology) >= 1000 - 3
+    assert len(first & second) < 0.2 * len(first)
+    words = [{one.about for one in drafts(lang, seed=seed)["Morphology"]} for seed in (7, 8)]
+    assert len(words[0]) == len(words[1]) == 500, "a pseudo-word serves once in a set"
+    assert len(words[0] & words[1]) < 60
+
+
+@every_language
+def test_a_smaller_set_is_the_beginning_of_a_larger_one(lang: str) -> None:
+    small = [row for row in made(lang, 0, 30) if row.category != "Noise"]
+    large = {row.id: row for row in made(lang)}
+    assert all(large[row.id] == row for row in small)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.sampled_from(LANGUAGES), st.integers(0, 10**6), st.integers(1, 60))
+def test_every_size_and_seed_gives_a_sound_set(lang: str, seed: int, size: int) -> None:
+    rows = compose(lang, seed=seed, per_category=size)
+    assert len(rows) == 4 * size
+    assert len({row.prefix for row in rows}) == len(rows)
+    clean = {row.id for row in rows if row.category != "Noise"}
+    assert {row.twin for row in rows if row.category == "Noise"} <= clean
+
+
+def test_an_unknown_language_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="no 'de'. It has: en, ru"):
+        compose("de")
+
+
+def test_more_facts_than_there_are_is_refused_with_how_many_there_are() -> None:
+    with pytest.raises(UsageError, match=r"There are \d{4} different examples of Facts in 'en', not 9000"):
+        compose("en", per_category=9000)
+
+
+# --- frames -----------------------------------------------------------------------------------------
+
+
+def test_slots_and_decisive_words_are_not_free_nor_is_the_last_word() -> None:
+    one = draft("test", "{word} is old. [two] new ones for {name}, and", {"word": "tree", "name": "Ann"}, "x")
+    assert one.prefix == "Tree is old. Two new ones for Ann, and"
+    assert [one.prefix[slice(*span)] for span in one.free] == ["is", "old", "new", "ones", "for"]
+    assert one.target == " x"
+
+
+def test_a_free_word_that_touches_the_end_is_not_free() -> None:
+    assert draft("test", "one two-three", {}, "x").free == ((0, 3),)
+
+
+# --- facts ------------------------------------------------------------------------------------------
+
+
+@every_language
+def test_there_are_facts_enough_that_none_is_asked_twice(lang: str) -> None:
+    asked = Counter(one.about for one in drafted(lang)["Facts"])
+    assert max(asked.values()) == 1
+    assert sum(len(table.facts) + len(table.sentences) for table in facts.tables(lang)) >= 800
+
+
+@every_language
+def test_the_tables_of_facts_are_well_formed(lang: str) -> None:
+    for table in facts.tables(lang):
+        assert bool(table.facts) != bool(table.sentences)
+        assert bool(table.facts) == bool(table.fields) == bool(table.questions)
+        assert len(set(table.facts)) == len(table.facts)
+        for question in table.questions:
+            assert question.answer in table.fields
+            for frame in question.frames:
+                slots = set(re.findall(r"\{(\w+)\}", frame))
+                assert slots <= set(table.fields) - {question.answer}, frame
+                assert slots, frame
+
+
+@every_language
+def test_a_question_about_a_fact_has_one_answer(lang: str) -> None:
+    for table in facts.tables(lang):
+        answers: dict[str, str] = {}
+        for ways in facts.askings(table):
+            for way in ways:
+                prefix = draft("", way.frame, way.values, "").prefix
+                assert answers.setdefault(prefix, way.target) == way.target, prefix
+
+
+NAMES = "Rome|Christmas|Halloween|X-rays|French|Москва|Новый год|Международный|Великая|Олимпийские|Statue"
+
+
+@every_language
+def test_frames_of_facts_begin_small_so_that_something_may_stand_before_them(lang: str) -> None:
+    for table in facts.tables(lang):
+        for ways in facts.askings(table):
+            for frame in (way.frame for way in ways):
+                begins = frame.lstrip("[")
+                assert begins[0] == "{" or begins[0].islower() or re.match(NAMES, begins), frame
+
+
+@every_language
+def test_no_fact_gives_its_answer_away(lang: str) -> None:
+    given_away = {
+        one.prefix
+        for one in facts.examples(lang, 0)
+        if one.target.strip().lower() in re.findall(r"[\w-]+", one.prefix.lower())
+    }
+    assert given_away == set()
+
+
+# --- puzzles ----------------------------------------------------------------------------------------
+
+
+def puzzles(lang: str, kind: str) -> list[Draft]:
+    return [one for one in drafted(lang)["Logic"] if one.kind == kind]
+
+
+@every_language
+def test_sums_in_digits_are_right(lang: str) -> None:
+    for one in puzzles(lang, "arithmetic in digits"):
+        a, sign, b = re.findall(r"(\d+) (\S) (\d+) =$", one.prefix)[0]
+        result = {"+": int(a) + int(b), "-": int(a) - int(b), "/": int(a) // int(b), ":": int(a) // int(b)}
+        assert int(one.target) == result.get(sign, int(a) * int(b))
+
+
+@every_language
+def test_sums_in_words_are_right(lang: str) -> None:
+    numbers = read_bank(lang, "logic", logic.Bank).numbers
+    values = {numbers.word(value): value for value in range(100)}
+    longest_first = "|".join(sorted(values, key=len, reverse=True))
+    for one in puzzles(lang, "arithmetic in words"):
+        a, b = (values[word] for word in re.findall(rf"\b(?:{longest_first})\b", one.prefix.lower()))
+        possible = {a + b, abs(a - b), a * b, max(a, b) // min(a, b)}
+        assert values[one.target.strip()] in possible
+        if re.search("plus|плюс|add|сложить", one.prefix):
+            assert values[one.target.strip()] == a + b
+
+
+@every_language
+def test_every_sequence_of_numbers_follows_one_rule_to_the_answer(lang: str) -> None:
+    for one in puzzles(lang, "number sequence"):
+        terms = [int(term) for term in re.findall(r"\d+", one.prefix + one.target)]
+        steps = [b - a for a, b in pairwise(terms)]
+        rules = (
+            len(set(steps)) == 1,
+            len({b / a for a, b in pairwise(terms)}) == 1,
+            {b - a for a, b in pairwise(steps)} == {2},
+            all(a + b == c for a, b, c in zip(terms, terms[1:], terms[2:], strict=False)),
+        )
+        assert any(rules), one
+        assert len(terms) >= 5
+
+
+@every_language
+def test_a_repeating_pattern_shows_two_whole_periods(lang: str) -> None:
+    for one in puzzles(lang, "repeating pattern"):
+        terms = re.split(r", ", one.prefix.split(": ")[1].rstrip(",") + "," + one.target)
+        periods = [p for p in range(2, 5) if all(a == b for a, b in zip(terms, terms[p:], strict=False))]
+        assert periods
+        assert len(terms) > 2 * periods[0]
+
+
+@every_language
+def test_the_answer_to_a_comparison_or_an_order_is_one_of_those_named(lang: str) -> None:
+    forms = {name[0]: name[-1] for name in read_bank(lang, "logic")["names"]}
+    for one in [*puzzles(lang, "comparison"), *puzzles(lang, "order")]:
+        answer = one.target.strip()
+        assert answer in one.prefix or forms[answer] in one.prefix
+
+
+PAIRS = {
+    "en": (r"(\w+) is (\w+) than (\w+)", {"taller": "tallest", "older": "oldest", "faster": "fastest"}),
+    "ru": (r"(\w+) (выше|старше|быстрее) (\w+)", {"выше": "выше", "старше": "старше", "быстрее": "быстрее"}),
+}
+
+
+@every_language
+def test_the_most_of_three_is_nobodys_less(lang: str) -> None:
+    """Read from the sentence itself: the answer is never on the lesser side of a comparison."""
+    pattern, scales = PAIRS[lang]
+    genitives = {name[-1]: name[0] for name in read_bank(lang, "logic")["names"]}
+    checked = 0
+    for one in puzzles(lang, "comparison"):
+        claims = [
+            claim for claim in re.findall(pattern, one.prefix) if claim[1] in scales and claim[2] in genitives
+        ]
+        if len(claims) == 2:
+            more, less = {claims[0][0], claims[1][0]}, {genitives[claim[2]] for claim in claims}
+            most = re.search(rf"\b{scales[claims[0][1]]}\b(?! \w+[аиы]\b,)", one.prefix.split(". ")[1])
+            assert {one.target.strip()} == (more - less if most else less - more), one
+            checked += 1
+    assert checked > 3
+
+
+@every_language
+@pytest.mark.parametrize("kind", ["days", "months"])
+def test_rows_of_the_calendar_go_on_with_the_next(lang: str, kind: str) -> None:
+    names = [unit[0] for unit in read_bank(lang, "logic")[kind]]
+    for one in puzzles(lang, kind):
+        terms = [name for name in re.findall(r"\w+", one.prefix + one.target) if name in names]
+        if one.prefix.endswith(",") and len(terms) > 3:
+            places = [names.index(name) for name in terms]
+            assert all((b - a) % len(names) == 1 for a, b in pairwise(places))
+
+
+def test_names_of_the_puzzles_have_their_genitive() -> None:
+    pymorphy3 = pytest.importorskip("pymorphy3")
+    analyzer = pymorphy3.MorphAnalyzer()
+    for name, genitive in read_bank("ru", "logic")["names"]:
+        readings = analyzer.parse(genitive)
+        assert any("gent" in one.tag and one.normal_form == name.lower() for one in readings), name
+
+
+def test_things_of_the_puzzles_are_counted_rightly() -> None:
+    pymorphy3 = pytest.importorskip("pymorphy3")
+    analyzer = pymorphy3.MorphAnalyzer()
+    bank = read_bank("ru", "logic")
+    for thing, gender in zip(bank["things"], bank["genders"], strict=True):
+        noun = next(
+            parse for parse in analyzer.parse(thing[0]) if {"NOUN", "nomn", "sing"} <= parse.tag.grammemes
+        )
+        assert [noun.make_agree_with_number(number).word for number in (1, 2, 5)] == thing
+        assert (noun.tag.gender == "femn") == (gender == "f")

@@ -1,0 +1,243 @@
+"""MIRON's files: every format, every way a row can be wrong, and which examples a limit takes."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.miron.data import CATEGORIES, Example, choose, language_of_name, read_examples
+from evenkeel.cli import main
+from evenkeel.data import own_file
+from evenkeel.errors import DataError, UsageError
+from evenkeel.types import Sample
+
+GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
+TYPOS = {"category": "Noise", "twin": "a", "edits": 2, "edit_kinds": ["swap", "case"]}
+OURS: list[dict[str, Any]] = [
+    {"id": "a", "lang": "en", "kind": "plural", **GOOD},
+    {"id": "b", "lang": "en", "kind": "plural", **GOOD, "prefix": "Noe Ship, two", **TYPOS},
+]
+PUBLISHED = [
+    GOOD,
+    {"prefix": "Он сказал", "target": ' "так, и\nтак"', "category": "Logic"},
+    {"prefix": "После пятого идёт", "target": " шестой", "category": "Facts"},
+]
+
+
+def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
+    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+    return path
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    """The exit code of the command line, without the cost of another process."""
+    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+# Files
+
+
+def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
+    return load_benchmark("miron", {}).samples([own_file(path) for path in paths], langs=langs, limit=limit)
+
+
+def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
+    import polars
+
+    frame = polars.DataFrame(PUBLISHED)
+    frame.write_parquet(tmp_path / "miron_ru.parquet")
+    frame.write_csv(tmp_path / "miron_ru.csv")
+    frame.write_ndjson(tmp_path / "miron_ru.jsonl")
+    first, *others = [samples([tmp_path / f"miron_ru.{ending}"]) for ending in ("jsonl", "csv", "parquet")]
+    assert [sample.id for sample in first] == ["ru-1", "ru-2", "ru-3"]
+    assert [sample.tags for sample in first] == [
+        {"lang": "ru", "category": row["category"]} for row in PUBLISHED
+    ]
+    for name in ("prefix", "target"):
+        assert [sample.inputs[name] for sample in first] == [row[name] for row in PUBLISHED]
+    assert others == [first, first]
+
+
+def test_what_our_own_files_know_besides_survives_parquet(tmp_path: Path) -> None:
+    import polars
+
+    plain = write(tmp_path / "miron_en.jsonl", OURS)
+    polars.read_ndjson(plain).write_parquet(tmp_path / "miron_en.parquet")
+    clean, noisy = read_examples(plain)
+    assert read_examples(tmp_path / "miron_en.parquet") == [clean, noisy]
+    assert (clean.kind, clean.twin, clean.edits) == ("plural", "", 0)
+    assert (noisy.twin, noisy.edits, noisy.edit_kinds, noisy.edit) == ("a", 2, ("swap", "case"), "mixed")
+    first, second = samples([plain])
+    assert first.group == second.group == "a"
+    assert (first.tags, second.tags) == (
+        {"lang": "en", "category": "Morphology"},
+        {"lang": "en", "category": "Noise", "edits": 2, "edit": "mixed"},
+    )
+
+
+def test_ids_may_be_numbers(tmp_path: Path) -> None:
+    twins = [{**OURS[0], "id": 0}, {**OURS[1], "id": 1, "twin": 0}]
+    first, second = samples([write(tmp_path / "miron_en.jsonl", twins)])
+    assert (first.id, second.id) == ("0", "1")
+    assert first.group == second.group == "0"
+
+
+@pytest.mark.parametrize(
+    ("name", "lang"),
+    [
+        ("miron_ru.parquet", "ru"),
+        ("english-test.csv", "en"),
+        ("MIRON.Russian.jsonl", "ru"),
+        ("test_eng_2.jsonl", "en"),
+        ("trends.jsonl", None),
+        ("miron.csv", None),
+    ],
+)
+def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
+    assert language_of_name(Path(name)) == lang
+
+
+def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
+    plain = write(tmp_path / "mine.jsonl", [GOOD])
+    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not told.*give --lang"):
+        samples([plain])
+    (told,) = samples([plain], langs=["ru"])
+    assert (told.id, told.tags["lang"]) == ("ru-1", "ru")
+    with pytest.raises(DataError, match="give --lang"):
+        samples([plain], langs=["en", "ru"])  # which of them?
+    named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
+    assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
+    assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
+    with pytest.raises(UsageError, match="the data has no examples in 'fr'; it has: en, ru"):
+        samples([named], langs=["fr"])
+
+
+def test_an_example_that_stands_in_two_files_is_refused(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, OURS) for name in ("one_en.jsonl", "two_en.jsonl")]
+    with pytest.raises(UsageError, match="'a' stands in several files"):
+        samples(paths)
+
+
+def broken(**changes: Any) -> bytes:
+    """Two good rows, a blank line, and one that is not."""
+    bad = {name: value for name, value in {**GOOD, **changes}.items() if value != "gone"}
+    return b"\n".join([*[msgspec.json.encode(GOOD)] * 2, b"", msgspec.json.encode(bad)])
+
+
+CSV = b"prefix,target,category\nOne,two,Logic\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x_en.jsonl", broken(target="gone"), "line 4: the field 'target' is missing; there is: prefix, cat"),
+        ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
+        ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
+        ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),
+        ("x_en.jsonl", broken(category="Poetry"), "line 4: 'Poetry' is no category. There is: Morphology, F"),
+        ("x_en.jsonl", broken(category="facts"), "line 4: 'facts' is no category"),
+        ("x_en.jsonl", broken(prefix=["a"]), "line 4: the field 'prefix' should be text, not a list."),
+        ("x_en.jsonl", broken(target=None), "line 4: the field 'target' should be text, not nothing."),
+        ("x_en.jsonl", broken(edits="many"), "line 4: Expected `int`, got `str` - at `$.edits`."),
+        ("x_en.jsonl", broken(id="en-1"), "line 4: the id 'en-1' stands there twice"),
+        ("x_en.jsonl", broken()[:-9], "line 4: this line is not JSON"),
+        ("x_en.jsonl", b"\n", "x_en.jsonl: there is no example in it."),
+        ("x_en.csv", CSV + b"Three,four\n", "line 3: this row has 2 cells, the first line 3."),
+        ("x_en.csv", CSV + b"Three,,Logic\n", "line 3: the target is empty"),
+        ("x_en.csv", b"prefix,category\na,Logic\n", "line 2: the field 'target' is missing"),
+        ("x_en.parquet", b"PAR1 no more", "x_en.parquet: cannot be read"),
+        ("x_en.txt", b"", "x_en.txt: expected a file that ends in"),
+        ("mine.jsonl", broken(), "line 1: the language is not told"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
+    name: str, content: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / name).write_bytes(content)
+    code = called(
+        monkeypatch, "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
+    )
+    shown = capsys.readouterr().err
+    assert code == 2
+    assert said in shown
+    assert name in shown
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [("target", "", "row 2: the target is empty"), ("category", "Verse", "row 2: 'Verse' is no category")],
+)
+def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, value: str, said: str) -> None:
+    import polars
+
+    polars.DataFrame([GOOD, {**GOOD, column: value}]).write_parquet(tmp_path / "x_en.parquet")
+    with pytest.raises(DataError, match=f"at {said}"):
+        read_examples(tmp_path / "x_en.parquet")
+
+
+def test_a_language_without_a_starter_set_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "run", "miron", "--model", "embedded", "--lang", "tlh") == 2
+    assert "miron has no starter set in 'tlh'. There is: en, ru." in capsys.readouterr().err
+
+
+# Which examples a limit takes
+
+
+def made(lang: str, sizes: dict[str, int], twins: Sequence[str] = ()) -> list[Example]:
+    twin = iter(twins)
+    return [
+        Example(
+            id=f"{lang}-{category}-{number}", prefix="p", target="t", category=category, lang=lang,
+            twin=next(twin, "") if category == "Noise" else "",
+        )
+        for category, size in sizes.items()
+        for number in range(size)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "shares"),
+    [
+        ((9, 9, 9, 9), 8, (2, 2, 2, 2)),
+        ((9, 9, 9, 9), 10, (3, 3, 2, 2)),
+        ((9, 1, 9, 9), 10, (3, 1, 3, 3)),
+        ((9, 9, 9, 0), 6, (2, 2, 2, 0)),
+        ((2, 2, 2, 2), 100, (2, 2, 2, 2)),
+        ((9, 9, 9, 9), 1, (1, 0, 0, 0)),
+    ],
+)
+def test_a_limit_is_dealt_out_evenly_to_the_categories_of_each_language(
+    sizes: tuple[int, ...], limit: int, shares: tuple[int, ...]
+) -> None:
+    of = dict(zip(CATEGORIES, sizes, strict=True))
+    everything = [*made("en", of), *made("ru", of)]
+    taken = choose(everything, limit)
+    for lang in ("en", "ru"):
+        counted = Counter(example.category for example in taken if example.lang == lang)
+        assert tuple(counted[category] for category in CATEGORIES) == shares
+    assert [example for example in everything if example in taken] == taken  # in their own order
+    assert choose(everything, None) == everything
+
+
+def test_examples_with_typos_are_taken_whose_clean_twins_are() -> None:
+    sizes = {"Noise": 6, "Morphology": 6, "Facts": 6}
+    twins = [f"en-{category}-{number}" for number in (5, 1, 0) for category in ("Morphology", "Facts")]
+    taken = choose(made("en", sizes, twins), 6)
+    assert [example.id for example in taken] == [
+        "en-Noise-2", "en-Noise-3",  # twins of the second of each; those of the sixth are left out
+        "en-Morphology-0", "en-Morphology-1", "en-Facts-0", "en-Facts-1",
+    ]  # fmt: skip

@@ -1,0 +1,332 @@
+"""MIRON's measures: the published formulas, where a text ends, and what tokens and twins tell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.miron.measures import MOST_PIECES, continuation, measure, measure_one, status_of
+from evenkeel.benchmarks.miron.scoring import (
+    bits_per_byte,
+    first_words,
+    lev_score,
+    quadrant,
+    target_confidence,
+)
+from evenkeel.errors import UsageError
+from evenkeel.types import Answered, Response, Sample, Score, Status, Weighed
+
+TEXT = st.text("абвabc ", max_size=9)
+
+
+def levenshtein(a: str, b: str) -> int:
+    """The fewest insertions, deletions and substitutions, by the textbook's table."""
+    table = [[i + j if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = table[i - 1][j - 1] + (a[i - 1] != b[j - 1])
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, same)
+    return table[-1][-1]
+
+
+# The published formulas
+
+
+@pytest.mark.parametrize(
+    ("generated", "target", "score"),
+    [
+        ("", "", 100.0),
+        ("", " ships", 0.0),
+        (" ships", "", 0.0),
+        (" ships", " ships", 100.0),
+        (" ship", " ships", 100 * 5 / 6),
+        ("ships", " ships", 100 * 5 / 6),
+        (" Ships", " ships", 100 * 5 / 6),
+        ("kitten", "sitting", 100 * 4 / 7),
+        (" кораблей", " кораблям", 100 * 7 / 9),  # letters, not bytes
+        ("abc", "xyz", 0.0),
+    ],
+)
+def test_the_levenshtein_score(generated: str, target: str, score: float) -> None:
+    assert lev_score(generated, target) == pytest.approx(score)
+
+
+@given(TEXT, TEXT)
+def test_the_levenshtein_score_is_that_of_the_textbook(a: str, b: str) -> None:
+    longest = max(len(a), len(b))
+    expected = (1 - levenshtein(a, b) / longest) * 100 if longest else 100
+    assert lev_score(a, b) == pytest.approx(expected)
+    assert lev_score(a, b) == lev_score(b, a)
+    assert (lev_score(a, b) == 100) == (a == b)
+
+
+def test_confidence_is_the_geometric_mean_of_the_probabilities() -> None:
+    assert target_confidence([math.log(0.5), math.log(0.125)]) == pytest.approx(25)
+    assert target_confidence([0.0, 0.0]) == 100
+    assert target_confidence([]) == 0.0
+
+
+@given(st.lists(st.floats(-60, 0), min_size=1, max_size=9))
+def test_confidence_lies_between_the_least_and_the_most_likely_token(logprobs: list[float]) -> None:
+    confidence = target_confidence(logprobs)
+    assert 100 * math.exp(min(logprobs)) * (1 - 1e-12) <= confidence
+    assert confidence <= 100 * math.exp(max(logprobs)) * (1 + 1e-12)
+
+
+def test_bits_per_byte_are_those_counted_by_hand() -> None:
+    # A quarter and an eighth are 2 + 3 bits, and " да" is five bytes.
+    assert bits_per_byte([math.log(1 / 4), math.log(1 / 8)], " да") == pytest.approx(1.0)
+    assert bits_per_byte([math.log(1 / 2)], "abcd") == pytest.approx(0.25)
+
+
+@given(st.lists(st.floats(-20, 0), min_size=2, max_size=8), st.text(min_size=1, max_size=9))
+def test_bits_per_byte_do_not_depend_on_where_the_target_is_cut(logprobs: list[float], target: str) -> None:
+    joined = [math.fsum(logprobs[:2]), *logprobs[2:]]
+    assert bits_per_byte(joined, target) == pytest.approx(bits_per_byte(logprobs, target))
+
+
+@pytest.mark.parametrize(
+    ("score", "confidence", "name"),
+    [
+        (100, 100, "knows"),
+        (80, 50, "knows"),
+        (80, 49.99, "doubts"),
+        (100, 0, "doubts"),
+        (79.99, 50, "slips"),
+        (0, 100, "slips"),
+        (79.99, 49.99, "does_not_know"),
+    ],
+)
+def test_the_four_quadrants_part_at_80_and_50(score: float, confidence: float, name: str) -> None:
+    assert quadrant(score, confidence) == name
+
+
+# Where a text ends
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "first"),
+    [
+        (" two ships sail", 1, " two"),
+        ("  two  ships sail", 2, "  two  ships"),
+        (" two", 3, " two"),
+        ("", 1, ""),
+        (" \t", 2, " \t"),
+        ("two", 0, ""),
+    ],
+)
+def test_the_first_words_of_a_text(text: str, count: int, first: str) -> None:
+    assert first_words(text, count) == first
+
+
+@given(st.text(" \tab", max_size=12), st.integers(0, 5))
+def test_first_words_are_the_beginning_and_no_more_words_than_wanted(text: str, count: int) -> None:
+    first = first_words(text, count)
+    assert text.startswith(first)
+    assert first.split() == text.split()[:count]
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "target", "counted"),
+    [
+        ("target", " ships sail", " ships", " ships sail"),
+        ("target", " ships\nsail", " ships", " ships"),
+        ("target", "\nships", " ships", ""),
+        ("line", " ships sail.\nThe end", " ships", " ships sail."),
+        ("tokens=3", " ships sail\non", " ships", " ships sail"),
+        ("word", " ships sail on", " ships", " ships"),
+        ("word", " grey seas, and", " the sea", " grey seas"),
+        ("word", " ships, and", " ships", " ships"),
+        ("word", ' ships." And', " ships", " ships"),
+        ("word", " ships. And", " ships.", " ships."),
+        ("word", " ships' sails", " ships'", " ships'"),
+        ("word", " one\ntwo", " the sea", " one"),
+        ("word", "", " ships", ""),
+        ("", " ships\nsail", " ships", " ships\nsail"),  # recorded elsewhere
+    ],
+)
+def test_a_text_counts_as_far_as_the_stop_rule_lets_it(
+    stop: str, text: str, target: str, counted: str
+) -> None:
+    assert continuation(Response(status="ok", text=text), target, stop) == counted
+
+
+@pytest.mark.parametrize("status", ["error", "refused", "unparsed"])
+def test_what_is_no_answer_is_no_empty_text(status: Status) -> None:
+    assert continuation(Response(status=status, text=" ships"), " ships", "target") is None
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "text", "ends"),
+    [
+        ("target", "ok", " ships", "ok"),
+        ("target", "truncated", " sh", "truncated"),  # less than the target has: the context was full
+        ("tokens=2", "truncated", " sh", "ok"),
+        ("line", "truncated", " ships sail", "truncated"),
+        ("line", "ok", " ships sail", "ok"),
+        ("word", "truncated", " ships sai", "ok"),
+        ("word", "truncated", " shi", "truncated"),  # the word itself may be cut
+        ("word", "error", "", "error"),
+        ("tokens=2", "refused", "", "refused"),
+    ],
+)
+def test_a_text_cut_where_the_rule_wants_it_is_whole(stop: str, status: Status, text: str, ends: str) -> None:
+    assert status_of(Response(status=status, text=text), " ships", stop) == ends
+
+
+@pytest.mark.parametrize("stop", ["sentence", "tokens", "tokens=0", "tokens=-1", "tokens=2.5", "word=3", ""])
+def test_a_stop_rule_that_is_none_is_refused(stop: str) -> None:
+    with pytest.raises(UsageError, match="stop"):
+        load_benchmark("miron", {"stop": stop})
+
+
+@pytest.mark.parametrize(
+    ("options", "less"),
+    [
+        ({}, {"stop": "word", "confidence": "no"}),
+        ({"confidence": "no"}, {"stop": "word", "confidence": "no"}),
+        ({"stop": "line"}, {"stop": "line", "confidence": "no"}),
+        ({"stop": "tokens=3"}, {"stop": "tokens=3", "confidence": "no"}),
+        ({"confidence": "yes"}, None),
+    ],
+)
+def test_what_remains_without_weighing(options: dict[str, str], less: dict[str, str] | None) -> None:
+    remaining = load_benchmark("miron", options).without(frozenset({"weigh"}))
+    assert (remaining and msgspec.structs.asdict(remaining.options)) == less
+    assert load_benchmark("miron", options).without(frozenset({"generate"})) is None
+    if remaining:
+        assert remaining.needs["model"] == {"generate"}
+
+
+# One example
+
+
+def answered(
+    written: Response | str = " ships", weighed: Weighed | Response | None = None, **more: Any
+) -> Answered:
+    inputs = {"prefix": "One ship, two", "target": " ships", "category": "Logic", "kind": "", "twin": ""}
+    sample = Sample(
+        id=more.pop("id", "a"),
+        group=more.pop("group", "a"),
+        tags={"lang": "en", "category": "Logic"},
+        inputs={**inputs, **more},
+    )
+    responses = [Response(status="ok", text=written) if isinstance(written, str) else written]
+    if weighed is not None:
+        weighing = Response(status="ok", weighed=weighed) if isinstance(weighed, Weighed) else weighed
+        responses.insert(0, weighing)
+    requests = load_benchmark("miron", {} if weighed else {"confidence": "no"}).requests(sample)
+    return Answered(sample, tuple(requests), tuple(responses))
+
+
+def halves(count: int, **more: Any) -> Weighed:
+    """As many tokens, each of probability one half."""
+    return Weighed(tuple(" ships"[:count]), (math.log(0.5),) * count, **more)
+
+
+def one(item: Answered, stop: str = "target") -> Score:
+    return measure_one(item, stop=stop)
+
+
+def test_the_values_of_one_example() -> None:
+    score = one(answered(" ship", halves(3, last_word=2, start="<s>")))
+    assert score.values == {
+        "lev_score": pytest.approx(100 * 5 / 6),
+        "exact_match": 0.0,
+        "target_confidence": pytest.approx(50),
+        "knows": 1.0,
+        "doubts": 0.0,
+        "slips": 0.0,
+        "does_not_know": 0.0,
+        "bits_per_byte": pytest.approx(3 / 6),
+        "pieces": 3.0,
+        "last_word_pieces": 2.0,
+        "boundary_merges": 0.0,
+        "nothing_to_weigh": 0.0,
+        "start_token": 1.0,
+    }
+    assert score.tags["pieces"] == 3
+    assert (score.statuses, score.answered) == ({"ok": 2}, 2)
+    assert score.detail == {"generated": " ship", "tokens": (" ", "s", "h")}
+
+
+def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_flagged() -> None:
+    values = one(answered(weighed=Weighed((), (), merged=True))).values
+    assert values["target_confidence"] == 0.0
+    assert (values["nothing_to_weigh"], values["boundary_merges"], values["pieces"]) == (1.0, 1.0, 0.0)
+    assert values["bits_per_byte"] is None
+
+
+def test_tokens_across_the_boundary_give_no_bits_per_byte() -> None:
+    values = one(answered(weighed=halves(2, merged=True))).values
+    assert values["bits_per_byte"] is None
+    assert values["target_confidence"] == pytest.approx(50)
+    assert values["nothing_to_weigh"] == 0
+
+
+def test_targets_of_many_pieces_are_counted_together() -> None:
+    weighed = Weighed(("x",) * 40, (-1.0,) * 40)
+    score = one(answered(weighed=weighed))
+    assert (score.tags["pieces"], score.values["pieces"]) == (MOST_PIECES, 40)
+
+
+def test_what_could_not_be_weighed_has_no_confidence_and_no_quadrant() -> None:
+    score = one(answered(weighed=Response(status="unparsed", reason="null")))
+    assert score.values["lev_score"] == 100
+    known = {name for name, value in score.values.items() if value is not None}
+    assert known == {"lev_score", "exact_match"}
+    assert "target_confidence" in score.values  # asked for, and missing
+    assert "pieces" not in score.tags
+    assert (score.statuses, score.answered) == ({"ok": 1, "unparsed": 1}, 1)
+
+
+def test_what_was_not_written_keeps_its_confidence() -> None:
+    score = one(answered(Response(status="error"), halves(1)))
+    assert (score.values["lev_score"], score.values["exact_match"], score.values["knows"]) == (None,) * 3
+    assert score.values["target_confidence"] == pytest.approx(50)
+    assert (score.detail["generated"], score.answered) == (None, 1)
+
+
+def test_what_was_not_weighed_has_no_such_values_at_all() -> None:
+    assert set(one(answered(), stop="word").values) == {"lev_score", "exact_match"}
+
+
+def test_recorded_results_tell_nothing_of_tokens() -> None:
+    score = one(answered(weighed=halves(1), recorded=True))
+    assert score.values["target_confidence"] == pytest.approx(50)
+    assert not {"pieces", "bits_per_byte", "start_token"} & set(score.values)
+    assert "pieces" not in score.tags
+
+
+# Twins
+
+
+def test_drift_is_what_the_clean_twin_has_more_and_stays_unknown_where_one_is() -> None:
+    clean = answered(" ships", halves(1), id="a", group="a")
+    worse = answered(" shops", Weighed((" ships",), (math.log(0.2),)), id="b", group="a")
+    better = answered(" ships", Weighed((" ships",), (math.log(0.8),)), id="c", group="a")
+    lost = answered(Response(status="error"), halves(1), id="d", group="a")
+    alone = answered(" ships", halves(1), id="e", group="gone")
+    scores = {score.sample_id: score for score in measure([worse, clean, better, lost, alone], stop="target")}
+    assert list(scores) == ["b", "a", "c", "d", "e"]
+    assert scores["b"].values["score_drift"] == pytest.approx(100 - 500 / 6)
+    assert scores["b"].values["confidence_drift"] == pytest.approx(30)
+    assert scores["c"].values["score_drift"] == 0
+    assert scores["c"].values["confidence_drift"] == pytest.approx(-30)
+    assert scores["d"].values["score_drift"] is None
+    assert scores["d"].values["confidence_drift"] == pytest.approx(0)
+    for clean_one in ("a", "e"):
+        assert not {"score_drift", "confidence_drift"} & set(scores[clean_one].values)
+
+
+def test_without_confidences_only_the_score_drifts() -> None:
+    clean, noisy = answered(" ships", id="a", group="a"), answered(" keel", id="b", group="a")
+    _, score = measure([clean, noisy], stop="word")
+    assert score.values["score_drift"] == pytest.approx(100 - lev_score(" keel", " ships"))
+    assert "confidence_drift" not in score.values

@@ -1,0 +1,146 @@
+"""MIRON's typos: one edit each, of the kind they say, and never where the answer is decided."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from evenkeel.benchmarks.miron.compose import CLEAN, LANGUAGES, Row, compose, drafts
+from evenkeel.benchmarks.miron.frames import Draft, draft, source
+from evenkeel.benchmarks.miron.noise import EDITS, LONG, keys, noisy, typo
+
+every_language = pytest.mark.parametrize("lang", LANGUAGES)
+LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "ru": "абвгдежзийклмнопрстуфхцчшщъыьэюя"}
+ALPHABETS = {"en": "LATIN", "ru": "CYRILLIC"}
+
+
+@cache
+def rows(lang: str) -> dict[str, Row]:
+    return {row.id: row for row in compose(lang)}
+
+
+def noise(lang: str) -> list[Row]:
+    return [row for row in rows(lang).values() if row.category == "Noise"]
+
+
+@cache
+def clean_drafts(lang: str) -> dict[str, Draft]:
+    return {one.prefix: one for found in drafts(lang).values() for one in found}
+
+
+def edited_words(row: Row) -> list[tuple[str, str]]:
+    """Pairs of a clean word and what the typo made of it."""
+    before, after = rows(row.lang)[row.twin].prefix.split(), row.prefix.split()
+    return [(one, two) for one, two in zip(before, after, strict=True) if one != two]
+
+
+def alphabet_of(letter: str) -> str:
+    return unicodedata.name(letter).split()[0]
+
+
+@every_language
+def test_a_noisy_example_differs_from_its_clean_twin_only_by_the_edits(lang: str) -> None:
+    for row in noise(lang):
+        twin = rows(lang)[row.twin]
+        assert twin.category in CLEAN
+        assert (twin.target, twin.kind, twin.lang) == (row.target, row.kind, row.lang)
+        assert OSA.distance(twin.prefix, row.prefix) == row.edits == len(row.edit_kinds)
+        assert len(edited_words(row)) == row.edits, "one typo a word"
+
+
+@every_language
+def test_what_decides_the_answer_has_no_typo(lang: str) -> None:
+    """Everything but the free words of the frame stands as it was, the last word before the answer too."""
+    for row in noise(lang):
+        clean = clean_drafts(lang)[rows(lang)[row.twin].prefix]
+        pattern, end = "", 0
+        for start, stop in clean.free:
+            pattern += re.escape(clean.prefix[end:start]) + r"\w+"
+            end = stop
+        assert re.fullmatch(pattern + re.escape(clean.prefix[end:]), row.prefix)
+        assert row.prefix.split()[-1] == clean.prefix.split()[-1]
+
+
+@every_language
+def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
+    for row in noise(lang):
+        for kind, (before, after) in zip(row.edit_kinds, edited_words(row), strict=True):
+            grown = {"drop": -1, "double": 1}.get(kind, 0)
+            assert len(after) - len(before) == grown
+            changed = [(a, b) for a, b in zip(before, after, strict=False) if a != b]
+            if kind == "swap":
+                assert changed[0] == changed[1][::-1]
+            elif kind == "case":
+                assert before.lower() == after.lower()
+            elif kind == "neighbour":
+                assert changed[0][1] in keys(lang).neighbours[changed[0][0]]
+            elif kind == "lookalike":
+                assert alphabet_of(changed[0][0]) != alphabet_of(changed[0][1])
+
+
+@every_language
+def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> None:
+    twins = [(row.twin.split("-")[1], row.edits) for row in noise(lang)]
+    shares = Counter(twins)
+    assert len(shares) == 9
+    assert max(shares.values()) - min(shares.values()) <= 1
+    kinds = Counter(kind for row in noise(lang) for kind in row.edit_kinds)
+    assert set(kinds) == set(EDITS)
+    assert max(kinds.values()) - min(kinds.values()) <= 1
+    assert len({row.twin for row in noise(lang)}) == len(noise(lang)), "no clean example serves twice"
+
+
+@every_language
+def test_nearly_all_typos_fall_on_words_of_four_letters_and_more(lang: str) -> None:
+    words = [before.strip(".,:;!?«»\"'") for row in noise(lang) for before, _ in edited_words(row)]
+    assert sum(len(word) >= LONG for word in words) > 0.95 * len(words)
+    assert min(map(len, words)) >= 3
+
+
+@every_language
+def test_a_typo_never_makes_another_word_of_the_set(lang: str) -> None:
+    vocabulary = {word for one in clean_drafts(lang).values() for word in re.findall(r"\w+", one.prefix)}
+    for row in noise(lang):
+        for _, after in edited_words(row):
+            assert not set(re.findall(r"\w+", after)) <= vocabulary
+
+
+@given(st.sampled_from(LANGUAGES), st.sampled_from(sorted(EDITS)), st.integers(0, 999), st.data())
+def test_a_typo_is_one_edit_inside_a_word(lang: str, kind: str, seed: int, data: st.DataObject) -> None:
+    word = data.draw(st.text(LETTERS[lang], min_size=3, max_size=12))
+    edited = typo(word, kind, keys(lang), source(lang, seed, "test"))
+    if edited is not None:
+        assert OSA.distance(word, edited) == 1
+        assert (edited[0], edited[-1]) == (word[0], word[-1])
+
+
+@pytest.mark.parametrize(("word", "kind"), [("eee", "swap"), ("abt", "swap"), ("зщз", "lookalike")])
+def test_there_may_be_no_place_for_a_typo(word: str, kind: str) -> None:
+    assert typo(word, kind, keys("ru"), source("ru", 0, "test")) is None
+
+
+def test_more_edits_than_free_words_do_not_fit() -> None:
+    one = draft("capital", "the [capital] of {country} is", {"country": "France"}, "Paris")
+    assert [one.prefix[slice(*span)] for span in one.free] == ["The", "of"]
+    assert noisy(one, ["drop", "drop"], keys("en"), source("en", 0, "test"), ()) is None
+    assert noisy(one, ["drop"], keys("en"), source("en", 0, "test"), ()) == (
+        "Te capital of France is",
+        ("drop",),
+    )
+
+
+@every_language
+def test_every_letter_has_neighbours_and_lookalikes_are_of_the_other_alphabet(lang: str) -> None:
+    assert set(keys(lang).neighbours) == set(LETTERS[lang])
+    for letter, beside in keys(lang).neighbours.items():
+        assert letter not in beside
+        assert all(letter in keys(lang).neighbours[other] for other in beside), "neighbours are mutual"
+    for letter, alike in keys(lang).lookalikes.items():
+        assert alphabet_of(letter) == ALPHABETS[lang] != alphabet_of(alike)

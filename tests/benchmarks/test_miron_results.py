@@ -1,0 +1,99 @@
+"""MIRON results that were recorded elsewhere: scored as they stand, and what is missing stays missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.errors import DataError
+from evenkeel.types import Record
+
+GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
+
+
+def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
+    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+    return path
+
+
+def exported(run: ek.Run) -> list[dict[str, Any]]:
+    content = (run.path / "export" / "miron_en.jsonl").read_bytes()
+    return [msgspec.json.decode(line) for line in content.splitlines()]
+
+
+def results(tmp_path: Path, *lines: dict[str, Any]) -> Path:
+    return write(tmp_path / "results_en.jsonl", [{**GOOD, "generated": " ships", **line} for line in lines])
+
+
+def only(run: ek.Run) -> Record:
+    (record,) = run.records()
+    return record
+
+
+def test_a_recorded_text_is_scored_as_it_stands(tmp_path: Path) -> None:
+    """Where it was cut is not known, and nothing of it is taken away."""
+    file = results(tmp_path, {"generated": " ships\nsail", "target_confidence": 40})
+    record = only(ek.score("miron", file, out=tmp_path / "run"))
+    assert record.score.values["lev_score"] == pytest.approx(100 * 6 / 11)
+    assert record.score.values["target_confidence"] == pytest.approx(40)
+
+
+def test_recorded_results_without_any_confidence_are_whole(tmp_path: Path) -> None:
+    run = ek.score(
+        "miron", results(tmp_path, {}, {"prefix": "x", "target_confidence": None}), out=tmp_path / "r"
+    )
+    assert run.headline.coverage == 1.0
+    assert "target_confidence" not in run.summary
+    assert any(note.warning for note in Miron.notes(run.spec, run.summary))
+
+
+def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Path) -> None:
+    file = results(
+        tmp_path,
+        {"target_confidence": 12.5},
+        {"prefix": "x", "target_confidence": None},
+        {"prefix": "y", "generated": None, "target_confidence": 0.0},
+    )
+    run = ek.score("miron", file, out=tmp_path / "run")
+    assert run.headline.statuses == {"ok": 4, "error": 2}
+    assert run.headline.coverage == 3 / 6  # the last has no score, so that its confidence covers nothing
+    assert (run.headline.value, run.headline.n) == (100, 2)
+    assert run.summary["target_confidence"].value == pytest.approx(6.25)
+    assert run.summary["target_confidence"].n == 2
+    # What has no figure is exported as null, and the export can be read again.
+    assert [line["generated"] for line in exported(run)] == [" ships", " ships", None]
+    assert [line["target_confidence"] for line in exported(run)] == [12.5, None, 0.0]
+    (again,) = (run.path / "export").iterdir()
+    assert ek.score("miron", again, out=tmp_path / "again").headline == run.headline
+
+
+def test_results_in_csv_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "results_ru.csv"
+    path.write_text("prefix,target,category,generated,lev_score,target_confidence\na, b,Logic, b,100,\n")
+    record = only(ek.score("miron", path, out=tmp_path / "run"))
+    assert record.sample.inputs["published"] == {"lev_score": 100.0}
+    assert record.score.values["lev_score"] == 100
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"generated": ["a"]}, "line 1: the field 'generated' should be text, not a list."),
+        ({"lev_score": "high"}, "line 1: Expected `float | null`"),
+        ({"category": "Verse"}, "line 1: 'Verse' is no category"),
+    ],
+)
+def test_a_result_that_cannot_be_read_is_named_by_line(
+    tmp_path: Path, line: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(DataError, match=re.escape(said)):
+        ek.score("miron", results(tmp_path, line), out=tmp_path / "run")
+    with pytest.raises(DataError, match="line 1: the field 'generated' is missing"):
+        ek.score("miron", write(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")

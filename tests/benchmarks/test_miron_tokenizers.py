@@ -1,0 +1,364 @@
+"""MIRON on real models, against the published formula written out naively; and tokenizers by themselves."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.benchmarks.miron.compose import compose
+from evenkeel.benchmarks.miron.data import CATEGORIES
+from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.cli import main
+from models.tiny import embedded_folder, tiny_model
+
+KINDS = ("bytes", "bpe", "sentencepiece")
+
+
+class Planted(NamedTuple):
+    """An example, and what becomes of its boundary where a tokenizer has the word as one piece."""
+
+    lang: str
+    prefix: str
+    target: str
+    merged: bool = False
+    lost: bool = False
+    """Whether nothing of the target is left."""
+
+
+PLANTED = [
+    Planted("en", "The captain sees the", " ships"),
+    Planted("en", "The captain sees the ship", "s", merged=True, lost=True),
+    Planted("en", "One city is Par", "is", merged=True, lost=True),
+    Planted("en", "One city is Par", "is, the other is not", merged=True),
+    Planted("en", "The hull is un", "sinkable"),  # goes on with a word, and no piece spans the boundary
+    Planted("ru", "Капитан видит", " море"),
+    Planted("ru", "Капитан видит мор", "е", merged=True, lost=True),
+    Planted("ru", "Капитан видит кор", "абль"),
+]
+WORDS = (" ships", " ship", " Paris", " Par", " the", " море", " мор")
+
+
+# Three tokenizers
+
+
+def spelt(word: str) -> list[tuple[str, str]]:
+    """The merges that make one piece of a word, letter by letter."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    ((letters, _),) = ByteLevel(add_prefix_space=False).pre_tokenize_str(word)
+    return [(letters[:end], letters[end]) for end in range(1, len(letters))]
+
+
+def byte_level(merges: list[tuple[str, str]]) -> Any:
+    """Every byte is a piece, and so is what merges."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    pieces = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet()), *map("".join, merges)]
+    made = Tokenizer(models.BPE(vocab={piece: place for place, piece in enumerate(pieces)}, merges=merges))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    return made
+
+
+def unigram() -> Any:
+    """As SentencePiece does it: spaces are letters of the words after them, and `<s>` stands in front."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    letters = sorted({letter for example in PLANTED for letter in example.prefix + example.target} - {" "})
+    pieces = [("<s>", 0.0), ("</s>", 0.0), ("<unk>", -50.0), ("▁", -9.0)]
+    pieces += [(letter, -8.0) for letter in letters]
+    pieces += [(word.replace(" ", "▁"), -4.0) for word in WORDS]
+    made = Tokenizer(models.Unigram(pieces, unk_id=2, byte_fallback=False))
+    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    made.decoder = decoders.Metaspace(prepend_scheme="first")
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    return made
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "bytes": lambda: byte_level([]),
+    "bpe": lambda: byte_level(list(dict.fromkeys(merge for word in WORDS for merge in spelt(word)))),
+    "sentencepiece": unigram,
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny model with random weights for each kind of tokenizer."""
+    from transformers import PreTrainedTokenizerFast
+
+    made = {}
+    for kind, make in MAKERS.items():
+        tokenizer = make()
+        ends: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+        folder = tmp_path_factory.mktemp(kind)
+        made[kind] = tiny_model(folder, vocab_size=tokenizer.get_vocab_size(), **ends)
+        PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>"
+        ).save_pretrained(folder)
+    return made
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "planted.jsonl"
+    rows = [
+        {"prefix": row.prefix, "target": row.target, "category": "Logic", "lang": row.lang} for row in PLANTED
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(
+    folders: dict[str, Path], planted: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, ek.Run]:
+    args = {"device": "cpu"}
+    return {
+        kind: ek.run("miron", f"hf:{folder}", model_args=args, data=planted, out=tmp_path_factory.mktemp("r"))
+        for kind, folder in folders.items()
+    }
+
+
+# The published formula, naively: one example at a time, the full softmax, and a table for Levenshtein
+
+
+class Naive(NamedTuple):
+    generated: str
+    lev_score: float
+    target_confidence: float
+    pieces: int
+
+
+class Published:
+    """A model of transformers, asked as the published script asks it."""
+
+    def __init__(self, folder: Path) -> None:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32").eval()
+
+    def __call__(self, prefix: str, target: str) -> Naive:
+        import torch
+
+        before = self.tokenizer(prefix)["input_ids"]
+        whole = self.tokenizer(prefix + target)["input_ids"]
+        count = len(whole) - len(before)
+        with torch.inference_mode():
+            odds = self.model(torch.tensor([whole])).logits[0].double().softmax(-1)
+            new = self.model.generate(
+                torch.tensor([before]),
+                attention_mask=torch.ones(1, len(before), dtype=torch.long),
+                max_new_tokens=max(1, count),
+                do_sample=False,
+                pad_token_id=0,
+            )[0].tolist()
+        logs = [math.log(odds[place - 1, whole[place]]) for place in range(len(before), len(whole))]
+        confidence = math.exp(sum(logs) / len(logs)) * 100 if logs else 0.0
+        # What is new, with the space in front that SentencePiece drops from a text's beginning.
+        generated = self.text(new).removeprefix(self.text(before)).split("\n")[0]
+        longest = max(len(generated), len(target))
+        return Naive(generated, (1 - levenshtein(generated, target) / longest) * 100, confidence, count)
+
+    def text(self, ids: list[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def levenshtein(a: str, b: str) -> int:
+    table = [[i + j if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = table[i - 1][j - 1] + (a[i - 1] != b[j - 1])
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, same)
+    return table[-1][-1]
+
+
+def check(run: ek.Run, published: Published) -> int:
+    """Compare every example of a run; how many there were."""
+    records = list(run.records())
+    for record in records:
+        naive = published(record.sample.inputs["prefix"], record.sample.inputs["target"])
+        values = record.score.values
+        assert record.score.detail["generated"] == naive.generated, record.sample.id
+        assert values["lev_score"] == pytest.approx(naive.lev_score, abs=0.02)
+        assert values["target_confidence"] == pytest.approx(naive.target_confidence, abs=0.02)
+        assert values["pieces"] == naive.pieces
+    return len(records)
+
+
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A set of 32 examples in each language, short ones: read and written one by one, others take long."""
+    folder = tmp_path_factory.mktemp("set")
+    for lang in ("en", "ru"):
+        rows = sorted(
+            compose(lang, seed=3, per_category=60), key=lambda row: len(row.prefix) + 4 * len(row.target)
+        )
+        short = [row for kind in CATEGORIES for row in [row for row in rows if row.category == kind][:8]]
+        content = b"".join(msgspec.json.encode(row) + b"\n" for row in short)
+        (folder / f"miron_{lang}.jsonl").write_bytes(content)
+    return folder
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Two threads that wait for each other after every matrix are slower than one on a busy machine."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_sixty_examples_on_the_embedded_model_score_as_the_published_formula_does(
+    sixty: Path, tmp_path: Path
+) -> None:
+    run = ek.run("miron", "embedded", data=sixty, limit=30, out=tmp_path / "run")
+    assert run.headline.coverage == 1.0
+    assert [run.summary[f"lev_score/lang={lang}"].n for lang in ("en", "ru")] == [30, 30]
+    assert check(run, Published(embedded_folder())) == 60
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_tokenizer_scores_as_the_published_formula_does(
+    kind: str, runs: dict[str, ek.Run], folders: dict[str, Path]
+) -> None:
+    assert runs[kind].headline.coverage == 1.0
+    assert check(runs[kind], Published(folders[kind])) == len(PLANTED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, runs: dict[str, ek.Run]) -> None:
+    for record, row in zip(runs[kind].records(), PLANTED, strict=True):
+        merges, lost = (row.merged, row.lost) if kind != "bytes" else (False, False)
+        values = record.score.values
+        assert values["boundary_merges"] == float(merges), row
+        assert values["nothing_to_weigh"] == float(lost), row
+        assert (values["target_confidence"] == 0.0) == lost
+        assert (values["bits_per_byte"] is None) == merges
+        assert (values["pieces"] == 0) == lost
+    count = sum(row.lost for row in PLANTED)
+    warned = [note.text for note in Miron.notes(runs[kind].spec, runs[kind].summary) if note.warning]
+    assert warned == (
+        [] if kind == "bytes" else [f"{count} targets merge wholly into the prefix: confidence 0 there."]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_start_token_is_the_tokenizers_own(kind: str, runs: dict[str, ek.Run]) -> None:
+    starts = kind == "sentencepiece"
+    assert runs[kind].summary["start_token"].value == float(starts)
+    said = f"The tokenizer puts {'a' if starts else 'no'} start token before "
+    assert any(note.text.startswith(said) for note in Miron.notes(runs[kind].spec, runs[kind].summary))
+
+
+def test_a_piece_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None:
+    for record, row in zip(runs["bytes"].records(), PLANTED, strict=True):
+        last = row.prefix.split()[-1]
+        assert record.score.values["pieces"] == len(row.target.encode())
+        assert record.score.values["last_word_pieces"] == len(f" {last}".encode())
+
+
+# Tokenizers by themselves
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    """The exit code of the command line, without the cost of another process."""
+    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+@pytest.fixture
+def light(folders: dict[str, Path], tmp_path: Path) -> dict[str, Path]:
+    """The model folders without their weights."""
+    for kind, folder in folders.items():
+        shutil.copytree(folder, tmp_path / kind, ignore=shutil.ignore_patterns("*.safetensors"))
+    return {kind: tmp_path / kind for kind in folders}
+
+
+def test_tokenizers_are_compared_without_their_models(
+    light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    specs = [f"hf:{light[kind]}" for kind in KINDS]
+    assert called(monkeypatch, "tokenizers", *specs, "--data", planted, "--json") == 0
+    compared = msgspec.json.decode(capsys.readouterr().out)
+    assert list(compared) == specs
+    naive, bpe, pieces = (compared[spec] for spec in specs)
+    assert naive["boundary_merges"]["value"] == 0
+    assert bpe["boundary_merges"]["value"] == pieces["boundary_merges"]["value"] == 4 / 8
+    assert bpe["boundary_merges/category=Logic,lang=ru"]["value"] == pytest.approx(1 / 3)
+    # A byte is a piece, whatever the language; a start token is none.
+    whole = [row.prefix + row.target for row in PLANTED]
+    by_hand = [len(text.encode()) / len(text.split()) for text in whole]
+    assert naive["pieces_per_word"]["value"] == pytest.approx(sum(by_hand) / 8)
+    assert naive["target_pieces"]["value"] == pytest.approx(
+        sum(len(row.target.encode()) for row in PLANTED) / 8
+    )
+    assert bpe["pieces_per_word"]["value"] < naive["pieces_per_word"]["value"]
+
+
+def test_the_comparison_is_shown_as_tables(
+    light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(light["bpe"].parent)
+    assert called(monkeypatch, "tokenizers", "hf:bytes", "hf:bpe", "--data", planted) == 0
+    shown = capsys.readouterr().out
+    for text in ("Pieces a word", "Boundary merges", "hf:bytes", "hf:bpe", "en Logic", "ru together", "all"):
+        assert text in shown
+    assert called(monkeypatch, "tokenizers", "hf:bpe", "--data", planted, "--lang", "ru") == 0
+    assert "en Logic" not in capsys.readouterr().out
+
+
+def test_the_comparison_finds_the_merges_that_a_run_finds(
+    runs: dict[str, ek.Run], folders: dict[str, Path], planted: Path
+) -> None:
+    from evenkeel.benchmarks.miron import tokenizers
+
+    examples = tokenizers.read(str(planted), None)
+    compared = tokenizers.compare(examples, [f"hf:{folder}" for folder in folders.values()])
+    for run, summary in zip(runs.values(), compared.values(), strict=True):
+        for ours, theirs in (("target_pieces", "pieces"), ("boundary_merges", "boundary_merges")):
+            for scope in ("", "/lang=en", "/lang=ru"):
+                assert summary[ours + scope].value == run.summary[theirs + scope].value
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["gpt"], "'gpt' is no tokenizer: write embedded or hf:ID-or-path."),
+        (["openai:gpt-4o"], "'openai:gpt-4o' is no tokenizer"),
+        (["hf:"], "'hf:' is no tokenizer"),
+        (["hf:/nowhere/at/all"], "there is nothing at /nowhere/at/all"),
+        (["embedded", "--lang", "ko"], "no starter set in 'ko'"),
+        (["embedded", "--data", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_is_no_tokenizer_is_refused(
+    args: list[str], said: str, planted: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    data = [] if "--data" in args or "--lang" in args else ["--data", str(planted)]
+    assert called(monkeypatch, "tokenizers", *args, *data) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_whose_tokenizer_is_broken_is_named(
+    light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (light["bpe"] / "tokenizer.json").write_text("{}")
+    assert called(monkeypatch, "tokenizers", f"hf:{light['bpe']}", "--data", planted) == 2
+    assert "its tokenizer cannot be loaded" in capsys.readouterr().err

