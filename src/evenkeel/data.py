@@ -93,7 +93,10 @@ def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Sta
         return [_published_file(benchmark, file) for file in wanted]
     path = Path(data)
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        # A build leaves its journal beside the files that it made.
+        files = sorted(
+            p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "journal.sqlite"))
+        )
         if not files:
             raise DataError(path, "the folder has no files.")
         return [own_file(file) for file in files]

@@ -755,3 +755,125 @@ def test_the_server_as_a_process_prints_its_address_and_tells_its_counters() -> 
         finally:
             child.terminate()
     assert (stats["requests"], stats["answers"], stats["statuses"]) == (1, 1, {"200": 1})
+
+
+# As long as another text
+
+
+class Writer(Loopback):
+    """A base model: it writes as many tokens as it may, and says that it was cut off."""
+
+    def _completion(self, body: Any, key: str) -> bytes:
+        text = " keel" * body.max_tokens
+        usage = {"prompt_tokens": len(tokenise(body.prompt)), "completion_tokens": body.max_tokens}
+        ends = "content_filter" if "[filter]" in body.prompt else "length"
+        return msgspec.json.encode({"choices": [{"text": text, "finish_reason": ends}], "usage": usage})
+
+
+def as_long_as(prompt: str, text: str, **sampling: Any) -> Generate:
+    return Generate(prompt=prompt, sampling=Sampling(length_of=text, stop=("\n",), **sampling))
+
+
+def test_a_text_as_long_as_another_is_counted_by_the_server_then_written() -> None:
+    with Writer(record=True) as server:
+        response = one(model_of(server), as_long_as("The ship is", " unsinkable"))
+    pieces = len(tokenise(" unsinkable"))
+    assert pieces == 3
+    counted, written = server.bodies
+    assert (counted["prompt"], counted["echo"], counted["path"]) == (
+        "The ship is unsinkable",
+        True,
+        "/v1/completions",
+    )
+    assert (written["prompt"], written["max_tokens"], written["stop"]) == ("The ship is", pieces, ["\n"])
+    assert "length_of" not in written
+    # It has the length that it was to have, so that it is whole.
+    assert (response.status, response.reason, response.text) == ("ok", "", " keel" * pieces)
+    assert response.tokens_out == pieces
+
+
+def test_a_text_as_long_as_another_has_a_limit_like_any() -> None:
+    with Writer(record=True) as server:
+        one(model_of(server), as_long_as("The", " ship is unsinkable", max_tokens=2))
+    assert server.bodies[1]["max_tokens"] == 2
+
+
+def test_only_a_cut_at_the_wanted_length_is_taken_for_an_end() -> None:
+    with Writer() as server:
+        response = one(model_of(server), as_long_as("The [filter] ship", " sails"))
+    assert (response.status, response.reason) == ("refused", "content_filter")
+
+
+def test_where_tokens_cannot_be_counted_nothing_is_written() -> None:
+    with Loopback(logprobs="missing", record=True) as server:
+        response = one(model_of(server), as_long_as("The ship", " sails"))
+    assert (response.status, response.reason) == ("unparsed", "the server returned no prompt logprobs")
+    assert len(server.bodies) == 1
+
+
+def test_a_count_that_fails_fails_the_text() -> None:
+    with Loopback() as server:
+        response = one(model_of(server), as_long_as("The [poison] ship", " sails"))
+    assert response.status == "error"
+    assert response.reason.startswith("HTTP 400")
+
+
+@pytest.mark.parametrize("offsets", ["given", "absent"])
+@pytest.mark.parametrize(
+    ("prefix", "pieces"),
+    [("The ship is unsinkable", 3), ("The ship\nunsinkable", 3), ("unsink ", 3), ("", 0)],
+)
+def test_the_pieces_of_the_last_word_and_the_start_token_are_told(
+    prefix: str, pieces: int, offsets: str
+) -> None:
+    with Loopback(bos="<s>", offsets=offsets) as server:
+        response = one(model_of(server), Weigh(prefix=prefix, continuation="!"))
+    assert response.weighed is not None
+    assert (response.weighed.last_word, response.weighed.start) == (pieces, "<s>")
+
+
+# A schema
+
+
+SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"}},"required":["right"]}'
+
+
+def judged(text: str) -> Generate:
+    return Generate(prompt=(Message("user", text),), sampling=Sampling(), schema=SCHEMA)
+
+
+def test_a_schema_is_sent_as_the_response_format() -> None:
+    with Loopback(record=True) as server:
+        assert one(model_of(server), judged("is it so?")).status == "ok"
+        one(model_of(server), chat("is it so?"))
+    with_schema, without = server.bodies
+    assert with_schema["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": msgspec.json.decode(SCHEMA)},
+    }
+    assert "response_format" not in without
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "Unrecognized request argument supplied: response_format",
+        "'json_schema' is not supported by this model",
+        "guided decoding is off",
+        "failed to parse grammar",
+    ],
+)
+def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(complaint: str) -> None:
+    with Loopback(script=("400",), says=complaint, record=True) as server:
+        model = model_of(server, concurrency=1)
+        assert one(model, judged("a")).status == "ok"
+        assert one(model, judged("b")).status == "ok"
+    assert server.statuses == {400: 1, 200: 2}
+    assert ["response_format" in body for body in server.bodies] == [True, False, False]
+
+
+def test_another_complaint_does_not_cost_the_schema() -> None:
+    with Loopback(script=("ok", "400"), record=True) as server:
+        model = model_of(server, concurrency=1)
+        assert [one(model, judged(text)).status for text in "abc"] == ["ok", "error", "ok"]
+    assert all("response_format" in body for body in server.bodies)

@@ -80,6 +80,10 @@ def published_rates(
     }
 
 
+LONGEST = 20_000
+"""Characters of an answer that the lenient check reads: more is a model that does not stop."""
+
+
 # --- lenient ----------------------------------------------------------------------------------------
 
 
@@ -111,9 +115,10 @@ def lenient(prediction: str, answer: Answer, *, fake: Answer = (), noise: float 
     The answer is sought in the whole text, except that after a strong rejection only what follows a
     "however" counts. A weak rejection ("the documents do not mention it") counts in the opening sentence
     and where no answer is given, right, false or guessed. A weak report of an error ("inconsistent") counts
-    unless the false answer is given and the right one is not.
+    unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
     """
-    text = plain(prediction)
+    half = LONGEST // 2
+    text = plain(prediction if len(prediction) <= LONGEST else f"{prediction[:half]}\n{prediction[-half:]}")
     hits = said.rejections(text)
     strong = next((hit for hit in reversed(hits) if hit.strong), None)
     whole = words(text)

@@ -207,12 +207,12 @@ class Setting(NamedTuple):
     def of(cls, stem: str) -> Setting | None:
         """Read back from a stem; None where it has another form.
 
-        Between two underscores a data set ends and a model begins: the published names are known, and
-        of other data sets the first word is taken.
+        Between two underscores a data set ends and a model begins: a data set is taken to be one word, and
+        what the published names add to it.
         """
         rate = r"(\d+(?:\.\d+)?)"
         told = re.fullmatch(
-            rf"prediction_((?:en|zh)(?:_refine|_int|_fact)?|[^_]+)_(.+)"
+            rf"prediction_([^_]+(?:_refine|_int|_fact)?)_(.+)"
             rf"_temp{rate}_noise{rate}_passage(\d+)_correct{rate}",
             stem,
         )

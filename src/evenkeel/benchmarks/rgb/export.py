@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -11,28 +11,42 @@ from evenkeel.benchmarks.rgb import checks, data
 from evenkeel.cache import slug
 from evenkeel.types import Record, Records
 
-FIELDS = ("dataset", "noise", "passages", "correct")
-
 
 def prediction_files(
     model: str, temperature: float, records: Records
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """For every data set and setting the predictions as JSON lines, and `…_result.json` with the rates."""
-    for settings in dict.fromkeys(_settings(record) for record in records()):
-        dataset, noise, passages, correct = settings
-        stem = data.Setting(dataset, slug(model), temperature, noise, passages, correct).stem
-        yield f"{stem}.json", (_line(record) for record in _answered(records, settings))
-        yield f"{stem}_result.json", _rates(records, settings)
+
+    def setting_of(record: Record) -> data.Setting:
+        inputs = record.sample.inputs
+        return data.Setting(
+            inputs["dataset"],
+            slug(model),
+            float(inputs.get("temperature", temperature)),
+            float(inputs["noise"]),
+            inputs["passages"],
+            float(inputs["correct"]),
+        )
+
+    def members(setting: data.Setting) -> Iterator[Record]:
+        return _answered(record for record in records() if setting_of(record) == setting)
+
+    for setting in dict.fromkeys(map(setting_of, records())):
+        yield f"{setting.stem}.json", map(_line, members(setting))
+        yield f"{setting.stem}_result.json", _rates(members(setting), setting.noise)
 
 
-def _settings(record: Record) -> tuple[str, float, int, float]:
-    dataset, noise, passages, correct = (record.sample.inputs[name] for name in FIELDS)
-    return dataset, float(noise), passages, float(correct)
+def _answered(records: Iterable[Record]) -> Iterator[Record]:
+    """As in the published script, what failed is not in the file.
 
-
-def _answered(records: Records, settings: tuple[str, float, int, float]) -> Iterator[Record]:
-    """As in the published script, what failed is not in the file."""
-    return (record for record in records() if _settings(record) == settings and record.score.answered)
+    Each question is there once: at noise 1 it may have been asked for two abilities, with the same prompt.
+    """
+    seen: set[int | str] = set()
+    for record in records:
+        question = record.sample.inputs["instance"]
+        if record.score.answered and question not in seen:
+            seen.add(question)
+            yield record
 
 
 def _line(record: Record) -> bytes:
@@ -50,11 +64,10 @@ def _line(record: Record) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def _rates(records: Records, settings: tuple[str, float, int, float]) -> Iterator[bytes]:
-    labels = [
-        checks.Published(tuple(record.score.detail["label"]), record.score.detail["factlabel"])
-        for record in _answered(records, settings)
-    ]
-    fact = any(record.sample.tags["ability"] == "counterfactual" for record in _answered(records, settings))
-    rates = checks.published_rates(labels, settings[1], fact=fact)
-    yield msgspec.json.format(msgspec.json.encode(rates), indent=4)
+def _rates(records: Iterable[Record], noise: float) -> Iterator[bytes]:
+    labels, fact = [], False
+    for record in records:
+        detail = record.score.detail
+        labels.append(checks.Published(tuple(detail["label"]), detail["factlabel"]))
+        fact = fact or record.sample.tags["ability"] == "counterfactual"
+    yield msgspec.json.format(msgspec.json.encode(checks.published_rates(labels, noise, fact=fact)), indent=4)

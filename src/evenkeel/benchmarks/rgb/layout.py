@@ -24,6 +24,8 @@ LAYOUT = Layout(
         Column("known_published", "known without documents"),
         Column("judge_agrees_published", "judge and published check agree"),
         Column("judge_agrees_lenient", "judge and lenient check agree"),
+        Column("judge_kappa_published", "the same beyond chance, published (kappa)"),
+        Column("judge_kappa_lenient", "the same beyond chance, lenient (kappa)"),
         Column("judge_unparsed", "verdicts that could not be read"),
     ),
     pictures=(
@@ -97,9 +99,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     found = []
     if spec.options.get("doc_order") == "published" and len(_positions(summary)) == 1:
         found.append(
-            Note(
-                f"Where one document is true, it stands at place {_positions(summary)[0]} in every prompt."
-            )
+            Note(f"Where one document is true, it stands at place {_positions(summary)[0]} in every prompt.")
         )
     unparsed = summary.get("judge_unparsed")
     if unparsed is not None and unparsed.value:

@@ -91,7 +91,7 @@ def measure(item: Answered, judged: Judged | None) -> Score:
                 "corrected_published": float(published.corrected),
                 "detected_lenient": float(lenient.detected),
                 "corrected_lenient": float(lenient.corrected),
-                "states_fake": float(lenient.states_fake),
+                "states_fake": float(lenient.states_fake) if fake else None,
             }
         if judged is not None:
             detail["judge"] = judged.status
@@ -135,6 +135,7 @@ def _of_judge(judged: Judged, values: dict[str, float | None]) -> dict[str, floa
     }
     return {
         f"{prefix}judge": None if decision is None else float(decision),
-        "judge_unparsed": float(judged.status != "ok"),
+        # A request that failed brought no verdict, neither one to be read nor one that could not be.
+        "judge_unparsed": None if judged.status in ("error", "refused") else float(decision is None),
         **agrees,
     }

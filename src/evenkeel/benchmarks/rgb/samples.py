@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from evenkeel.benchmarks.rgb import data
 from evenkeel.benchmarks.rgb.abilities import Ability, Setting, false_documents
@@ -12,7 +13,13 @@ from evenkeel.types import Sample, Tag
 
 
 def make_sample(
-    dataset: data.Dataset, instance: data.Instance, setting: Setting, *, order: Order, index: int
+    dataset: data.Dataset,
+    instance: data.Instance,
+    setting: Setting,
+    *,
+    order: Order,
+    index: int,
+    **more: Any,
 ) -> Sample:
     chosen = select(
         instance,
@@ -38,6 +45,7 @@ def make_sample(
             "noise": setting.noise,
             "passages": setting.passages,
             "correct": setting.correct,
+            **more,
         },
     )
 
@@ -50,9 +58,7 @@ def recorded_samples(
     samples = []
     for row in rows:
         wording = (row.query, row.docs)
-        samples.append(
-            _recorded_sample(row, dataset=dataset, lang=lang, told=told, repeat=asked[wording])
-        )
+        samples.append(_recorded_sample(row, dataset=dataset, lang=lang, told=told, repeat=asked[wording]))
         asked[wording] += 1
     return samples
 
@@ -89,8 +95,24 @@ def _recorded_sample(
             "correct": correct,
             "temperature": told.temperature if told else 0.0,
             "repeat": repeat,
+            "published": _figures(row, ability),
         },
     )
+
+
+def _figures(row: data.Prediction, ability: Ability) -> dict[str, float]:
+    """What the line itself says of its answer, to be set beside what we find."""
+    from evenkeel.benchmarks.rgb.checks import Published
+
+    if not row.label:
+        return {}
+    told = Published(row.label, row.factlabel or 0)
+    if ability == "counterfactual" and not row.docs:
+        return {"known_published": float(told.right(row.noise_rate))}
+    figures = {"published": float(told.right(row.noise_rate))}
+    if ability == "counterfactual" and row.factlabel is not None:
+        figures["detected_published"] = float(row.factlabel)
+    return figures
 
 
 def _ability(dataset: str, noise: float) -> Ability:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenkeel import stats
+from evenkeel.benchmarks.rgb.checks import agreement
 from evenkeel.types import Figure, Score, Summary, tags_match
 
 CHECKS = ("published", "lenient", "judge")
@@ -23,6 +24,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     for name, figure in summary.items():
         found.update(_placed(name, figure))
     found |= _corrections(scores)
+    found |= _kappas(scores)
     headline = found.pop("published", None) or next(
         figure for name, figure in found.items() if name.startswith("published/")
     )
@@ -48,6 +50,25 @@ def _placed(name: str, figure: Figure) -> Summary:
     return {name: figure}
 
 
+def _kappas(scores: Sequence[Score]) -> Summary:
+    """Cohen's kappa of the judge with each check, over the verdicts that could be read."""
+    judged = [score for score in scores if "judge_unparsed" in score.values]
+    found: Summary = {}
+    for check in ("published", "lenient") if judged else ():
+        decisions = [_decisions(score, check) for score in judged]
+        agreed = agreement([ours for ours, _ in decisions], [judges for _, judges in decisions])
+        found[f"judge_kappa_{check}"] = stats.figure(
+            judged, f"judge_agrees_{check}", value=agreed.kappa, low=None, high=None,
+            method="Cohen's kappa", n=agreed.n, clusters=agreed.n,
+        )  # fmt: skip
+    return found
+
+
+def _decisions(score: Score, check: str) -> tuple[float | None, float | None]:
+    kind = "detected_" if "detected_published" in score.values else ""
+    return score.values[f"{kind}{check}"], score.values[f"{kind}judge"]
+
+
 def _corrections(scores: Sequence[Score]) -> Summary:
     """Of the errors that were detected, the share that was corrected: a ratio of two counts."""
     found: Summary = {}
@@ -57,7 +78,7 @@ def _corrections(scores: Sequence[Score]) -> Summary:
     scopes += [{"setting": setting} for setting in settings]
     scopes += [{"setting": setting, "lang": lang} for setting in settings for lang in langs]
     for scope in scopes if settings else ():
-        members = [score for score in scores if tags_match(score.tags, scope)]
+        members = [s for s in scores if "corrected_published" in s.values and tags_match(s.tags, scope)]
         for check in ("published", "lenient"):
             figure = stats.ratio(members, f"corrected_{check}", f"detected_{check}", unit="share")
             row = {**scope, "setting": f"{scope['setting']}: error correction"} if scope else {}

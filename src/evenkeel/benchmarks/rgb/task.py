@@ -22,7 +22,7 @@ from evenkeel.benchmarks.rgb.abilities import (
 )
 from evenkeel.benchmarks.rgb.layout import LAYOUT, examples, notes
 from evenkeel.benchmarks.rgb.prompts import Prompts, load_prompts
-from evenkeel.benchmarks.rgb.samples import make_sample, recorded_sample
+from evenkeel.benchmarks.rgb.samples import make_sample, recorded_samples
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import ASKING
@@ -38,15 +38,16 @@ from evenkeel.types import (
     Sampling,
     Score,
     Summary,
+    to_jsonable,
 )
 
 STARTER_SHA256 = {
-    "en": "",
-    "en_int": "",
-    "en_fact": "",
-    "zh": "",
-    "zh_int": "",
-    "zh_fact": "",
+    "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
+    "en_int": "580abc0c660eadb47a98f85af134af91ade5d1d668eb785b6ede635795c5feb5",
+    "en_fact": "8d64054cad338d31dc83dd2cf0f8b130472a8bd383e22baef85e71ab9f48d9f3",
+    "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
+    "zh_int": "667bd209d90b5f1dfc9c8fc3bd8a47dc40b00d92e6666af72fbff6b9124328d0",
+    "zh_fact": "ef9722032e449d23fb0d42b877c6c669cdf660fcd2db54b8d95287de96c1407f",
 }
 KIND_OF_STEM = {"": "plain", "int": "int", "fact": "fact"}
 
@@ -142,9 +143,8 @@ class Rgb:
         self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
     ) -> list[Sample]:
         """`limit` questions of each data set, at every setting that its kind has an ability for."""
-        fallback = langs[0] if langs and len(langs) == 1 else None
         sets = [
-            data.read_instances(file.path, lang=data.known_language(file.lang or fallback))
+            data.read_instances(file.path, lang=data.known_language(file.lang))
             for file in self._wanted(files)
         ]
         if langs and (absent := [lang for lang in langs if lang not in {found.lang for found in sets}]):
@@ -152,7 +152,19 @@ class Rgb:
         sets = [found for found in sets if not langs or found.lang in langs]
         self._check(sets)
         return [
-            make_sample(found, instance, setting, order=self.options.doc_order, index=index)
+            make_sample(
+                found,
+                instance,
+                setting,
+                order=self.options.doc_order,
+                index=index,
+                # A run's folder is whole: it is scored again where a file of prompts is no longer at hand.
+                **(
+                    {}
+                    if self.options.prompts == "own"
+                    else {"prompts": to_jsonable(self._prompts[found.lang])}
+                ),
+            )
             for setting in self.options.settings
             for found in sets
             if found.kind == DATA[setting.ability]
@@ -190,8 +202,10 @@ class Rgb:
 
     def requests(self, sample: Sample) -> tuple[Generate, ...]:
         inputs = sample.inputs
-        messages = self._prompts[str(sample.tags["lang"])].messages(inputs["query"], inputs["docs"])
-        return (Generate(prompt=messages, sampling=self._sampling),)
+        own = inputs.get("prompts")
+        prompts = msgspec.convert(own, Prompts) if own else self._prompts[str(sample.tags["lang"])]
+        messages = prompts.messages(inputs["query"], inputs["docs"])
+        return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.get("repeat", 0)),)
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
         from evenkeel.benchmarks.rgb.measures import judge_all, measure
@@ -211,21 +225,22 @@ class Rgb:
         """There is nothing that it could leave out."""
 
     def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every answer is judged once, and its verdict repaired once."""
-        if not self.options.judge:
+        """At the most every answer that is judged is judged once, and its verdict repaired once."""
+        from evenkeel.benchmarks.rgb.measures import is_detection, is_rejection
+
+        judged = [sample for sample in samples if is_rejection(sample) or is_detection(sample)]
+        if not self.options.judge or not judged:
             return {}
-        tokens = [request.sampling.max_tokens for request in asked if isinstance(request, Generate)]
-        return {"judge": (2 * len(tokens), 2 * sum(tokens))}
+        return {"judge": (2 * len(judged), 2 * len(judged) * self.options.max_tokens)}
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         rows = data.read_predictions(path)
         told = data.Setting.of(path.stem)
         dataset = told.dataset if told else path.stem
-        language = lang or data.language(dataset, [row.query for row in rows])
-        samples = [recorded_sample(row, dataset=dataset, lang=language, told=told) for row in rows]
+        language = data.known_language(lang) or data.language(dataset, [row.query for row in rows])
         return Recorded(
             model=told.model if told else path.stem,
-            samples=samples,
+            samples=recorded_samples(rows, dataset=dataset, lang=language, told=told),
             responses=[[Response(status="ok", text=row.prediction)] for row in rows],
         )
 

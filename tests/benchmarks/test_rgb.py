@@ -1,0 +1,382 @@
+"""RGB: whole runs against a server whose answers follow a rule, so that every figure is known."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.types import Generate, Sample
+from rgb_rules import (
+    CORRECTION,
+    DETECTION,
+    INTEGRATION,
+    NOISE,
+    REJECTION,
+    REPORT,
+    ROWS,
+    Answering,
+    Item,
+    Rule,
+    ask,
+    exported,
+    given,
+    hedging,
+    misled,
+    plain,
+    rejecting,
+    reporting,
+    right,
+    table,
+    troubled,
+    values,
+    write,
+    write_sets,
+)
+from scripted import called
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sets(tmp_path_factory.mktemp("rgb"))
+
+
+@pytest.fixture(scope="module")
+def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
+    """A whole run of all abilities, and the server that it asked."""
+    with Answering(files, troubled, record=True) as server:
+        out = tmp_path_factory.mktemp("whole") / "run"
+        return ek.run("rgb", "openai:loop", base_url=server.url, data=files, out=out), server
+
+
+# What is asked
+
+
+def test_every_question_is_asked_once_at_every_setting_of_its_kind(
+    finished: tuple[ek.Run, Answering],
+) -> None:
+    run, server = finished
+    assert set(server.answered.values()) == {1}
+    assert server.answered.total() == 4 * 6 + 3 * 3 + 3 * 2
+    asked = Counter((r.sample.inputs["dataset"], r.sample.tags["setting"]) for r in run.records())
+    assert asked == {
+        **{("en", setting): 4 for setting in [*NOISE, "nothing to find"]},
+        **{("en_int", setting): 3 for setting in INTEGRATION},
+        **{("en_fact", setting): 3 for setting in ("no documents", "false documents")},
+    }
+
+
+def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_system_text(
+    finished: tuple[ek.Run, Answering],
+) -> None:
+    run, server = finished
+    bodies = {body["messages"][-1]["content"]: body for body in server.bodies}
+    for record in run.records():
+        inputs = record.sample.inputs
+        docs = "\n".join(inputs["docs"])
+        shown = f"Documents:\n{docs}\n\n" if docs else "Answer the question briefly, from what you know.\n\n"
+        body = bodies[f"{shown}Question: {inputs['query']}"]
+        assert [turn["role"] for turn in body["messages"]] == (["system", "user"] if docs else ["user"])
+        assert (body["temperature"], body["max_tokens"]) == (0.2, 256)
+
+
+# Figures
+
+
+ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]] = {
+    # Answers at noise 1 as well, which the published check takes for handled right.
+    "right": (
+        right,
+        {**dict.fromkeys(ROWS, 1.0), DETECTION: 0.0, CORRECTION: None},
+        {**dict.fromkeys(ROWS, 1.0), "nothing to find": 0.0, DETECTION: 0.0, CORRECTION: None},
+    ),
+    "rejecting": (
+        rejecting,
+        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, CORRECTION: None},
+        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, CORRECTION: None},
+    ),
+    "reporting": (
+        reporting,
+        dict.fromkeys(ROWS, 1.0),
+        {**dict.fromkeys(ROWS, 1.0), "nothing to find": 0.0},
+    ),
+    # An error is reported and the question rejected: corrected, by the published check.
+    "hedging": (
+        hedging,
+        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, DETECTION: 1.0, CORRECTION: 1.0},
+        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, DETECTION: 1.0, CORRECTION: 0.0},
+    ),
+    "misled": (
+        misled,
+        {**dict.fromkeys(ROWS, 0.0), CORRECTION: None},
+        {**dict.fromkeys(ROWS, 0.0), CORRECTION: None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_a_model_that_always_does_the_same_has_known_figures(name: str, files: Path, tmp_path: Path) -> None:
+    rule, published, lenient = ALWAYS[name]
+    run = ask(files, tmp_path / "run", rule)
+    assert values(run, "published") == published
+    assert values(run, "lenient") == lenient
+    assert run.summary["states_fake"].value == float(name == "misled")
+    assert run.summary["detected_published"].value == published[DETECTION]
+    assert run.summary["known_published"].value == published["no documents"]
+    assert run.summary["corrected_lenient"].value == lenient[CORRECTION]
+    # The prompts without documents, where there is nothing to correct, are not held against it.
+    assert run.summary["corrected_published"].coverage == 1.0
+
+
+def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languages(
+    reference: Path, tmp_path: Path
+) -> None:
+    def found_out(item: Item, prompt: str) -> str:
+        chinese = "文档" in prompt or "简短" in prompt
+        return f"{'文档存在事实性错误。' if chinese else REPORT} {given(item['answer'])}"
+
+    run = ask(reference / "rgb", tmp_path / "run", found_out, limit=12, correct_rate="0,0.4")
+    rows = table(run)
+    assert list(rows)[:3] == ["no documents", "false documents", "false documents, 0.4 of them true"]
+    for row, cells in rows.items():
+        for check, figure in cells.items():
+            assert (row, check, figure.value, figure.n, figure.coverage) == (row, check, 1.0, 24, 1.0)
+    assert {run.summary[f"published/lang={lang}"].n for lang in ("en", "zh")} == {24}
+    chinese = [r for r in run.records() if r.sample.tags["lang"] == "zh"]
+    assert all("文档：" in exported_prompt(r.sample) for r in chinese if r.sample.inputs["docs"])
+    # What is stored of a Chinese answer has no spaces, as in the published files.
+    lines = [
+        line
+        for stem, part in exported(run).items()
+        if "_zh_" in stem and isinstance(part, list)
+        for line in part
+    ]
+    assert len(lines) == 36
+    assert not any(" " in line["prediction"] for line in lines)
+
+
+def exported_prompt(sample: Sample) -> str:
+    (request,) = load_benchmark("rgb", {}).requests(sample)
+    assert isinstance(request, Generate)
+    return "\n".join(turn.content for turn in request.prompt if not isinstance(turn, str))
+
+
+def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_coverage(
+    finished: tuple[ek.Run, Answering],
+) -> None:
+    run, _ = finished
+    rows = table(run)
+    assert sorted(rows) == sorted(ROWS)
+    for row, cells in rows.items():
+        assert list(cells) == ["published", "lenient"]
+        for figure in cells.values():
+            assert figure.coverage == 1.0
+            assert figure.n == (0 if row == CORRECTION else 4 if row in (*NOISE, "nothing to find") else 3)
+            assert figure.unit == "share"
+            if row != CORRECTION:
+                assert figure.method == "Wilson score"
+                assert 0 <= figure.low <= figure.value <= figure.high <= 1
+    assert rows["noise 0.8"]["published"].value == rows["noise 0.8"]["lenient"].value == 0.5
+    assert rows["noise 0.6"]["published"].value == 1.0
+    assert run.summary["published/ability=noise"].value == 18 / 20
+    assert run.summary["published/noise=0.8"].value == 0.5
+    assert run.summary["published/integration_noise=0.4"].value == 1.0
+    # 20 noisy prompts of which 2 are lost, 4 with nothing to find, 9 integrations, 3 from false documents.
+    assert run.headline.value == 34 / 36
+    assert (run.headline.n, run.headline.clusters) == (36, 10)
+    assert run.headline == run.summary["published"]
+    assert run.headline.method == "Wilson score, clustered by question"
+
+
+def test_the_command_line_prints_the_table(
+    finished: tuple[ek.Run, Answering], files: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    run, _ = finished
+    out = run.path.with_name("replayed")
+    given = ("--model", f"replay:{run.path}", "--data", files, "--out", out)
+    assert called(monkeypatch, "run", "rgb", *given) == 0
+    printed = capsys.readouterr().out
+    lines = {line.strip() for line in printed.splitlines()}
+    for row in ROWS[:-1]:
+        assert any(line.startswith(row) and "±" in line for line in lines), row
+    assert "noise robustness: answers right 90%" in printed
+    page = (out / "report.html").read_text()
+    for text in (
+        "Accuracy by the share of noise, published check",
+        "also counts a right answer",
+        "followed by a rejection for corrected",
+        "Right without noise, wrong with the most",
+    ):
+        assert text in page
+    assert ek.load_run(out).summary == run.summary
+
+
+def test_what_was_lost_to_noise_is_listed(finished: tuple[ek.Run, Answering]) -> None:
+    run, _ = finished
+    groups = {group.title: group.items for group in Rgb.examples(run.records)}
+    lost = groups["Right without noise, wrong with the most"]
+    assert [example.title.partition(" ")[0] for example in lost] == ["en-1", "en-3"]
+    assert {example.label for example in lost} == {"2 in all"}
+    parts = dict(lost[0].parts)
+    assert parts["right answer"] == "Ben Moor"
+    assert (parts["answer at noise 0"], parts["answer at noise 0.8"]) == ("It is Ben Moor.", "It is Nemo.")
+    assert parts["documents at noise 0.8"].count("[negative]") == 4
+    assert len(groups["Answered though there was nothing to find"]) == 4
+    assert not groups["Taken in by false documents"]
+    assert len(groups["Where the two checks differ"]) == 4  # the answers at noise 1
+    assert not groups["Prompts that lack documents"]
+
+
+def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
+    run = ask(files, tmp_path / "run", misled, ability="counterfactual")
+    taken_in = {group.title: group.items for group in Rgb.examples(run.records)}[
+        "Taken in by false documents"
+    ]
+    assert len(taken_in) == 3
+    parts = dict(taken_in[0].parts)
+    assert (parts["right answer"], parts["false answer"]) == ("Rightham", "Wrongford")
+    assert "1. [wrong] The capital of Land 0 is Wrongford" in parts["documents"]
+
+
+def test_a_request_that_failed_lowers_coverage_and_is_no_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [plain(0), plain(1), plain(2), plain(3, query="Who keeps the light at [poison] {}?")]
+    data = write(tmp_path / "en.json", items)
+    with Answering(data, right) as server:
+        given = (
+            "--model",
+            "openai:loop",
+            "--base-url",
+            server.url,
+            "--data",
+            data,
+            "--out",
+            tmp_path / "run",
+        )
+        assert called(monkeypatch, "run", "rgb", *given, "--noise-rates", "0,0.4") == 1
+    assert "coverage 75% is under the floor" in capsys.readouterr().err
+    run = ek.load_run(tmp_path / "run")
+    for row, cells in table(run).items():
+        figure = cells["published"]
+        assert (figure.value, figure.n, figure.coverage) == (1.0, 3, 0.75), row
+        assert figure.statuses == {"ok": 3, "error": 1}
+    failed = [record for record in run.records() if not record.score.answered]
+    assert [record.score.values["published"] for record in failed] == [None] * 3
+    assert {len(part) for part in exported(run).values() if isinstance(part, list)} == {3}
+    assert {part["nums"] for part in exported(run).values() if isinstance(part, dict)} == {3}
+
+
+def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
+    finished: tuple[ek.Run, Answering], files: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with Answering(files, troubled, latency=0.15) as server:
+        again = [
+            sys.executable,
+            "-m",
+            "evenkeel",
+            "run",
+            "rgb",
+            "--model",
+            "openai:loop",
+            "--data",
+            str(files),
+        ]
+        again += ["--base-url", server.url, "--out", str(out), "--concurrency", "2", "--json"]
+        process = subprocess.Popen(again, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while server.answered.total() < 16:
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not (out / "summary.json").exists()
+        before, server.behaviour.latency = server.answered.total(), 0
+        run = ek.run("rgb", "openai:loop", base_url=server.url, data=files, out=out)
+        assert server.answered.total() - before < 39
+    assert run.summary == finished[0].summary
+
+
+# A judge
+
+
+def judging(verdicts: dict[int, str]) -> Rule:
+    """A model and its judge in one: the judge's verdict is written in the reply that it is shown."""
+
+    def rule(item: Item, prompt: str) -> str:
+        wanted = next((field for field in ("declines", "reports_an_error") if f'"{field}"' in prompt), None)
+        if wanted is None:
+            return {
+                0: REJECTION,
+                1: "The documents do not mention who it is.",
+                2: right(item, prompt) if "fakeanswer" not in item else reporting(item, prompt),
+                3: "Nemo.",
+            }[item["id"]]
+        said = verdicts[item["id"]]
+        return f'{{"{wanted}": {said}}}' if said in ("true", "false") else said
+
+    return rule
+
+
+def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Path, tmp_path: Path) -> None:
+    rule = judging({0: "true", 1: "true", 2: "false", 3: "no idea"})
+    options: dict[str, Any] = {"data": files, "out": tmp_path / "run", "judge": "openai:judge"}
+    with Answering(files, rule, record=True) as server:
+        run = ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options)
+        asked = [body for body in server.bodies if body["model"] == "judge"]
+        assert len(asked) == 4 + 3 + 1  # one verdict is asked for again
+        assert {body["response_format"]["type"] for body in asked} == {"json_schema"}
+        assert all(body["temperature"] == 0 for body in asked)
+        before = server.requests
+        assert (
+            ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options).summary
+            == run.summary
+        )
+        assert ek.rescore(run.path).summary == run.summary
+        assert server.requests == before
+    rows = table(run)
+    rejected, detected = rows["nothing to find"], rows[DETECTION]
+    assert {check: cell.value for check, cell in rejected.items()} == {
+        "published": 0.5,  # a rejection, and a right answer
+        "lenient": 0.5,  # a rejection, and one in other words
+        "judge": pytest.approx(2 / 3),
+    }
+    assert (rejected["judge"].n, rejected["judge"].coverage) == (3, 0.75)
+    assert {check: cell.value for check, cell in detected.items()} == {
+        "published": pytest.approx(1 / 3),
+        "lenient": pytest.approx(1 / 3),
+        "judge": pytest.approx(2 / 3),
+    }
+    assert rows["noise 0"]["judge"] is None
+    assert run.summary["judge_unparsed"].value == pytest.approx(1 / 7)
+    # With nothing to find: 1 of 3 (published), 3 of 3 (lenient); of the reports: none, none.
+    assert run.summary["judge_agrees_published"].value == pytest.approx(1 / 6)
+    assert run.summary["judge_agrees_lenient"].value == pytest.approx(3 / 6)
+    assert run.summary["judge_agrees_lenient"].n == 6
+    assert run.headline.coverage == 1.0
+    assert [note.text for note in Rgb.notes(run.spec, run.summary) if note.warning] == [
+        "14.3% of the judge's verdicts could not be read."
+    ]
+
+
+def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(files: Path, tmp_path: Path) -> None:
+    def rule(item: Item, prompt: str) -> str:
+        if '"declines"' in prompt:
+            return '{"declines": true}'
+        return f"{REJECTION} [poison]" if item["id"] == 3 else REJECTION
+
+    run = ask(files / "en.json", tmp_path / "run", rule, ability="rejection", judge="openai:judge")
+    judged, unparsed = run.summary["judge"], run.summary["judge_unparsed"]
+    assert (judged.value, judged.n, judged.coverage) == (1.0, 3, 0.75)
+    assert (unparsed.value, unparsed.n, unparsed.coverage) == (0.0, 3, 0.75)
+    assert run.summary["published"].n == 4

@@ -1,0 +1,395 @@
+"""Building an RGB set: from a seed, and from own documents by a model whose answers follow known truth."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel import api
+from evenkeel.benchmarks.rgb.data import read_instances
+from evenkeel.errors import BudgetReached, DataError, UsageError
+from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
+from loopback import Loopback
+
+Build: TypeAlias = Callable[..., tuple[dict[str, Path], list[str]]]
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    return write_documents(ENGLISH, tmp_path / "documents")
+
+
+@pytest.fixture
+def built(documents: Path, tmp_path: Path) -> Build:
+    """Builds from the English documents with a server's help: the files by name, and the notes."""
+
+    def build(server: Loopback, out: str = "set", **options: Any) -> tuple[dict[str, Path], list[str]]:
+        paths, made = api.build(
+            "rgb", tmp_path / out, docs=str(documents), model="openai:writer", base_url=server.url, **options
+        )
+        assert made.failures == []
+        return {path.name: path for path in paths}, made.notes
+
+    return build
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+
+
+# From a seed
+
+
+def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_path: Path) -> None:
+    seven, again, eight = (
+        {path.name: path.read_bytes() for path in api.build("rgb", tmp_path / out, seed=seed, size=12)[0]}
+        for out, seed in (("seven", 7), ("again", 7), ("eight", 8))
+    )
+    assert list(seven) == ["en.json", "en_int.json", "en_fact.json", "zh.json", "zh_int.json", "zh_fact.json"]
+    assert seven == again
+    assert all(seven[name] != eight[name] for name in seven)
+
+
+def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
+    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=150)
+    assert {path.name: len(rows(path)) for path in paths[:2]} == {"zh.json": 150, "zh_int.json": 150}
+    facts = len(rows(paths[2]))
+    assert facts < 150
+    assert made.notes == [f"zh_fact.json: all {facts} facts that there are, not 150"]
+    assert [read_instances(path).lang for path in paths] == ["zh"] * 3
+
+
+# From own documents
+
+
+def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
+    with Librarian(ENGLISH, known="Selby") as server:
+        files, notes = built(server)
+    plain, both, fact = check(ENGLISH, files)
+    assert [len(found.instances) for found in (plain, both, fact)] == [14, 7, 14]
+    assert all(len(found.positive) == 5 for found in (*plain.instances, *fact.instances))
+    assert all(len(found.negative) == 10 for found in (*plain.instances, *both.instances))
+    assert notes == [
+        "14 documents, 14 passages",
+        "questions: 14 of 14",
+        "questions with near passages: 14 of 14",
+        "passages told in other words: 56 of 56",
+        "questions of two parts: 7 of 7",
+        "false answers: 14 of 14",
+        "false twins of documents: 70 of 70",
+        "questions asked without documents: 21 of 21",
+        "plain: 1 of 14 are answered rightly without any document",
+        "fact: 1 of 14 are answered rightly without any document",
+    ]
+    assert [row["query"] for row in rows(files["en.json"]) if row["known"]] == [
+        "Who founded the town library of Selby?"
+    ]
+
+
+def test_chinese_documents_are_known_by_their_script(tmp_path: Path) -> None:
+    folder = write_documents(CHINESE, tmp_path / "documents")
+    with Librarian(CHINESE) as server:
+        paths, made = api.build(
+            "rgb", tmp_path / "set", docs=str(folder), model="openai:w", base_url=server.url
+        )
+    assert made.failures == []
+    plain, both, fact = check(CHINESE, {path.name: path for path in paths})
+    assert [found.lang for found in (plain, both, fact)] == ["zh"] * 3
+    assert [len(found.instances) for found in (plain, both, fact)] == [10, 5, 10]
+
+
+def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
+    faults = {
+        "Pellmouth": "refuse", "Gorscote": "prose", "Fenden": "prose once", "Calderthorpe": "elsewhere",
+        "Wickham": "give away", "Holmstead": "of the passage", "Ashby": "vague", "Tarnside": "vague",
+        "Brindle": "loses the answer", "Oakmere": "odd fake",
+    }  # fmt: skip
+    with Librarian(ENGLISH, faults=faults) as server:
+        files, notes = built(server)
+    plain, _, fact = check(ENGLISH, files)
+    kept = {"Fenden", "Brindle", "Oakmere", "Selby", "Marlow", "Dunsop", "Yarrow"}
+    assert {row["source"].removesuffix(".txt") for row in rows(files["en.json"])} == kept
+    told = dict(note.split(": ", 1) for note in notes if ": " in note)
+    assert told["questions"].startswith("7 of 14 (")
+    assert sorted(re.findall(r"\d dropped: [^;)]*", told["questions"])) == [
+        "1 dropped: asked before",
+        "1 dropped: refused",
+        "1 dropped: the answer is not in the passage",
+        "1 dropped: the passage, read again, gives another answer",
+        "1 dropped: the question gives the answer away",
+        "1 dropped: the question speaks of its passage",
+        "1 dropped: unparsed",
+    ]
+    assert told["passages told in other words"] == "24 of 28 (4 dropped: the answer was lost)"
+    assert told["false answers"] == "6 of 7 (1 dropped: of another kind than the true one)"
+    assert told["plain"].startswith("1 of 7 have fewer than 5 documents with the answer")
+    assert (len(plain.instances), len(fact.instances)) == (7, 6)
+
+
+def test_a_last_name_alone_is_mended_by_the_model_and_keeps_a_passage_from_the_negatives(
+    documents: Path, built: Build
+) -> None:
+    home = documents / "Pellmouth.txt"
+    home.write_text(f"{home.read_text()} A portrait of Rudgard hangs over the stove.")
+    (documents / "visit.txt").write_text(
+        "The town library of Pellmouth remembers Rudgard, its founder, in May."
+    )
+    with Librarian(ENGLISH) as server:
+        files, _ = built(server, size=15)
+        assert sum(prompt.startswith("Rewrite the passage") for prompt in server.prompts) == 1
+    check(ENGLISH, files)
+    (row,) = (row for row in rows(files["en_fact.json"]) if row["answer"] == "Agnes Rudgard")
+    assert row["positive_wrong"][0].endswith("A portrait of Kemp hangs over the stove.")
+    assert not any("Rudgard" in text for text in row["negative"])
+
+
+def test_further_passages_count_only_where_they_answer_the_question(documents: Path, built: Build) -> None:
+    told_again = "In Marlow they know that Tobias Venn founded the town library, in 1871."
+    (documents / "a.txt").write_text(told_again)
+    (documents / "b.txt").write_text("The mayor of Yarrow, Tobias Venn, reads about who founded the library.")
+    with Librarian(ENGLISH) as server:
+        files, notes = built(server, size=16)
+    check(ENGLISH, files)
+    (row,) = (row for row in rows(files["en.json"]) if row["answer"] == "Tobias Venn")
+    assert {told_again, (documents / "Marlow.txt").read_text()} < set(row["positive"])
+    assert not any("mayor" in text for text in (*row["positive"], *row["negative"]))
+    assert "further passages with the answer: 1 of 2 (1 dropped: about something else)" in notes
+
+
+def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
+    with Librarian(ENGLISH, faults={"Selby": "half"}) as server:
+        files, notes = built(server)
+    assert not any("Selby" in row["query"] for row in rows(files["en_int.json"]))
+    dropped = "1 dropped: the passages, read again, do not give both answers"
+    assert f"questions of two parts: 6 of 7 ({dropped})" in notes
+
+
+def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:
+    for library in ENGLISH.libraries[1:11]:
+        path = documents / f"{library.town}.txt"
+        path.write_text(f"{path.read_text()} Agnes Rudgard sent greetings.")
+    with Librarian(ENGLISH) as server:
+        files, notes = built(server)
+    check(ENGLISH, files)
+    assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
+    assert "questions with near passages: 13 of 14 (1 dropped: too few without the answer)" in notes
+
+
+def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: Path, built: Build) -> None:
+    with Librarian(ENGLISH) as server:
+        files, notes = built(server, embedder="openai:embedder")
+    plain, both, _ = check(ENGLISH, files)
+    asked = [text for body in server.bodies if body["path"].endswith("/embeddings") for text in body["input"]]
+    assert sorted(asked) == sorted(
+        [path.read_text() for path in documents.iterdir()]
+        + [found.query for found in (*plain.instances, *both.instances)]
+    )
+    assert f"embeddings: {len(asked)} of {len(asked)}" in notes
+
+
+def test_only_as_many_questions_as_wanted_are_asked_and_a_seed_chooses_which(built: Build) -> None:
+    with Librarian(ENGLISH) as server:
+        chosen = [
+            [row["source"] for row in rows(built(server, out=str(place), size=4, seed=seed)[0]["en.json"])]
+            for place, seed in enumerate((1, 1, 2))
+        ]
+    assert chosen[0] == chosen[1] != chosen[2]
+    assert len(chosen[0]) == 4
+
+
+def test_where_questions_are_dropped_further_passages_are_asked_about(built: Build) -> None:
+    faults = {library.town: "elsewhere" for library in ENGLISH.libraries[:7]}
+    with Librarian(ENGLISH, faults=faults) as server:
+        files, _ = built(server, size=4)
+    assert len(rows(files["en.json"])) == 4
+
+
+def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
+    with Librarian(ENGLISH) as server:
+        files, _ = built(server, size=4)
+    with Loopback(words=5) as server:
+        run = ek.run(
+            "rgb", "openai:x", base_url=server.url, data=files["en.json"].parent, out=tmp_path / "run"
+        )
+    assert run.headline.coverage == 1.0
+    assert {record.sample.tags["ability"] for record in run.records()} == {
+        "noise", "rejection", "integration", "counterfactual",
+    }  # fmt: skip
+
+
+# Stopped, and gone on with
+
+
+def evenkeel(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "evenkeel", *map(str, args)], capture_output=True, text=True, check=False
+    )
+
+
+def journaled(path: Path) -> set[str]:
+    """The prompts whose answers are on disk."""
+    with sqlite3.connect(path) as connection:
+        found = connection.execute(
+            "SELECT requests.body FROM requests JOIN responses USING (digest)"
+        ).fetchall()
+    connection.close()
+    return {msgspec.json.decode(body)[1][-1]["content"] for (body,) in found}
+
+
+@pytest.fixture
+def half_built(documents: Path, tmp_path: Path) -> Iterator[tuple[Librarian, list[object]]]:
+    """A build that was killed when some of its answers were on disk, and its command."""
+    out = tmp_path / "set"
+    with Librarian(ENGLISH, latency=0.05) as server:
+        command: list[object] = [
+            "build", "rgb", "--docs", documents, "--model", "openai:writer", "--base-url", server.url,
+            "--out", out, "--concurrency", 2,
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evenkeel", *map(str, command)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 30
+        while server.requests < 40 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not list(out.glob("*.json"))
+        server.behaviour.latency = 0.0
+        yield server, command
+
+
+def test_a_killed_build_goes_on_without_asking_again(
+    half_built: tuple[Librarian, list[object]], built: Build, tmp_path: Path
+) -> None:
+    server, command = half_built
+    stored = journaled(tmp_path / "set" / "journal.sqlite")
+    assert len(stored) > 10
+    server.bodies.clear()
+    done = evenkeel(*command)
+    assert done.returncode == 0, done.stderr
+    assert "questions: 14 of 14" in done.stderr
+    assert not stored & set(server.prompts)
+    server.bodies.clear()
+    assert evenkeel(*command).returncode == 0
+    assert server.bodies == []
+    whole, _ = built(server, out="whole")
+    assert {path.name: path.read_bytes() for path in whole.values()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "set").glob("*.json")
+    }
+
+
+def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_path: Path) -> None:
+    with Librarian(ENGLISH) as server:
+        with pytest.raises(BudgetReached, match="--max-requests 20"):
+            built(server, max_requests=20)
+        assert len(server.bodies) == 20
+        stored = journaled(tmp_path / "set" / "journal.sqlite")
+        server.bodies.clear()
+        check(ENGLISH, built(server)[0])
+        assert not stored & set(server.prompts)
+
+
+def test_requests_that_failed_are_told_and_asked_again(documents: Path, tmp_path: Path) -> None:
+    with Librarian(ENGLISH) as server:
+        options: dict[str, Any] = {
+            "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
+            "model_args": {"retries": 0},
+        }  # fmt: skip
+        server.behaviour.script = ("500", "ok")
+        paths, made = api.build("rgb", tmp_path / "set", **options)
+        assert made.failures == ["1 requests failed: the same command asks them again"]
+        assert len(rows(paths[0])) == 13
+        paths, made = api.build("rgb", tmp_path / "set", **options)
+    assert made.failures == []
+    assert len(rows(paths[0])) == 14
+
+
+# What cannot be built
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"docs": "somewhere"}, "--docs needs a --model"),
+        ({"model": "openai:x"}, "--model goes with your own documents"),
+        ({"embedder": "embedded-embedder"}, "--embedder goes with your own documents"),
+        ({"text_field": "body"}, "--text-field goes with your own documents"),
+        ({"lang": "en,tlh"}, "there is no language 'tlh'; there is: en, zh"),
+        ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
+        ({"size": 0}, "Expected `int` >= 1"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        api.build("rgb", tmp_path / "set", **options)
+    assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "there is no file in it that ends in .txt or .md"),
+        ({"a.txt": " \n"}, "every document in it is empty"),
+        (
+            {f"{n}.txt": f"Document {n} says little." for n in range(5)},
+            "it gives 5 passages; a question needs",
+        ),
+    ],
+)
+def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with Librarian(ENGLISH) as server:
+        with pytest.raises(DataError, match=message):
+            api.build("rgb", tmp_path / "set", docs=str(folder), model="openai:x", base_url=server.url)
+        assert server.requests == 0
+
+
+def test_a_model_that_writes_nothing_usable_is_told_with_all_counts(built: Build, tmp_path: Path) -> None:
+    with Loopback(words=20) as server, pytest.raises(DataError) as caught:
+        built(server, size=3)
+    assert "no question came out of it: try a more able --model, or other documents." in str(caught.value)
+    assert "questions: 0 of 9 (9 dropped: unparsed)" in str(caught.value)
+    assert not list((tmp_path / "set").glob("*.json"))
+
+
+def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
+    with Librarian(ENGLISH, faults={library.town: "odd fake" for library in ENGLISH.libraries}) as server:
+        files, notes = built(server, size=1)
+    assert list(files) == ["en.json"]
+    assert notes[-2:] == [
+        "en_int.json is left out, for information integration: no question came out",
+        "en_fact.json is left out, for counterfactual robustness: no question came out",
+    ]
+
+
+def test_fields_of_a_json_lines_file_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    told = [
+        {"key": f"K{n}", "body": ENGLISH.document.format(**lib._asdict())}
+        for n, lib in enumerate(ENGLISH.libraries)
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in told))
+    with Librarian(ENGLISH) as server:
+        options: dict[str, Any] = {"docs": str(path), "model": "openai:w", "base_url": server.url, "size": 2}
+        with pytest.raises(UsageError, match="Name one with --text-field"):
+            api.build("rgb", tmp_path / "set", **options)
+        paths, _ = api.build("rgb", tmp_path / "set", text_field="body", id_field="key", **options)
+    assert all(re.fullmatch(r"K\d+", row["source"]) for row in rows(paths[0]))

@@ -1,0 +1,289 @@
+"""RGB's options, prompts and data: what is asked, and what is refused and how."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.api import dry_run
+from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.data import git_blob, own_file, published_set
+from evenkeel.errors import DataError, UsageError
+from evenkeel.types import Generate
+from rgb_rules import (
+    Answering,
+    Item,
+    ask,
+    false,
+    misled,
+    plain,
+    right,
+    samples,
+    write,
+    write_sets,
+)
+from scripted import called
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sets(tmp_path_factory.mktemp("rgb"))
+
+
+# Options
+
+
+def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
+    def settings(**options: Any) -> list[str]:
+        found = load_benchmark("rgb", options).samples(
+            [own_file(path) for path in sorted(files.iterdir())], langs=None, limit=1
+        )
+        return [str(sample.tags["setting"]) for sample in found]
+
+    assert settings(ability="rejection, noise", noise_rates="0,.5") == [
+        "noise 0",
+        "noise 0.5",
+        "nothing to find",
+    ]
+    assert settings(ability="integration", integration_rates="0.2") == ["integration, noise 0.2"]
+    assert settings(ability="counterfactual", correct_rate="0,0.4") == [
+        "no documents",
+        "false documents",
+        "false documents, 0.4 of them true",
+    ]
+    (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
+    assert sorted(sample.inputs["kinds"]) == ["negative", "negative", "positive"]
+    (true,) = samples(files / "en_fact.json", ability="counterfactual", correct_rate="0.4")[3:4]
+    assert sorted(true.inputs["kinds"]) == ["positive", "positive", "wrong", "wrong", "wrong"]
+    options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
+    assert options.noise_rates == "0,0.2"
+
+
+def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "en.json", [plain(0)])
+    write(tmp_path / "en_refine.json", [plain(1)])
+    write(tmp_path / "en_fact.json", [false(0)])
+    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+
+    def sets(**options: Any) -> set[str]:
+        found = load_benchmark("rgb", options).samples(files, langs=None, limit=None)
+        return {str(sample.inputs["dataset"]) for sample in found}
+
+    assert sets() == {"en", "en_fact"}
+    assert sets(dataset="en_refine, en_fact") == {"en_refine", "en_fact"}
+    assert sets(dataset="en_refine") == {"en_refine"}
+    with pytest.raises(UsageError, match="--dataset zh: the data has en, en_fact, en_refine"):
+        sets(dataset="en,zh")
+
+
+def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "en.json", [plain(0)])
+    write(tmp_path / "mine.json", [plain(1, query="谁看守{}号灯塔？")])
+    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+    for lang, dataset in {"en": "en", "zh": "mine"}.items():
+        found = load_benchmark("rgb", {}).samples(files, langs=[lang], limit=None)
+        assert {(sample.inputs["dataset"], sample.tags["lang"]) for sample in found} == {(dataset, lang)}
+
+
+def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place(tmp_path: Path) -> None:
+    data = write(tmp_path / "en.json", map(plain, range(10)))
+    for order, places in (("published", {1: 10}), ("balanced", dict.fromkeys(range(1, 6), 2))):
+        found = samples(data, ability="noise,rejection", noise_rates="0.6,0.8", doc_order=order)
+        at = Counter(sample.tags["position"] for sample in found if "position" in sample.tags)
+        assert sorted(at.values()) == sorted(places.values())
+        for sample in found:
+            alone = sample.inputs["kinds"].count("positive") == 1
+            assert ("position" in sample.tags) == alone == (sample.tags["setting"] == "noise 0.8")
+            if alone:
+                assert sample.inputs["kinds"][int(sample.tags["position"]) - 1] == "positive"
+
+    def first_only(item: Item, prompt: str) -> str:
+        first = prompt.partition("Documents:\n")[2].partition("\n")[0]
+        return right(item, prompt) if "is kept by" in first else misled(item, prompt)
+
+    run = ask(data, tmp_path / "run", first_only, ability="noise", noise_rates="0.8", doc_order="balanced")
+    by_place = {place: run.summary[f"published/position={place}"] for place in range(1, 6)}
+    assert {place: figure.value for place, figure in by_place.items()} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
+    assert {figure.n for figure in by_place.values()} == {2}
+    assert not Rgb.notes(run.spec, run.summary)
+    assert "Accuracy by the place of the one true document" in (run.path / "report.html").read_text()
+    fixed = ask(data, tmp_path / "fixed", first_only, ability="noise", noise_rates="0.8")
+    (place,) = {record.sample.tags["position"] for record in fixed.records()}
+    (note,) = Rgb.notes(fixed.spec, fixed.summary)
+    assert note.text == f"Where one document is true, it stands at place {place} in every prompt."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("--ability", "rage"), "'rage' is none of: all, noise, rejection"),
+        (("--ability", ""), "--ability"),
+        (("--ability", "counterfactual"), "--ability counterfactual needs a data set of kind 'fact'"),
+        (("--noise-rates", "0,2"), "--noise-rates: '0,2' is no list of rates between 0 and 1"),
+        (("--noise-rates", "nan"), "--noise-rates"),
+        (("--integration-rates", ","), "--integration-rates"),
+        (("--correct-rate", "many"), "--correct-rate"),
+        (("--passages", "0"), "passages"),
+        (("--doc-order", "random"), "--doc-order"),
+        (("--dataset", "fr"), "--dataset fr: the data has en"),
+        (("--temperature", "-1"), "temperature"),
+        (("--lang", "zh"), "the data has no questions in 'zh'"),
+        (("--prompts", "nowhere.yaml"), "nowhere.yaml"),
+        (("--judge", "embedded-embedder"), "judges that can generate"),
+    ],
+)
+def test_a_wrong_value_is_refused_at_the_command_line(
+    wrong: tuple[str, str], says: str, files: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
+    assert called(monkeypatch, "run", "rgb", *where, *wrong) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_dry_run_counts_prompts_and_what_would_be_judged(files: Path) -> None:
+    assert dry_run("rgb", data=files).requests == {"generate": 39}
+    assert dry_run("rgb", data=files, judge="openai:judge").requests == {"generate": 39, "judge": 2 * (4 + 3)}
+    assert dry_run("rgb", data=files, judge="openai:judge", ability="noise").requests == {"generate": 20}
+
+
+# Prompts
+
+
+OWN = """
+en:
+  system: Be brief.
+  instruction: |-
+    {DOCS}
+    ---
+    {QUERY} Also {OTHER} and {DOCS_} stay.
+"""
+
+
+def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
+    item = {**false(0), "positive_wrong": [f"{{QUERY}} {{DOCS}} {{x}} {k} 100 %s" for k in range(5)]}
+    data = write(tmp_path / "en_fact.json", [item])
+    prompts = tmp_path / "own.yaml"
+    prompts.write_text(OWN)
+    with Answering(data, right, record=True) as server:
+        out = tmp_path / "run"
+        run = ek.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, prompts=str(prompts))
+    closed, full = sorted((body["messages"] for body in server.bodies), key=len)
+    tail = "---\nWhat is the capital of Land 0? Also {OTHER} and {DOCS_} stay."
+    assert closed == [{"role": "user", "content": f"\n{tail}"}]
+    docs = next(record.sample.inputs["docs"] for record in run.records() if record.sample.inputs["docs"])
+    assert all(doc.startswith("{QUERY} {DOCS} {x} ") for doc in docs)
+    assert full == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "\n".join([*docs, tail])},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (OWN.replace("{DOCS}", ""), "the instruction lacks {DOCS}"),
+        (OWN.replace("{QUERY}", ""), "the instruction lacks {QUERY}"),
+        ("en: [", "line 1: this is not YAML"),
+        ("en: {system: only}", "missing required field `instruction`"),
+        ("- en", "Expected"),
+        (OWN.replace("en:", "fr:", 1), "has nothing for 'en'"),
+    ],
+)
+def test_prompts_that_cannot_be_used_are_refused_by_the_name_of_their_file(
+    content: str, says: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    prompts = tmp_path / "own.yaml"
+    prompts.write_text(content)
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
+    assert called(monkeypatch, "run", "rgb", *where, "--prompts", prompts) == 2
+    said = capsys.readouterr().err
+    assert "own.yaml" in said
+    assert says in said
+
+
+def test_the_published_prompts_are_those_of_the_fetched_data(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
+    assert called(monkeypatch, "run", "rgb", *where, "--prompts", "published") == 2
+    assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
+    fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
+    fetched.parent.mkdir(parents=True)
+    fetched.write_text(OWN)
+    fetched.with_name("instruction.yaml.blob").write_text(git_blob(fetched))
+    (sample, *_) = samples(files / "en.json")
+    (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
+    assert isinstance(request, Generate)
+    assert not isinstance(request.prompt, str)
+    assert request.prompt[0].content == "Be brief."
+
+
+# Data that lacks something
+
+
+def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = {**plain(1), "positive": []}
+    empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
+    data = write(tmp_path / "en.json", [plain(0), bare, empty])
+    run = ask(data, tmp_path / "run", right, noise_rates="0.4", ability="noise")
+    notes = [record.sample.inputs["note"] for record in run.records()]
+    assert notes == [
+        "",
+        "question 1: no document that holds the answer",
+        "question 2: 2 of 5 documents, no document that holds the answer",
+    ]
+    assert run.summary["lacks_documents"].value == pytest.approx(2 / 3)
+    lacking = {group.title: group.items for group in Rgb.examples(run.records)}["Prompts that lack documents"]
+    assert [dict(example.parts)["note"] for example in lacking] == notes[1:]
+    (note,) = [note for note in Rgb.notes(run.spec, run.summary) if note.warning]
+    assert note.text.startswith("2 prompts have fewer documents than asked for, or none with the answer")
+    again = ("--model", f"replay:{run.path}", "--data", data, "--out", tmp_path / "again")
+    assert called(monkeypatch, "run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise") == 0
+    assert "2 prompts have fewer documents" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({**plain(1), "answer": []}, "the field 'answer' is an empty list"),
+        ({**plain(1), "answer": [[]]}, "the field 'answer' is an empty list"),
+        ({**plain(1), "query": 7}, "query"),
+        ("{not JSON", "line 2"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(
+    line: Any, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write(tmp_path / "en.json", [plain(0)])
+    with data.open("a") as file:
+        file.write(f"{line if isinstance(line, str) else json.dumps(line)}\n")
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", data)
+    assert called(monkeypatch, "run", "rgb", *where) == 2
+    said = capsys.readouterr().err
+    assert f"{data}, line 2" in said
+    assert says in said
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder / "en.json", [plain(0)])
+    files = [own_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
+    with pytest.raises(UsageError, match="two files are named 'en'"):
+        load_benchmark("rgb", {}).samples(files, langs=None, limit=None)
+
+
+def test_recorded_answers_of_another_shape_are_refused(files: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="as the published script writes it"):
+        ek.score("rgb", files / "en.json", out=tmp_path / "run")

@@ -1,0 +1,153 @@
+"""RGB's published files: written by a run, and scored again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import evenkeel as ek
+from rgb_rules import (
+    CORRECTION,
+    DETECTION,
+    FACT_RATES,
+    FIELDS,
+    RATES,
+    REJECTION,
+    Item,
+    ask,
+    exported,
+    false,
+    hedging,
+    rejecting,
+    reporting,
+    troubled,
+    values,
+    write,
+    write_sets,
+)
+from scripted import called
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sets(tmp_path_factory.mktemp("rgb"))
+
+
+def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_path: Path) -> None:
+    run = ask(files, tmp_path / "run", troubled)
+    found = exported(run)
+    stems = [f"en_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    stems += [f"en_int_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4)]
+    stems += [f"en_fact_loop_temp0.2_noise0.0_passage{n}_correct0.0" for n in (0, 5)]
+    assert sorted(found) == sorted(f"prediction_{stem}{end}" for stem in stems for end in ("", "_result"))
+    for stem in stems:
+        lines, rates = found[f"prediction_{stem}"], found[f"prediction_{stem}_result"]
+        assert all(list(line) == FIELDS for line in lines)
+        assert list(rates) == (FACT_RATES if "_fact_" in stem else RATES)
+        assert rates["nums"] == len(lines)
+        assert rates["all_rate"] == rates["tt"] / rates["nums"]
+    assert found[f"prediction_{stems[4]}_result"] == {"all_rate": 0.5, "noise_rate": 0.8, "tt": 2, "nums": 4}
+    line = found[f"prediction_{stems[0]}"][2]
+    assert (line["id"], line["ans"], line["label"]) == (2, [["Cy Reef", "Captain Reef"]], [1])
+    assert (line["prediction"], line["factlabel"], line["noise_rate"]) == ("It is Cy Reef.", 0, 0.0)
+    assert (len(line["docs"]), found[f"prediction_{stems[0]}"][3]["label"]) == (5, [1, 1])
+
+
+def test_an_export_scored_again_gives_the_same_published_figures(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def half(item: Item, prompt: str) -> str:
+        return (hedging, troubled, reporting)[item["id"] % 3](item, prompt)
+
+    run = ask(files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
+    rows = values(run, "published")
+    paths = sorted(path for path in (run.path / "export").iterdir() if "_result" not in path.name)
+    assert len(paths) == 12
+    met: set[str] = set()
+    for number, path in enumerate(paths):
+        again = ek.score("rgb", path, out=tmp_path / f"again{number}")
+        assert again.spec.subject == "loop"
+        assert again.headline.coverage == 1.0
+        assert exported(again) == {name: part for name, part in exported(run).items() if path.stem in name}
+        for row, value in values(again, "published").items():
+            assert value == rows[row], (path.name, row)
+            met.add(row)
+    assert met == set(rows)
+    assert called(monkeypatch, "score", "rgb", paths[0], "--out", tmp_path / "again0") == 0
+    said = capsys.readouterr()
+    assert "3 published figures, largest difference from ours 0.0e+00" in said.err
+    assert "no documents" in said.out
+
+
+def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_path: Path) -> None:
+    """Two quirks, by hand: right at noise 1 though there was nothing to find; an error and a rejection."""
+    rows = [
+        ("Ada Lock", [1], "Keeper ADA LOCK."),
+        ("Ben", [-1], REJECTION),
+        ("Cy", [0], "Nobody."),
+        (["Dora", ["Eli", "E."]], [1, 0], "Dora and another."),
+    ]
+    first = write(
+        tmp_path / "prediction_en_chatgpt_temp0.7_noise1.0_passage5_correct0.0.json",
+        [
+            {"id": n, "query": f"Who is {n}?", "ans": answer, "label": label, "prediction": said,
+             "docs": ["a", "b"], "noise_rate": 1.0}
+            for n, (answer, label, said) in enumerate(rows)
+        ],
+    )  # fmt: skip
+    run = ek.score("rgb", first, out=tmp_path / "first")
+    assert run.spec.subject == "chatgpt"
+    assert values(run, "published") == {"nothing to find": 0.5}
+    assert values(run, "lenient") == {"nothing to find": 0.25}
+    assert run.agreement() == "4 published figures, largest difference from ours 0.0e+00"
+    assert sorted(exported(run)) == [first.stem, f"{first.stem}_result"]
+
+    said = ("文档存在事实性错误。信息不足", "文档存在事实性错误,答案是北京", "上海", "答案是北京")
+    labels = ([-1], [1], [0], [1])
+    second = write(
+        tmp_path / "prediction_zh_fact_chatgpt_temp0.7_noise0.0_passage5_correct0.4.json",
+        [
+            {"id": n, "query": "首都？", "ans": ["北京"], "label": label, "prediction": text,
+             "docs": ["一", "二"], "noise_rate": 0.0, "factlabel": int("错误" in text)}
+            for n, (label, text) in enumerate(zip(labels, said, strict=True))
+        ],
+    )  # fmt: skip
+    run = ek.score("rgb", second, out=tmp_path / "second")
+    name = "false documents, 0.4 of them true"
+    # Four lines of the same wording: each keeps the answer that it was given.
+    assert [record.answers[0].text for record in run.records()] == list(said)
+    assert values(run, "published") == {
+        name: 0.5,
+        f"{name}: error detection": 0.5,
+        f"{name}: error correction": 1,
+    }
+    assert values(run, "lenient")[f"{name}: error correction"] == 0.5
+    assert exported(run)[f"{second.stem}_result"] == {
+        "all_rate": 0.5, "noise_rate": 0.0, "tt": 2, "nums": 4,
+        "fact_check_rate": 0.5, "correct_rate": 1.0, "fact_tt": 2, "correct_tt": 2,
+    }  # fmt: skip
+    assert run.summary["states_fake"].value is None  # the file does not tell the false answer
+
+
+def test_a_recorded_answer_that_a_script_labelled_otherwise_is_told(tmp_path: Path) -> None:
+    line = {"id": 0, "query": "Who?", "ans": "Ada", "label": [0], "prediction": "Ada", "docs": ["d"]}
+    path = write(tmp_path / "mine.json", [{**line, "noise_rate": 0.2}])
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert values(run, "published") == {"noise 0.2": 1.0}
+    assert run.agreement() == "1 published figures, largest difference from ours 1.0e+00"
+
+
+def test_a_set_of_ones_own_keeps_its_kind_through_export_and_back(tmp_path: Path) -> None:
+    data = write(tmp_path / "harbour_fact.json", map(false, range(2)))
+    run = ask(data, tmp_path / "run", reporting)
+    (path,) = (run.path / "export").glob("prediction_harbour_fact_loop_*passage5_correct0.0.json")
+    again = ek.score("rgb", path, out=tmp_path / "again")
+    assert values(again, "published") == {"false documents": 1, DETECTION: 1, CORRECTION: 1}
+
+
+def test_noise_1_asked_for_two_abilities_stands_once_in_the_export(files: Path, tmp_path: Path) -> None:
+    run = ask(files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
+    assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "nothing to find": 1}
+    lines = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0"]
+    assert [line["id"] for line in lines] == [0, 1, 2, 3]

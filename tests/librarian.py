@@ -1,0 +1,225 @@
+"""Documents about who founded which town library, and a server whose model reads them as a good one would.
+
+    with Librarian(ENGLISH, faults={"Selby": "refuse"}) as server:
+        api.build("rgb", out, docs=write_documents(ENGLISH, folder), model="openai:x", base_url=server.url)
+
+It knows nothing but what it reads, except about the town it is told to know, and misbehaves about the
+towns it is told to.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from evenkeel.benchmarks.rgb.data import Dataset, read_instances
+from evenkeel.benchmarks.rgb.own.telling import states, tells
+from loopback import Loopback
+
+
+class Library(NamedTuple):
+    town: str
+    founder: str
+    fake: str
+
+
+class World(NamedTuple):
+    """The truth, and how it is told in a language."""
+
+    lang: Literal["en", "zh"]
+    libraries: list[Library]
+    document: str
+    question: str
+    told: str
+    joined: str
+
+
+ENGLISH = World(
+    "en",
+    [
+        Library("Pellmouth", "Agnes Rudgard", "Dora Kemp"),
+        Library("Gorscote", "Hector Bell", "Ralph Quill"),
+        Library("Fenden", "Una Eastlake", "Jane Orchard"),
+        Library("Calderthorpe", "Rhoda Whitlock", "Mary Stokes"),
+        Library("Wickham", "Hanna Challis", "Lucy Brand"),
+        Library("Holmstead", "Ivor Pargeter", "Otto Fell"),
+        Library("Ashby", "Nell Sandgate", "Ada Penrose"),
+        Library("Tarnside", "Piers Ottway", "Hugh Larkin"),
+        Library("Brindle", "Cora Lindqvist", "Vera Nolan"),
+        Library("Oakmere", "Basil Thorne", "Owen Drake"),
+        Library("Selby", "Edda Marsh", "Ruth Cole"),
+        Library("Marlow", "Tobias Venn", "Max Harding"),
+        Library("Dunsop", "Greta Holloway", "Ellen Frost"),
+        Library("Yarrow", "Silas Crewe", "Noel Baxter"),
+    ],
+    "The town library of {town} stands beside the old market hall. It was founded by {founder}, who gave "
+    "four hundred books and a stove. Readers come from the whole valley.",
+    "Who founded the town library of {town}?",
+    "{manner}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
+    "Who founded the town library of {one}, and who founded the town library of {other}?",
+)
+CHINESE = World(
+    "zh",
+    [
+        Library("槐川镇", "孔凤仪", "钟恒之"),
+        Library("浮浦县", "罗子衿", "谭新柳"),
+        Library("栖安镇", "谢云帆", "倪一鸣"),
+        Library("棹谷镇", "史向晚", "许素心"),
+        Library("竹岩镇", "孟丹枫", "汪长庚"),
+        Library("苍泉镇", "郭雨桐", "管振声"),
+        Library("鸥谷镇", "薛克勤", "傅承砚"),
+        Library("絮丰县", "葛沛霖", "郭慧中"),
+        Library("岚丰镇", "萧品贤", "卢秋白"),
+        Library("青石镇", "郑涵秋", "方其正"),
+    ],
+    "{town}图书馆就在老集市旁边。它由{founder}创办，当时捐出四百本书和一只火炉。读者来自整个山谷。",
+    "{town}图书馆是由谁创办的？",
+    "{manner}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
+    "{one}图书馆和{other}图书馆分别是由谁创办的？",
+)
+
+
+def write_documents(world: World, folder: Path) -> Path:
+    """One text file for each library."""
+    folder.mkdir()
+    for library in world.libraries:
+        text = world.document.format(**library._asdict())
+        (folder / f"{library.town}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Dataset]:
+    """All that must hold of a set, whoever wrote it."""
+    founder = {library.town: library.founder for library in world.libraries}
+    plain, both, fact = (read_instances(files[f"{world.lang}{end}.json"]) for end in ("", "_int", "_fact"))
+    assert [plain.kind, both.kind, fact.kind] == ["plain", "int", "fact"]
+    for found in (*plain.instances, *both.instances, *fact.instances):
+        answers = [alternatives[0] for alternatives in found.answer]
+        assert answers == [
+            founder[town] for town in sorted(founder, key=found.query.find) if town in found.query
+        ]
+        assert len(found.negative) >= 5
+        assert not any(tells(text, answer) for text in (found.query, *found.negative) for answer in answers)
+        assert not any(answer.lower() in text.lower() for text in found.negative for answer in answers)
+        assert len({*found.positive, *found.negative}) == len(found.positive) + len(found.negative)
+    for found in (*plain.instances, *fact.instances):
+        assert all(states(text, found.answer[0][0]) for text in found.positive)
+    for found in both.instances:
+        (one,), (other,) = found.answer
+        for own, foreign, group in ((one, other, found.groups[0]), (other, one, found.groups[1])):
+            assert all(states(text, own) and not tells(text, foreign) for text in group)
+    for found in fact.instances:
+        (true,), (false,) = found.answer[0], found.fake[0]
+        assert len(found.positive_wrong) == len(found.positive)
+        assert all(states(text, false) and not tells(text, true, "") for text in found.positive_wrong)
+        assert not any(tells(text, false) for text in (*found.positive, *found.negative))
+    return plain, both, fact
+
+
+class Librarian(Loopback):
+    """The server; `prompts` are those that it was asked."""
+
+    def __init__(
+        self, world: World, *, known: str = "", faults: dict[str, str] | None = None, **behaviour: Any
+    ) -> None:
+        super().__init__(record=True, **behaviour)
+        self.mind = Mind(world, known, faults or {})
+
+    def __enter__(self) -> Librarian:
+        super().__enter__()
+        return self
+
+    @property
+    def prompts(self) -> list[str]:
+        return [body["messages"][-1]["content"] for body in self.bodies if "messages" in body]
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        if not path.endswith("/chat/completions"):
+            return super()._answer(path, body, key)
+        text = self.mind.answer(body.messages[-1].content)
+        message = {"content": None, "refusal": "No."} if text is None else {"content": text}
+        return msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+
+class Mind(NamedTuple):
+    world: World
+    known: str
+    faults: dict[str, str]
+
+    def answer(self, prompt: str) -> str | None:
+        """What to write; None is a refusal. The fields of the schema tell what is asked for."""
+        schema = re.search(r'"required":(\[[^\]]*\])', prompt)
+        told = [library for library in self.world.libraries if library.town in prompt]
+        named = sorted(told, key=lambda library: prompt.index(library.town))
+        if schema is None:
+            return named[0].founder if named[0].town == self.known else "Nobody ever told me."
+        match msgspec.json.decode(schema[1]):
+            case ["question", "answer"]:
+                return self._question(named[0], prompt)
+            case ["question"]:
+                towns = [library.town for library in named]
+                half = any(self._fault(library) == "half" for library in named)
+                asked = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
+                return _json(question=asked)
+            case ["answer"]:
+                return _json(answer=self._read(prompt))
+            case ["false_answer"]:
+                odd = self._fault(named[0]) == "odd fake"
+                return _json(false_answer="no fewer than 12" if odd else named[0].fake)
+            case _:
+                return _json(text=self._text(named[0], prompt))
+
+    def _question(self, library: Library, prompt: str) -> str | None:
+        town, founder, _ = library
+        answer, question = founder, self.world.question.format(town=town)
+        match self._fault(library):
+            case "refuse":
+                return None
+            case "prose":
+                return "Here is a fine question for you!"
+            case "prose once" if "An earlier answer could not be read" not in prompt:
+                return '{"question": "Who'
+            case "elsewhere":
+                answer = "Nobody Inparticular"
+            case "give away":
+                question = f"Did {founder} found the town library of {town}?"
+            case "of the passage":
+                question = "Who founded the library in the passage?"
+            case "vague":
+                question = "Who founded the town library?"
+        return _json(question=question, answer=answer)
+
+    def _read(self, prompt: str) -> str:
+        """The founders of the libraries asked about, of those that the passage tells of."""
+        passage, _, question = prompt.rpartition("Question:" if self.world.lang == "en" else "问题：")
+        asked = [library for library in self.world.libraries if library.town in question]
+        return " / ".join(
+            library.founder
+            for library in asked
+            if re.search(f"{library.town}.*{library.founder}", passage, re.DOTALL)
+        )
+
+    def _text(self, library: Library, prompt: str) -> str:
+        """A passage told anew, or its false twin."""
+        if prompt.startswith("Rewrite"):
+            passage = prompt.partition("Passage:\n")[2].partition("\n\nAnswer with")[0]
+            for true, false in zip(library.founder.split(), library.fake.split(), strict=True):
+                passage = passage.replace(true, false)
+            return passage
+        if self._fault(library) == "loses the answer":
+            return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
+        manner = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
+        assert manner is not None
+        return self.world.told.format(
+            manner=manner[1] or manner[2], town=library.town, founder=library.founder
+        )
+
+    def _fault(self, library: Library) -> str:
+        return self.faults.get(library.town, "")
+
+
+def _json(**fields: str) -> str:
+    return msgspec.json.encode(fields).decode()
