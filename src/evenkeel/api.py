@@ -182,14 +182,15 @@ def build(
     cls = builder_class(benchmark)
     builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
     target = Path(out)
-    if options.get("questions") and Path(options["questions"]).resolve() == target.resolve():
-        raise UsageError(f"--out {out} is the file of your questions: choose another.")
+    given = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
+    if target.resolve() in given:
+        raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = progress or Silent()
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        models = open_models(running, builder, benchmark, ref, base_url)
+        models = open_models(running, builder, benchmark, ref, base_url, model_args=model_args)
         probe(builder, models)
         beside = (
             target / "journal.sqlite" if cls.folder else target.with_name(f"{target.stem}.journal.sqlite")
@@ -207,14 +208,16 @@ def build(
             progress=watching,
         )
         built = drive(builder.build(), road)
-    return _write_built(target, built, folder=cls.folder), built
+    return _write_built(target, built, folder=cls.folder, given=given), built
 
 
-def _write_built(target: Path, built: Built, *, folder: bool) -> list[Path]:
+def _write_built(target: Path, built: Built, *, folder: bool, given: set[Path]) -> list[Path]:
     paths = []
     for number, (name, content) in enumerate(built.files.items()):
         path = target.with_name(f"{target.stem}_{name.lower()}{target.suffix}") if number else target
         path = target / name if folder else path
+        if path.resolve() in given:
+            raise UsageError(f"{path} is a file that you gave to build from: choose another --out.")
         with replacing(path) as draft:
             draft.write_bytes(content)
         paths.append(path)

@@ -68,10 +68,23 @@ def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model]) -> None:
 
 
 def open_models(
-    engine: Engine, benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
+    engine: Engine,
+    benchmark: Benchmark | Builder,
+    name: str,
+    ref: ModelRef | None,
+    base_url: str | None,
+    *,
+    model_args: Mapping[str, Any] | None = None,
 ) -> dict[str, Model]:
-    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
+    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them.
+
+    Arguments without a model under test are for the one helper there is.
+    """
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
+    if ref is None and model_args:
+        if len(refs) != 1:
+            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
+        refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
     if ref is not None:
         if "model" not in benchmark.needs:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
@@ -87,11 +100,16 @@ def open_models(
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             raise CapabilityError(
-                f"{name} needs {role}s that can {' and '.join(sorted(lacking))}; "
+                f"{name} needs {_plural(role)} that can {' and '.join(sorted(lacking))}; "
                 f"'{ref.spec}' offers: {offers}.",
                 lacking=lacking,
             )
     return models
+
+
+def _plural(role: str) -> str:
+    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) stands as it is."""
+    return f"a model for {role}" if ":" in role else f"{role}s"
 
 
 def read_samples(

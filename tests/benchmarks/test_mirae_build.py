@@ -316,6 +316,6 @@ def test_sentences_and_scripts_are_told_in_every_language() -> None:
 def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text(f"{GOOD}\n")
-    with pytest.raises(UsageError, match="is the file of your questions"):
+    with pytest.raises(UsageError, match="is a file that you gave to build from"):
         build("mirae", path, questions=str(path))
     assert path.read_text() == f"{GOOD}\n"

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import pytest
 
-from evenkeel.lexical import bm25_scores
 from evenkeel.benchmarks.multiview.compose import (
     NUMBERS,
     TRIPLETS,
@@ -22,9 +21,10 @@ from evenkeel.benchmarks.multiview.compose import (
     story_bank,
     views,
 )
-from evenkeel.documents import Document
 from evenkeel.benchmarks.multiview.triplets import Triplet, encode_triplets
+from evenkeel.documents import Document
 from evenkeel.errors import UsageError
+from evenkeel.lexical import bm25_scores
 
 DOCSETS = ("math", "stories")
 TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")

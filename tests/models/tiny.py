@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from evenkeel.models import load_model
+from evenkeel.models import load_model, sbert
 from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.weights import installed
@@ -95,6 +95,32 @@ def tiny_gguf(path: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def embedder_folder() -> Path:
+    """The embedded embedder: a real tokenizer of BERT's kind, and a model that does not rank."""
+    return installed(sbert.PACKAGE, sbert.FOLDER, what="the tests", install=sbert.INSTALL)
+
+
+def tiny_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
+    """Write a cross-encoder with random weights, spread wide."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=128,
+        initializer_range=0.3,
+        num_labels=labels,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        shutil.copy(embedder_folder() / name, folder)
+    return folder
 
 
 def open_hf(path: Path | str, **args: Any) -> HuggingFace:

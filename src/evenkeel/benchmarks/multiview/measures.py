@@ -11,7 +11,7 @@ import msgspec
 from evenkeel import stats
 from evenkeel.benchmarks.multiview.ordering import Outcome, unit_vector
 from evenkeel.benchmarks.multiview.triplets import Triplet
-from evenkeel.types import Embed, Records, Request, Response, Sample, Score, Summary
+from evenkeel.types import Embed, Figure, Records, Request, Response, Sample, Score, Summary
 
 ORDERS = ("", "swapped_")
 """How a triplet is put to a method: the positive first, or (to judges) also swapped."""
@@ -38,6 +38,13 @@ def measure(
             values |= {f"{key}@{name}": value for key, value in of_outcome(outcome).items()}
             statuses.update(outcome.statuses)
         detail: dict[str, Any] = {"picks": {name: outcome.picks for name, outcome in own.items()}}
+        # A failure is told by how it ended and of which method: it is no answer of a model under test.
+        detail["failures"] = [
+            f"{status} ({name})"
+            for name, outcome in own.items()
+            for status in outcome.statuses
+            if status in ("error", "refused")
+        ]
         detail["margins"] = {name: o.margin for name, o in own.items() if o.margin is not None}
         if triplet.anchor in places and "anchor" in triplet.labels:
             x, y = places[triplet.anchor]
@@ -88,8 +95,17 @@ def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
             figure = stats.difference(pairs, "accuracy", "method", methods[0], method)
             name = stats.scope_name("minus_first", {"method": method})
             summary[name] = msgspec.structs.replace(figure, unit="share")
-    headline = summary[stats.scope_name("accuracy", {"method": methods[0]})]
-    return {"accuracy": headline, **summary}
+    return {"accuracy": _headline(scores, summary, methods[0]), **summary}
+
+
+def _headline(scores: Sequence[Score], summary: Summary, first: str) -> Figure:
+    """The first method's accuracy, with the coverage of all: what any method lacked must not go unseen."""
+    statuses: Counter[str] = Counter()
+    for score in scores:
+        statuses.update(score.statuses)
+    covered = sum(score.answered for score in scores) / statuses.total() if statuses else 0.0
+    figure = summary[stats.scope_name("accuracy", {"method": first})]
+    return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
 
 
 def _by_order(score: Score, method: str) -> Iterator[Score]:

@@ -57,7 +57,8 @@ class Method(Struct, frozen=True):
 
 def parse_method(text: str) -> Method:
     """A method's name taken apart, or an error that lists the forms."""
-    head, *options = text.strip().split("+")
+    text = text.strip()
+    head, *options = text.split("+")
     kind, _, spec = head.partition(":")
     if kind == "bm25" and not spec and not options:
         return Method("bm25", "bm25")
@@ -70,7 +71,7 @@ def parse_method(text: str) -> Method:
     ):
         return Method(text, "rewrite", spec=options[0].removeprefix("embed:"), writer=spec)
     known = {"embed": {"instruct"}, "rerank": set(), "judge": {"annotations", "weigh"}}
-    if kind in known and spec and set(options) <= known[kind]:
+    if kind in known and spec and set(options) <= known[kind] and len(set(options)) == len(options):
         return Method(text, kind, spec=spec, options=frozenset(options))  # type: ignore[arg-type]
     raise ValueError(f"--method: '{text}' is no method. A method is one of: {', '.join(FORMS)}")
 

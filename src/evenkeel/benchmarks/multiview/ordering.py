@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -237,11 +237,6 @@ def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
         pair, summaries = pair[::-1], summaries[::-1]
     told = ""
     if "annotations" in method.options:
-        if not (triplet.anchor_summary and all(summaries)):
-            raise UsageError(
-                f"{method.name}: the triplets of {triplet.task} carry no annotations; "
-                "`evenkeel build multiview` writes them."
-            )
         told = filled(
             templates().summaries,
             ANCHOR_SUMMARY=triplet.anchor_summary,
@@ -260,14 +255,26 @@ def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
     return filled(templates().judge, **places) + told
 
 
+def check_annotations(methods: Iterable[Method], triplets: Iterable[Triplet]) -> None:
+    """Refuse triplets that lack what a method reads, before anything is asked."""
+    reader = next((method.name for method in methods if "annotations" in method.options), None)
+    for triplet in triplets if reader else ():
+        if not (triplet.anchor_summary and triplet.positive_summary and triplet.negative_summary):
+            raise UsageError(
+                f"{reader}: the triplets of {triplet.task} carry no annotations; "
+                "`evenkeel build multiview` writes them."
+            )
+
+
 def instruction(triplet: Triplet) -> str:
     return triplet.instruction or triplet.description
 
 
 def template_for(spec: str) -> str:
-    """The instruction template of a model's family, told by its name."""
+    """The instruction template of a model's family: the first that begins a word of the model's name."""
+    name = re.split(r"[/:]", spec.lower().rstrip("/"))[-1]
     known = templates().instruct
-    return next(text for family, text in known.items() if family in spec.lower())
+    return next(text for family, text in known.items() if re.search(rf"(?<![a-z0-9]){family}", name))
 
 
 def filled(template: str, **values: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -18,10 +18,17 @@ def tag_candidates(
 
     Anchors, texts of the same wording and equal scores are treated as in `lexical_candidates`.
     """
+    return [best(row, k) for row in tag_rows(tags, texts, anchors)]
+
+
+def tag_rows(
+    tags: Sequence[Collection[str]], texts: Sequence[str], anchors: Sequence[int]
+) -> Iterator[Alike]:
+    """For each anchor the Jaccard similarity of all documents that share a tag with it, itself left out."""
     members = counts([list(dict.fromkeys(own)) for own in tags]).matrix
     sizes = np.asarray(members.sum(axis=1)).ravel()
     rows = alike(members[list(anchors)], members, texts, anchors)
-    return [best(_jaccard(row, sizes), k) for row in rows]
+    return (_jaccard(row, sizes) for row in rows)
 
 
 def _jaccard(shared: Alike, sizes: Floats) -> Alike:

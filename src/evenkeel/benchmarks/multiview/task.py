@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.multiview.layout import LAYOUT, examples, notes
 from evenkeel.benchmarks.multiview.methods import Method, parse_methods
-from evenkeel.benchmarks.multiview.triplets import Triplet, read_triplets
+from evenkeel.benchmarks.multiview.ordering import check_annotations
+from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet, read_triplets
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.tokens import estimate_tokens
@@ -93,11 +95,9 @@ class Multiview:
         for file in files:
             for triplet in read_triplets(file.path):
                 tasks[triplet.task].append(triplet)
-        return [
-            make_sample(triplet, number)
-            for triplets in tasks.values()
-            for number, triplet in enumerate(triplets[:limit], 1)
-        ]
+        kept = [triplets[:limit] for triplets in tasks.values()]
+        check_annotations(self.methods, chain.from_iterable(kept))
+        return [make_sample(triplet, number) for own in kept for number, triplet in enumerate(own, 1)]
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
         """Nothing is asked of a model under test: what the methods need, they ask when they order."""
@@ -130,17 +130,13 @@ class Multiview:
         """A method that cannot be carried out is not left out in silence."""
 
     def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every document is embedded and rewritten once, and every verdict repaired once."""
-        texts = {sample.inputs[role] for sample in samples for role in ("anchor", "positive", "negative")}
-        tokens = sum(map(estimate_tokens, texts))
-        whole = sum(
-            estimate_tokens(s.inputs[role]) for s in samples for role in ("anchor", "positive", "negative")
-        )
+        """At the most every document is embedded or rewritten once (under each criterion, where the method
+        reads it), and every verdict repaired once."""
         found: dict[str, tuple[int, int]] = {}
         for method in self.methods:
-            for number, reads, kind in _demand(method, len(texts), tokens, len(samples), whole):
-                before = found.get(kind, (0, 0))
-                found[kind] = (before[0] + number, before[1] + reads)
+            for kind, texts in _demand(method, samples):
+                requests, tokens = found.get(kind, (0, 0))
+                found[kind] = (requests + len(texts), tokens + sum(map(estimate_tokens, texts)))
         return found
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
@@ -165,22 +161,25 @@ def make_sample(triplet: Triplet, number: int) -> Sample:
     )
 
 
-def _demand(
-    method: Method, texts: int, tokens: int, triplets: int, whole: int
-) -> Iterator[tuple[int, int, str]]:
-    """Requests, the tokens they carry, and their kind."""
+def _demand(method: Method, samples: Sequence[Sample]) -> Iterator[tuple[str, list[str]]]:
+    """The kinds of requests that a method makes, and the texts that they carry at the most."""
+    viewed = dict.fromkeys(
+        (sample.inputs["criterion"], sample.inputs["description"], sample.inputs[role])
+        for sample in samples
+        for role in ROLES
+    )
+    by_view = [text for _, _, text in viewed]
+    whole = ["\n".join(sample.inputs[role] for role in ROLES) for sample in samples]
     match method.kind:
         case "embed":
-            yield texts, tokens, "embed"
+            yield "embed", by_view if method.options else list(dict.fromkeys(by_view))
         case "rewrite":
-            yield texts, tokens, "generate"
-            yield texts, tokens, "embed"
+            yield "generate", by_view
+            yield "embed", by_view
         case "rerank":
-            yield 2 * triplets, 2 * whole, "rank"
-        case "judge" if "weigh" in method.options:
-            yield 4 * triplets, 4 * whole, "weigh"
+            yield "rank", 2 * whole
         case "judge":
-            yield 4 * triplets, 4 * whole, "generate"
+            yield "weigh" if "weigh" in method.options else "generate", 4 * whole
 
 
 PUBLISHED = (

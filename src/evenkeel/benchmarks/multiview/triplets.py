@@ -91,6 +91,8 @@ def read_triplets(path: Path) -> list[Triplet]:
     """All triplets of a file; the first that cannot be used is an error that names its line."""
     triplets = []
     for line, raw in json_rows(path):
+        if isinstance(raw, dict) and "criterion" in raw:  # all that a file of bare triplets may tell
+            raw = {"task": raw["criterion"], "description": raw["criterion"], **raw}
         triplet: Triplet = convert(path, raw, Triplet, line=line)
         for role in ROLES:
             if not getattr(triplet, role).strip():

@@ -1,0 +1,346 @@
+"""multiview: methods that order triplets, each against what the test computes by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenkeel as ek
+from evenkeel.api import dry_run
+from evenkeel.benchmarks.multiview.compose import compose
+from evenkeel.benchmarks.multiview.layout import blocks
+from evenkeel.benchmarks.multiview.task import Multiview
+from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet
+from evenkeel.errors import DataError
+from evenkeel.stats import proportion, wilson
+from loopback import Loopback
+from models.tiny import embedder_folder
+from scripted import called
+from triplets import interval, named, picks, store, store_tools, triplet
+
+EMBEDDER = "embed:embedded-embedder"
+TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")
+EACH = 8
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store_tools(tmp_path_factory.mktemp("tools"))
+
+
+@pytest.fixture(scope="module")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store(tmp_path_factory.mktemp("starter") / "triplets.jsonl", compose(0, EACH))
+
+
+@pytest.fixture(scope="module")
+def side_by_side(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+    """The starter's documents by words and by vectors."""
+    out = tmp_path_factory.mktemp("run") / "run"
+    return ek.run("multiview", data=starter, method=["bm25", EMBEDDER], out=out)
+
+
+# By words and by vectors
+
+
+def test_bm25_is_the_formula_over_the_documents_of_a_task(side_by_side: ek.Run, starter: Path) -> None:
+    triplets = [Triplet(**json.loads(line)) for line in starter.read_text().splitlines()]
+    found = picks(side_by_side, "bm25")
+    for task in TASKS:
+        own = [t for t in triplets if t.task == task]
+        score = bm25({text for t in own for text in t.documents})
+        margins = [score(t.anchor, t.positive) - score(t.anchor, t.negative) for t in own]
+        assert min(map(abs, margins)) > 1e-6
+        wanted = [["positive" if margin > 0 else "negative"] for margin in margins]
+        assert [found[f"{task}-{n:04d}"] for n in range(1, EACH + 1)] == wanted
+        right = sum(margin > 0 for margin in margins) / EACH
+        figure = side_by_side.summary[named("accuracy", "bm25", task)]
+        assert (figure.value, figure.n, figure.coverage, figure.method) == (right, EACH, 1.0, "Wilson score")
+        assert interval(figure) == pytest.approx(wilson(right, EACH))
+    deep, surface = (side_by_side.summary[named("accuracy", "bm25", task)].value for task in TASKS[:2])
+    assert deep is not None
+    assert surface is not None
+    assert deep < 0.5 < 0.9 < surface
+
+
+def bm25(documents: Iterable[str]) -> Callable[[str, str], float]:
+    """BM25 in Lucene's form, by loops: k1 = 1.5, b = 0.75."""
+    counts = {text: Counter(re.findall(r"\w+", text.lower())) for text in documents}
+    mean = sum(words.total() for words in counts.values()) / len(counts)
+    holding = Counter(word for words in counts.values() for word in words)
+
+    def score(query: str, text: str) -> float:
+        total = 0.0
+        for word, times in counts[query].items():
+            idf = math.log(1 + (len(counts) - holding[word] + 0.5) / (holding[word] + 0.5))
+            norm = 1.5 * (0.25 + 0.75 * counts[text].total() / mean)
+            total += times * idf * counts[text][word] / (counts[text][word] + norm)
+        return total
+
+    return score
+
+
+def test_vectors_are_compared_by_their_cosines(side_by_side: ek.Run) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    records = list(side_by_side.records())
+    few = records[::4]
+    texts = [record.sample.inputs[role] for record in few for role in ROLES]
+    model = SentenceTransformer(str(embedder_folder()), device="cpu")
+    vectors = model.encode(texts, normalize_embeddings=True).reshape(len(few), 3, -1)
+    for record, (anchor, good, bad) in zip(few, vectors, strict=True):
+        margin = float(anchor @ good - anchor @ bad)
+        assert record.score.detail["margins"][EMBEDDER] == pytest.approx(margin, abs=1e-5)
+        assert record.score.detail["picks"][EMBEDDER] == ["positive" if margin > 0 else "negative"]
+    right = sum(picked == ["positive"] for picked in picks(side_by_side, EMBEDDER).values())
+    figure = side_by_side.summary[named("accuracy", EMBEDDER)]
+    assert (figure.value, figure.n, figure.coverage) == (right / len(records), len(records), 1.0)
+    # Each anchor has its place in a plane, for the picture of the two views.
+    assert all({"x", "y"} <= set(record.score.detail) for record in records)
+    assert {tuple(record.score.detail["views"]) for record in records} == {
+        ("arithmetic", "setting"),
+        ("plot", "setting"),
+    }
+
+
+def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
+    summary = side_by_side.summary
+    assert side_by_side.headline == summary["accuracy"] == summary[named("accuracy", "bm25")]
+    for metric in ("accuracy", "ties", "unparsed"):
+        for task in ("", *TASKS):
+            for method in ("bm25", EMBEDDER):
+                assert summary[named(metric, method, task)].n == (EACH if task else 4 * EACH)
+    assert not any(name.startswith("flips") for name in summary)
+    by_words, by_vectors = (picks(side_by_side, method) for method in ("bm25", EMBEDDER))
+    differences = np.array(
+        [(by_vectors[name] == ["positive"]) - int(by_words[name] == ["positive"]) for name in by_words]
+    )
+    figure = summary[f"minus_first/method={EMBEDDER}"]
+    assert figure.value == pytest.approx(differences.mean())
+    half = 2.0395 * differences.std(ddof=1) / math.sqrt(len(differences))  # t over 31 degrees of freedom
+    assert interval(figure) == pytest.approx((figure.value - half, figure.value + half), abs=1e-4)
+    assert (figure.n, figure.method, figure.unit) == (4 * EACH, "paired t over questions", "share")
+    assert figure.p is not None
+    assert "minus_first/method=bm25" not in summary
+
+
+def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
+    side_by_side: ek.Run, starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = ("--out", side_by_side.path)
+    assert (
+        called(
+            monkeypatch, "run", "multiview", "--data", starter, "--method", "bm25", "--method", EMBEDDER, *out
+        )
+        == 0
+    )
+    printed = capsys.readouterr().out
+    for task in TASKS:
+        lines = []
+        for method in ("bm25", EMBEDDER):
+            right = sum(
+                picked == ["positive"] for name, picked in picks(side_by_side, method).items() if task in name
+            )
+            lines.append((-right, f"  {method:<29}: {right / EACH * 100:.2f}% ({right}/{EACH} correct)"))
+        block = "\n".join([f"Task: {task}", *(line for _, line in sorted(lines, key=lambda pair: pair[0]))])
+        assert f"\n{block}\n" in printed
+        assert block in blocks(side_by_side.summary)
+    page = (side_by_side.path / "report.html").read_text()
+    for text in (
+        "Methods by task",
+        "The same documents, coloured by each view",
+        "Ordered wrong by the first method",
+    ):
+        assert text in page
+
+
+def test_a_block_has_the_published_form() -> None:
+    task = "gsm8k__arithmetic"
+    summary = {
+        named("accuracy", "bm25", task): proportion(26, 253),
+        named("accuracy", "judge:m+annotations", task): proportion(250, 253),
+    }
+    assert blocks(summary) == [
+        "Task: gsm8k__arithmetic\n"
+        "  judge:m+annotations          : 98.81% (250/253 correct)\n"
+        "  bm25                         : 10.28% (26/253 correct)"
+    ]
+
+
+def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) -> None:
+    export = side_by_side.path / "export"
+    assert sorted(path.name for path in export.iterdir()) == ["results.json", "triplets.jsonl"]
+    results = json.loads((export / "results.json").read_text())
+    assert list(results) == ["methods", "tasks"]
+    assert list(results["methods"]) == ["bm25", EMBEDDER]
+    assert sorted(results["tasks"]) == sorted(TASKS)
+    for method in ("bm25", EMBEDDER):
+        for task, found in (("", results["methods"]), *results["tasks"].items()):
+            own = [picked for name, picked in picks(side_by_side, method).items() if task in name]
+            right = own.count(["positive"])
+            assert found[method] == {
+                "correct": right, "ties": 0, "unparsed": 0, "total": len(own), "accuracy": right / len(own),
+            }  # fmt: skip
+    fields = [
+        "anchor",
+        "positive",
+        "negative",
+        "anchor_id",
+        "positive_id",
+        "negative_id",
+        "criterion",
+        "quality",
+    ]
+    given = [json.loads(line) for line in starter.read_text().splitlines()]
+    lines = [json.loads(line) for line in (export / "triplets.jsonl").read_text().splitlines()]
+    assert all(list(line) == fields for line in lines)
+    assert Counter(line["anchor"] for line in lines) == Counter(line["anchor"] for line in given)
+
+
+def test_documents_that_are_alike_are_a_tie_and_not_correct(tmp_path: Path) -> None:
+    twins = triplet(1, negative="good 1 of tools__use")
+    data = store(tmp_path / "t.jsonl", [triplet(0, anchor="good tools"), twins])
+    with Loopback() as server:
+        options: dict[str, Any] = {"method": ["bm25", "embed:openai:loop"], "base_url": server.url}
+        run = ek.run("multiview", data=data, out=tmp_path / "run", **options)
+    for method in ("bm25", "embed:openai:loop"):
+        assert picks(run, method)["tools__use-0002"] == ["tie"]
+        assert run.summary[named("ties", method)].value == 0.5
+        assert run.summary[named("accuracy", method)].n == 2
+    results = json.loads((run.path / "export" / "results.json").read_text())
+    assert results["methods"]["bm25"] == {"correct": 1, "ties": 1, "unparsed": 0, "total": 2, "accuracy": 0.5}
+
+
+# The command line, limits and notes
+
+
+def test_no_model_is_needed_and_one_is_refused(
+    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
+    assert called(monkeypatch, *given, "--model", "embedded") == 2
+    assert "multiview takes no --model" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert called(monkeypatch, *given) == 0
+    assert "Triplets ordered right of bm25" in capsys.readouterr().out
+    assert not ek.load_run(tmp_path / "run").spec.models
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("--method", "bm26"), "'bm26' is no method. A method is one of: bm25, embed:SPEC"),
+        (("--method", "embed:embedded"), "can embed"),
+        (("--method", "embed:nobody:x"), "nobody"),
+        (("--method", "bm25", "--instruct-template", "x"), "{TEXT} is missing"),
+        (("--limit", "0"), "--limit 0"),
+        (("--base-url", "http://127.0.0.1:9/v1"), "--base-url"),
+    ],
+)
+def test_a_wrong_value_is_refused_at_the_command_line(
+    wrong: Sequence[str], says: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
+    assert called(monkeypatch, *given, *wrong) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_limit_holds_for_each_task(tools: Path, tmp_path: Path) -> None:
+    run = ek.run("multiview", data=tools, limit=3, out=tmp_path / "run")
+    assert Counter(record.sample.tags["task"] for record in run.records()) == {
+        "tools__use": 3,
+        "tools__age": 2,
+    }
+    assert [record.sample.id for record in run.records()] == [
+        "tools__use-0001", "tools__use-0002", "tools__use-0003", "tools__age-0001", "tools__age-0002",
+    ]  # fmt: skip
+
+
+def test_a_dry_run_counts_what_each_method_asks_at_the_most(tmp_path: Path) -> None:
+    # The same three documents under two criteria, and three more under one of them.
+    same = {"anchor": "a", "positive": "b", "negative": "c"}
+    data = store(
+        tmp_path / "t.jsonl", [triplet(0, **same), triplet(1), triplet(2, task="tools__age", **same)]
+    )
+
+    def counted(*methods: str) -> dict[str, int]:
+        return dry_run("multiview", data=data, method=list(methods)).requests
+
+    assert counted("bm25") == {}
+    assert counted("embed:openai:x") == {"embed": 6}
+    assert counted("embed:openai:x+instruct") == {"embed": 9}
+    assert counted("rewrite:openai:y+embed:openai:x") == {"generate": 9, "embed": 9}
+    assert counted("rerank:sbert:x") == {"rank": 6}
+    assert counted("judge:openai:y", "judge:openai:y+weigh") == {"generate": 12, "weigh": 12}
+
+
+def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
+    side_by_side: ek.Run, tmp_path: Path
+) -> None:
+    against = [task for task in TASKS if side_by_side.summary[f"built_against_bm25/task={task}"].value]
+    first, second = Multiview.notes(side_by_side.spec, side_by_side.summary)
+    assert first.text == "The headline is that of the first method, bm25."
+    assert (
+        second.text
+        == f"Built to defeat BM25, so that its chance level is not one half: {', '.join(against)}."
+    )
+    hard = [triplet(0, hard_for="bm25"), triplet(1, task="tools__age")]
+    data = store(tmp_path / "t.jsonl", hard)
+    run = ek.run("multiview", data=data, out=tmp_path / "run")
+    (note,) = Multiview.notes(run.spec, run.summary)
+    assert note.text.endswith("not one half: tools__use.")
+    with Loopback() as server:
+        options: dict[str, Any] = {"method": ["embed:openai:loop"], "base_url": server.url}
+        other = ek.run("multiview", data=data, out=tmp_path / "other", **options)
+    assert not Multiview.notes(other.spec, other.summary)
+    assert "its chance level there is not one half" in (other.path / "report.html").read_text()
+
+
+def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
+    wrong, differ, right = Multiview.examples(side_by_side.records)
+    assert (wrong.title, right.title) == (
+        "Ordered wrong by the first method",
+        "Ordered right by the first method",
+    )
+    found = picks(side_by_side, "bm25")
+    assert all(found[example.label] == ["negative"] for example in wrong.items)
+    assert all(found[example.label] == ["positive"] for example in right.items)
+    others = picks(side_by_side, EMBEDDER)
+    assert differ.items
+    for example in differ.items:
+        assert found[example.label] != others[example.label]
+        told = dict(example.parts)["what the methods picked"]
+        assert told == f"bm25: {found[example.label][0]}\n{EMBEDDER}: {others[example.label][0]}"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"task": "a__b"}', "line 2"),
+        (json.dumps({**json.loads(b'{"x": 1}'), "anchor": 3}), "line 2"),
+        ("nonsense", "line 2"),
+    ],
+)
+def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [triplet(0)])
+    with data.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(DataError, match=says):
+        ek.run("multiview", data=data, out=tmp_path / "run")
+
+
+def test_an_empty_document_is_named(tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [triplet(0), triplet(1, negative=" ")])
+    with pytest.raises(DataError, match=r"line 2, at \$\.negative: the document is empty"):
+        ek.run("multiview", data=data, out=tmp_path / "run")

@@ -1,0 +1,262 @@
+"""The steps of building triplets with judges that misbehave: counted, discarded by reason, not fatal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenkeel.benchmarks.multiview.annotate import (
+    Annotation,
+    Description,
+    Named,
+    Noted,
+    Schema,
+    tidied,
+    within,
+)
+from evenkeel.benchmarks.multiview.check import fault_of
+from evenkeel.benchmarks.multiview.ordering import Outcome
+from evenkeel.benchmarks.multiview.pipeline import round_size
+from evenkeel.benchmarks.multiview.propose import Proposal, Selection, picks, propose
+from evenkeel.benchmarks.multiview.triplets import read_triplets
+from evenkeel.benchmarks.multiview.wording import LONGEST, in_a_line, shortened
+from evenkeel.documents import Document
+from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A part of the starter documents, without their labels."""
+    return written(tmp_path / "my math.jsonl", list(MATH.values())[:150])
+
+
+# Judges that misbehave
+
+
+def test_malformed_and_refused_answers_are_counted_at_every_step_and_stop_nothing(
+    docs: Path, tmp_path: Path
+) -> None:
+    turns: Counter[str] = Counter()
+
+    def unruly(kind: str, read: list[Document]) -> str | None:
+        number = int(read[0].id.partition("-")[2])
+        if kind == "reflect":
+            turns[kind] += 1
+            return {1: "Well now.", 2: "Well then.", 3: REFUSES}.get(turns[kind])
+        return {0: "{not JSON", 1: REFUSES}.get(number % 8) if kind != "annotate" or number % 3 == 0 else None
+
+    out = tmp_path / "made"
+    with Judge(says=unruly) as server:
+        built = build(docs, out, server, triplets=30)
+    found = counts(out)
+    assert {name: found["reflect"][name] for name in ("asked", "unparsed", "refused")} == {
+        "asked": 3,
+        "unparsed": 1,
+        "refused": 1,
+    }
+    statuses = Counter(note.status for note in noted_in(out))
+    assert found["annotate"]["unparsed"] == statuses["unparsed"] == 6
+    assert found["annotate"]["refused"] == statuses["refused"] == 6
+    assert found["annotate"]["annotated"] == statuses["ok"] == 138
+    assert found["select"]["unparsed"] > 0
+    assert found["select"]["refused"] > 0
+    assert built.failures == []
+    adds_up(out)
+    bad = {note.id for note in noted_in(out) if note.status != "ok"}
+    for triplet in read_triplets(out / "triplets.jsonl"):
+        assert not bad & {triplet.anchor_id, triplet.positive_id, triplet.negative_id}
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "reason"),
+    [
+        ("rate", '{"quality": 2}', "quality_2"),
+        ("rate", '{"quality": 9}', "rating_unparsed"),
+        ("rate", REFUSES, "rating_refused"),
+        ("order", '{"more_alike": "first"}', "ordered_wrong"),
+        ("order", '{"more_alike": "tie"}', "ordered_tie"),
+        ("order", "Hard to say.", "ordering_unparsed"),
+        ("order", REFUSES, "ordering_refused"),
+    ],
+)
+def test_what_does_not_pass_the_check_is_discarded_by_reason(
+    tmp_path: Path, kind: str, answer: str, reason: str
+) -> None:
+    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])
+
+    def says(asked: str, read: list[Document]) -> str | None:
+        # Every other anchor meets with it; the rest go by the truth.
+        return answer if asked == kind and int(read[0].id[-1]) % 2 else None
+
+    out = tmp_path / "made"
+    with Judge(says=says) as server:
+        built = build(docs, out, server, triplets=30)
+    found = counts(out)
+    assert found["discarded"] == {reason: sum(found["discarded"].values())}
+    assert found["discarded"][reason] > 0
+    assert found["kept"] == len(read_triplets(out / "triplets.jsonl")) > 0
+    assert all(int(triplet.anchor_id[-1]) % 2 == 0 for triplet in read_triplets(out / "triplets.jsonl"))
+    assert any("instead of 30: every anchor was tried" in note for note in built.notes)
+    adds_up(out)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "reason"),
+    [
+        ("none", "N1", "abstained"),
+        ("P1", "None.", "abstained"),
+        ("P99", "N1", "not_a_candidate"),
+        ("N1", "P1", "not_a_candidate"),
+        ("../../etc/passwd", "N1", "not_a_candidate"),
+    ],
+)
+def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
+    tmp_path: Path, positive: str, negative: str, reason: str
+) -> None:
+    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:12])
+    answer = msgspec.json.encode({"positive": positive, "negative": negative}).decode()
+    out = tmp_path / "made"
+    with Judge(says=lambda kind, read: answer if kind == "select" else None) as server:
+        built = build(docs, out, server)
+    select = counts(out)["select"]
+    assert select[reason] == select["proposed"] == 12
+    assert built.failures == ["few__arithmetic: no triplet was kept; manifest.json tells why"]
+    assert (out / "triplets.jsonl").read_bytes() == b""
+
+
+def test_more_anchors_are_tried_where_the_judge_abstains(docs: Path, tmp_path: Path) -> None:
+    def says(kind: str, read: list[Document]) -> str | None:
+        abstains = kind == "select" and int(read[0].id[-1]) < 6
+        return '{"positive": "none", "negative": "none"}' if abstains else None
+
+    out = tmp_path / "made"
+    with Judge(says=says) as server:
+        build(docs, out, server)
+    found = counts(out)
+    assert found["kept"] == 12
+    assert found["select"]["abstained"] >= 5
+    adds_up(out)
+
+
+def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    with Judge(says=lambda kind, read: '{"categories": [], "tags": [{"name": " "}]}') as server:
+        built = build(docs, out, server)
+        assert server.kinds == {"reflect": 6}  # three samples, each answer sent back once
+        assert any("neither categories nor tags" in prompt for prompt in server.answered)
+    assert built.failures == [
+        "my_math__arithmetic: the judge wrote no schema that can be read; "
+        "try another --judge, or another --seed"
+    ]
+    assert counts(out)["reflect"]["unparsed"] == 3
+    assert not (out / "schema.json").exists()
+
+
+def test_a_schema_without_tags_goes_by_its_categories(docs: Path, tmp_path: Path) -> None:
+    bare = msgspec.json.encode({**SCHEME, "tags": []}).decode()
+    out = tmp_path / "made"
+    with Judge(says=lambda kind, read: bare if kind == "reflect" else None) as server:
+        build(docs, out, server)
+    assert counts(out)["kept"] == 12
+    assert counts(out)["annotate"]["unknown_tags"] > 150
+    assert all(note.tags == () for note in noted_in(out))
+    assert all(len(set(views(triplet)[:2])) == 1 for triplet in read_triplets(out / "triplets.jsonl"))
+
+
+def test_an_anchor_without_tags_has_no_candidates(docs: Path, tmp_path: Path) -> None:
+    none = '{"category": "sharing", "tags": ["no such tag"], "summary": "Nothing holds."}'
+    out = tmp_path / "made"
+    with Judge(says=lambda kind, read: none if kind == "annotate" else None) as server:
+        built = build(docs, out, server)
+        assert server.kinds["select"] == 0
+    assert counts(out)["select"]["without_candidates"] == 150
+    assert counts(out)["annotate"]["unknown_tags"] == 150
+    assert built.failures
+
+
+# Small parts
+
+
+def test_the_names_of_a_schema_are_short_and_there_once() -> None:
+    schema = tidied(
+        Schema(
+            (Named("  A\n kind ", "x"), Named("a KIND", "y"), Named(" ")), (Named("t" * 300),), "g" * 5_000
+        )
+    )
+    assert schema.categories == (Named("A kind", "x"),)
+    assert len(schema.tags[0].name) < 90
+    assert len(schema.guidance) < 650
+
+
+def test_names_that_the_schema_does_not_have_are_dropped_and_counted() -> None:
+    schema = Schema((Named("Sharing"),), (Named("Many steps"), Named("money")))
+    tally: Counter[str] = Counter()
+    said = Description("halving", ("MANY  steps", "many steps", "glitter", " "), " Two\nsteps. ")
+    assert within(schema, "d", said, tally) == Annotation("d", "", ("Many steps",), "Two steps.")
+    assert tally == {"unknown_categories": 1, "unknown_tags": 1}
+
+
+def noted(name: str, text: str, *tags: str) -> Noted:
+    return Noted(Document(name, text), Annotation(name, "", tags, f"About {name}."))
+
+
+def test_the_same_document_for_both_is_no_triplet() -> None:
+    anchor, one, other = noted("a", "A."), noted("b", "B."), noted("c", "C.")
+    proposal = Proposal(anchor, [one, other], [other, one])
+    assert picks(proposal, Selection("p1", " N1. ")) == (one, other)
+    assert picks(proposal, Selection("P1", "N2")) == "same_document"
+
+
+def test_candidates_come_by_tags_and_by_words() -> None:
+    pool = [
+        noted("a", "the red boat sails", "sea", "red"),
+        noted("b", "a crimson ship glides", "sea", "red"),
+        noted("c", "the red boat rusts", "land"),
+        noted("d", "a duck swims", "sea"),
+        noted("e", "nothing here"),
+    ]
+    tally: Counter[str] = Counter()
+    schema = Schema(tags=(Named("sea"), Named("red"), Named("land")))
+    found = {p.anchor.document.id: p for p in propose(pool, schema, 2, lang=None, counts=tally)}
+    assert [entry.document.id for entry in found["a"].positives] == ["b", "d"]
+    assert [entry.document.id for entry in found["a"].negatives] == ["c"]
+    assert tally["without_candidates"] == 5 - len(found)
+    assert "e" not in found
+
+
+def test_equal_tags_are_taken_from_the_anchor_on_round_the_set() -> None:
+    pool = [noted(str(number), f"word {number}", "same") for number in range(6)]
+    found = list(propose(pool, Schema(tags=(Named("same"),)), 2, lang=None, counts=Counter()))
+    assert [[entry.document.id for entry in p.positives] for p in found] == [
+        ["1", "2"], ["2", "3"], ["3", "4"], ["4", "5"], ["5", "0"], ["0", "1"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("picked", "statuses", "fault"),
+    [
+        (("positive", "positive"), ("ok", "ok"), ""),
+        (("positive", "negative"), ("ok", "ok"), "ordered_wrong"),
+        (("tie", None), ("ok", "error"), "ordered_tie"),
+        (("positive", "unparsed"), ("ok", "unparsed"), "ordering_unparsed"),
+        (("positive", None), ("ok", "error"), "ordering_error"),
+    ],
+)
+def test_only_what_is_right_in_both_orders_is_kept(picked: Any, statuses: Any, fault: str) -> None:
+    assert fault_of(Outcome(picked, statuses)) == fault
+
+
+def test_a_round_goes_by_what_was_kept_before() -> None:
+    assert round_size(100, tried=0, kept=0) == 100
+    assert round_size(40, tried=100, kept=60) == 67
+    assert round_size(100, tried=100, kept=0) == 400
+
+
+def test_a_long_text_is_shortened_and_one_among_others_has_no_breaks() -> None:
+    assert shortened("x" * LONGEST) == "x" * LONGEST
+    assert shortened("x" * (LONGEST + 1)) == "x" * LONGEST + " […]"
+    assert in_a_line("a\n\n b", 80) == "a b"
