@@ -18,9 +18,15 @@ COMMANDS = {
     "score": "Score answers recorded elsewhere, in the published formats.",
     "rescore": "Score a run's stored answers again.",
     "build": "Make a data set, from a seed or from your own questions.",
+    "compare": "Set runs against each other, with intervals.",
+    "gate": "Exit with 1 where a run is worse than a baseline, for CI.",
+    "tokenizers": "Compare tokenizers on MIRON's examples, without a model.",
+    "scorecard": "Put a model's runs on one page, without an overall score.",
     "report": "Write a run's HTML page again.",
+    "export": "Write a run as CSV, Parquet or the published files.",
     "data": "List, fetch and verify the published data sets.",
     "list": "List benchmarks, models and runs.",
+    "doctor": "Say what is installed, what is missing, and what mends it.",
 }
 
 
@@ -46,8 +52,9 @@ Examples:
   evenkeel demo
   evenkeel run mirae --model embedded --limit 4 --levels 1-3
   evenkeel run mirae --model openai:gpt-4o-mini --max-usd 2 --price-in 0.15 --price-out 0.6
-  evenkeel run mirae --model openai:llama --base-url http://127.0.0.1:8000/v1
-  evenkeel score mirae MIRAE_results.json
+  evenkeel run rgb --model openai:llama --base-url http://127.0.0.1:8000/v1
+  evenkeel run multiview --method bm25 --method embed:embedded-embedder
+  evenkeel compare runs/old runs/new
 
 Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model was not reached."""
 

@@ -10,19 +10,33 @@ from evenkeel.benchmarks import builder_class
 from evenkeel.budget import Limits
 from evenkeel.cli import options
 
-EPILOG = """\b
-Examples:
-  evenkeel build mirae --seed 7 --out fresh.json
-  evenkeel build mirae --questions mine.txt --out mine.json
-  evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:path/to/model --out mine.json
-  evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json"""
+EXAMPLES = {
+    "mirae": (
+        "evenkeel build mirae --questions mine.txt --out mine.json",
+        "evenkeel build mirae --seed 7 --out fresh.json",
+        "evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:PATH --out mine.json",
+        "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
+    ),
+    "rgb": (
+        "evenkeel build rgb --docs my-documents/ --model openai:NAME --out data/mine",
+        "evenkeel build rgb --seed 7 --lang en,zh",
+    ),
+    "miron": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
+    "multiview": (
+        "evenkeel build multiview --docs clues.csv --criterion hint --description 'How the clue hints' "
+        "--judge openai:NAME --triplets 200 --out data/clues",
+        "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
+        "--description 'What it is about' --triplets 200 --out data/topics",
+        "evenkeel build multiview --starter --seed 7",
+    ),
+}
 
 
 @click.group(
     cls=options.BenchmarkGroup,
     name="build",
     subcommand_metavar="BENCHMARK [OPTIONS]",
-    epilog=EPILOG,
+    epilog=options.examples(EXAMPLES),
 )
 def command() -> None:
     """Make a data set: from a seed, or from your own questions and documents."""
@@ -43,7 +57,7 @@ def _command(name: str) -> click.Command:
             "help": "The folder to write to.",
         }
 
-    @click.command(name=name, help=f"Make a data set for {name}.", epilog=EPILOG)
+    @click.command(name=name, help=f"Make a data set for {name}.", epilog=options.examples(EXAMPLES, name))
     @click.option("--out", **out)
     @options.from_struct(builder.Options)
     @options.model_args

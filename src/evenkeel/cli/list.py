@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
+
+from evenkeel.types import Figure
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @click.group(name="list")
@@ -34,27 +41,84 @@ def models() -> None:
             click.echo(f"    {option.name:<18} {option.description}")
 
 
-@command.command()
+class Found(Struct, frozen=True, kw_only=True):
+    """A run in a list. One that is not finished has no headline yet."""
+
+    path: str
+    benchmark: str
+    model: str
+    created: str
+    metric: str = ""
+    headline: Figure | None = None
+
+
+@command.command(epilog="\b\nExamples:\n  evenkeel list runs\n  evenkeel list runs results --json")
 @click.argument("folder", default="runs", type=click.Path(file_okay=False))
-def runs(folder: str) -> None:
-    """The runs below FOLDER: when, what, which model, the headline and its coverage."""
+@click.option("--json", "as_json", is_flag=True, help="Print the runs as JSON.")
+def runs(folder: str, as_json: bool) -> None:
+    """The runs below FOLDER, the newest first: when, what, which model, the headline and its coverage."""
+    from rich.console import Console
+
+    from evenkeel.cli.outcome import print_json
+    from evenkeel.report.terminal import show_table
+
+    found = find_runs(Path(folder))
+    if as_json:
+        print_json(found)
+    elif found:
+        show_table(Console(), _table(found))
+    else:
+        click.echo(f"no runs below {folder}", err=True)
+
+
+def find_runs(folder: Path) -> list[Found]:
+    """The runs below a folder, the newest first. What looks like one and cannot be read is told on stderr."""
     from evenkeel.errors import EvenkeelError
-    from evenkeel.report.text import interval, share, value, visible
+    from evenkeel.report.text import visible
+
+    found = []
+    for path in sorted(spec.parent for spec in folder.rglob("spec.json")):
+        try:
+            found.append(_found(path))
+        except (EvenkeelError, LookupError) as error:
+            problem = error if isinstance(error, EvenkeelError) else f"{path}: spec.json lacks {error}."
+            click.echo(f"left out: {visible(str(problem))}", err=True)
+    return sorted(found, key=lambda run: run.created, reverse=True)
+
+
+def _found(path: Path) -> Found:
     from evenkeel.store import load_run
 
-    found = sorted(path.parent for path in Path(folder).rglob("spec.json"))
-    if not found:
-        click.echo(f"no runs below {folder}", err=True)
-    for path in found:
-        try:
-            run = load_run(path)
-            spec = run.spec
-            outcome = "not finished"
-            if (path / "summary.json").is_file():
-                figure = run.headline
-                outcome = f"{value(figure)} {interval(figure, short=True)} coverage {share(figure.coverage)}"
-        except EvenkeelError as error:
-            click.echo(f"{path}: {error}", err=True)
-            continue
-        made, model = spec.provenance["created"][:16], visible(spec.subject)
-        click.echo(f"{made}  {spec.benchmark:<9} {model:<28} {outcome:<34} {path}")
+    run = load_run(path)
+    spec = run.spec
+    finished = (path / "summary.json").is_file()
+    return Found(
+        path=str(path),
+        benchmark=spec.benchmark,
+        model=spec.subject,
+        created=str(spec.provenance.get("created", "")),
+        metric=next(iter(run.summary)) if finished else "",
+        headline=run.headline if finished else None,
+    )
+
+
+def _table(found: list[Found]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from evenkeel.report.examples import shortened
+    from evenkeel.report.text import interval, share, value, visible
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):
+        table.add_column(name, justify="right" if name in ("headline", "coverage") else "left", no_wrap=True)
+    for run in found:
+        made = run.created[:16].replace("T", " ") or "–"
+        outcome = [Text("not finished", style="yellow"), Text("–")]
+        if (figure := run.headline) is not None:
+            said = f"{value(figure)} {interval(figure, short=True)}".rstrip()
+            outcome = [Text(said), Text(share(figure.coverage))]
+        names = [Text(visible(shortened(name, 60))) for name in (made, run.benchmark, run.model)]
+        table.add_row(*names, *outcome, Text(visible(run.path)))
+    return table

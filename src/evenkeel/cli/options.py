@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
@@ -72,6 +72,12 @@ class BenchmarkGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Benchmarks"):
             formatter.write_dl([(name, entry.about) for name, entry in BENCHMARKS.items()])
+
+
+def examples(by_benchmark: Mapping[str, Sequence[str]], name: str | None = None) -> str:
+    """An epilog of examples: those of one benchmark, or the first of each."""
+    lines = by_benchmark[name] if name else [own[0] for own in by_benchmark.values()]
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
 def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

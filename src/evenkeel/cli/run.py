@@ -11,19 +11,34 @@ from evenkeel.budget import Limits
 from evenkeel.cli import options
 from evenkeel.options import describe
 
-EPILOG = """\b
-Examples:
-  evenkeel run mirae --model embedded --limit 4 --levels 1-3
-  evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine
-  evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256
-  evenkeel run mirae --model openai:NAME --dry-run"""
+EXAMPLES = {
+    "mirae": (
+        "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
+        "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
+        "evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256",
+        "evenkeel run mirae --model openai:NAME --dry-run",
+    ),
+    "rgb": (
+        "evenkeel run rgb --model embedded --ability all --limit 20",
+        "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
+        "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh",
+    ),
+    "miron": (
+        "evenkeel run miron --model embedded --limit 200",
+        "evenkeel run miron --model hf:path/to/base-model --lang ru --stop word",
+    ),
+    "multiview": (
+        "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
+        "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME --method rerank:sbert:PATH",
+    ),
+}
 
 
 @click.group(
     cls=options.BenchmarkGroup,
     name="run",
     subcommand_metavar="BENCHMARK --model SPEC [OPTIONS]",
-    epilog=EPILOG,
+    epilog=options.examples(EXAMPLES),
 )
 def command() -> None:
     """Ask a model, score its answers, write the report.
@@ -42,7 +57,7 @@ COMMON = options.compose(
         ),
         options.lang,
         click.option(
-            "--limit", type=int, help="Take only so many questions of each language, spread over the domains."
+            "--limit", type=int, help="Take only so many questions of each language, data set or task."
         ),
         click.option(
             "--seed", type=int, default=0, show_default=True, help="Of sampling and of the intervals."
@@ -68,7 +83,7 @@ COMMON = options.compose(
 def _command(name: str) -> click.Command:
     benchmark = benchmark_class(name)
 
-    @click.command(name=name, help=BENCHMARKS[name].about, epilog=EPILOG)
+    @click.command(name=name, help=BENCHMARKS[name].about, epilog=options.examples(EXAMPLES, name))
     @options.from_struct(benchmark.Options)
     @COMMON
     @click.pass_context

@@ -10,15 +10,23 @@ import click
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.cli import options
 
-EPILOG = """\b
-Examples:
-  evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku
-  evenkeel score mirae A.json B.json C.json
-  evenkeel score mirae A.json --embedder embedded-embedder --embedder sbert:path/to/model --chunked"""
+EXAMPLES = {
+    "mirae": (
+        "evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku",
+        "evenkeel score mirae A.json B.json C.json",
+        "evenkeel score mirae A.json --embedder embedded-embedder --embedder sbert:path/to/model --chunked",
+    ),
+    "rgb": ("evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",),
+    "miron": ("evenkeel score miron miron_en.jsonl",),
+    "multiview": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
+}
 
 
 @click.group(
-    cls=options.BenchmarkGroup, name="score", subcommand_metavar="BENCHMARK FILE… [OPTIONS]", epilog=EPILOG
+    cls=options.BenchmarkGroup,
+    name="score",
+    subcommand_metavar="BENCHMARK FILE… [OPTIONS]",
+    epilog=options.examples(EXAMPLES),
 )
 def command() -> None:
     """Score answers recorded elsewhere, in the published formats."""
@@ -27,7 +35,9 @@ def command() -> None:
 @command.make
 def _command(name: str) -> click.Command:
     @click.command(
-        name=name, help=f"Score recorded answers of {name}; several files stand side by side.", epilog=EPILOG
+        name=name,
+        help=f"Score recorded answers of {name}; several files stand side by side.",
+        epilog=options.examples(EXAMPLES, name),
     )
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path())
     @options.from_struct(benchmark_class(name).Options, asking=False)

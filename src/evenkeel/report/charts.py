@@ -46,44 +46,27 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
     """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
     import altair as alt
 
-    points = _points(summaries, spec)
+    points = [
+        {**point, "x": f"{point['x']:g}" if isinstance(point["x"], float) else point["x"]}
+        for point in _points(summaries, spec)
+    ]
     names = list(dict.fromkeys(point["line"] for point in points))
-    places = list(dict.fromkeys(str(point["x"]) for point in points))
+    places = list(dict.fromkeys(point["x"] for point in points))
     if len(names) * len(places) < 2:
         return None
-    base = alt.Chart(alt.InlineData(values=points)).encode(
-        y=alt.Y("line:N", title=None, sort=names, axis=None if len(names) == 1 else alt.Axis(labelLimit=240)),
-        color=_colour("line", names, legend=False),
-    )
-    end = 1.0 if points[0]["unit"] in ("share", "cosine") else max(point["high"] for point in points) * 1.05
+    end = 1.0 if points[0]["unit"] == "share" else max(point["high"] for point in points) * 1.05
     scale = alt.Scale(domain=[min(0.0, *(point["low"] for point in points)), end])
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
-    bar = base.mark_bar(opacity=0.75).encode(x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis))
-    whisker = base.mark_rule(strokeWidth=2, color="#777").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
-    height = max(18 * len(names), 30)
-    return (
-        alt.layer(bar, whisker)
-        .properties(width=420, height=height)
-        .facet(
-            row=alt.Row(
-                "x:N",
-                title=spec.x_title or None,
-                sort=places,
-                header=alt.Header(
-                    orient="top",
-                    labelOrient="top",
-                    labelAnchor="start",
-                    labelColor="#777",
-                    labelFontSize=12,
-                    labelLimit=420,
-                    labelPadding=2,
-                    titleColor="#777",
-                    titleFontWeight="normal",
-                ),
-            ),
-            spacing=4,
-        )
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        y=alt.Y("x:N", title=spec.x_title or None, sort=places, axis=alt.Axis(labelLimit=240)),
+        yOffset=alt.YOffset("line:N", sort=names),
     )
+    bar = base.mark_bar(opacity=0.75).encode(
+        x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names)
+    )
+    whisker = base.mark_rule(strokeWidth=2, color="#888").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+    height = (18 * len(names) + 12) * len(places)
+    return alt.layer(bar, whisker).properties(width=460, height=height)
 
 
 def points(records: Iterable[Record], spec: Points) -> Any:
@@ -132,15 +115,17 @@ def _of_score(record: Record, name: str) -> Any:
     return score.values.get(name, score.detail.get(name, score.tags.get(name)))
 
 
-def _colour(field: str, names: Iterable[str], *, legend: bool = True, columns: int = 0) -> Any:
+def _colour(field: str, names: Iterable[str], *, columns: int = 0) -> Any:
     import altair as alt
 
     distinct = list(dict.fromkeys(names))
-    shown = alt.Legend(title=None, orient="top", labelLimit=420, symbolOpacity=1, columns=columns)
+    shown = alt.Legend(
+        title=None, orient="top", labelLimit=420, symbolOpacity=1, columns=columns, columnPadding=18
+    )
     return alt.Color(
         f"{field}:N",
         scale=alt.Scale(domain=distinct, range=[PALETTE[i % len(PALETTE)] for i in range(len(distinct))]),
-        legend=shown if legend and len(distinct) > 1 else None,
+        legend=shown if len(distinct) > 1 else None,
     )
 
 
@@ -178,9 +163,12 @@ AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "
 GREYS = {"labelColor": "#777", "titleColor": "#777", "domainColor": "#888", "tickColor": "#888"}
 STYLE: dict[str, Any] = {
     "background": "transparent",
+    # The page's fonts may be wider than those that the sizes were measured with.
+    "padding": {"left": 26, "right": 44, "top": 6, "bottom": 6},
     "font": "system-ui, sans-serif",
     "axis": AXIS | GREYS,
     "legend": {"labelColor": "#777", "labelFontSize": 12},
+    "title": {"color": "#777", "fontSize": 13},
     "view": {"stroke": None},
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from evenkeel.benchmarks import benchmark_class
@@ -13,6 +12,7 @@ from evenkeel.comparison import compare
 from evenkeel.errors import UsageError
 from evenkeel.report import charts, text
 from evenkeel.report.comparison import signed
+from evenkeel.report.environment import environment
 from evenkeel.report.examples import LONGEST
 from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
@@ -24,39 +24,28 @@ def render(run: Run, *others: Run) -> str:
     """A run's page; with others of the same benchmark, their curves and figures stand beside its own."""
     benchmark = benchmark_class(run.spec.benchmark)
     layout: Layout = benchmark.layout
-    environment = Environment(
-        loader=PackageLoader("evenkeel.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        counted=text.counted,
-        value=text.value,
-        interval=text.interval,
-        share=text.share,
-        visible=text.visible,
-        p_value=text.p_value,
-    )
     model = run.spec.subject
-    return environment.get_template("page.html").render(
-        title=f"{layout.headline_title} of {model}",
-        layout=layout,
-        model=model,
-        headline=run.summary[layout.headline],
-        facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
-        notes=[
-            note._replace(text=f"{name}: {note.text}") if others else note
-            for name, each in zip(summaries([run, *others]), [run, *others], strict=True)
-            for note in benchmark.notes(each.spec, each.summary)
-        ],
-        charts=_charts(run, layout, others),
-        grids=_grids(run, layout, others),
-        differences=_differences(run, others) if others else None,
-        examples=[shown for shown in benchmark.examples(run.records) if shown.items],
-        longest=LONGEST,
-        settings=_settings(run.spec),
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            title=f"{layout.headline_title} of {model}",
+            layout=layout,
+            model=model,
+            headline=run.summary[layout.headline],
+            facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
+            notes=[
+                note._replace(text=f"{name}: {note.text}") if others else note
+                for name, each in zip(summaries([run, *others]), [run, *others], strict=True)
+                for note in benchmark.notes(each.spec, each.summary)
+            ],
+            charts=_charts(run, layout, others),
+            grids=_grids(run, layout, others),
+            differences=_differences(run, others) if others else None,
+            examples=[shown for shown in benchmark.examples(run.records) if shown.items],
+            longest=LONGEST,
+            settings=_settings(run.spec),
+        )
     )
 
 

@@ -97,4 +97,6 @@ def _cell(figure: Figure | None) -> Text:
     if figure is None or figure.value is None:
         return Text("–", style="dim")
     half = interval(figure, short=True)
-    return Text.assemble(value(figure), (f" {half}" if half else "", "dim"))
+    # Coverage goes without saying where it is whole.
+    partly = f" ({share(figure.coverage)})" if figure.coverage < 1 else ""
+    return Text.assemble(value(figure), (f" {half}" if half else "", "dim"), (partly, "yellow"))

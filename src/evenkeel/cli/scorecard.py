@@ -1,0 +1,51 @@
+"""`evenkeel scorecard RUN…`: a model's runs on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+EPILOG = """\b
+Examples:
+  evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview
+  evenkeel scorecard runs/*/ --out runs/scorecard.html
+  evenkeel scorecard runs/one-model runs/another --mixed
+  evenkeel scorecard runs/*/ --json"""
+
+
+@click.command(name="scorecard", epilog=EPILOG)
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN…", type=click.Path(exists=True, file_okay=False)
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the page.  [default: scorecard.html; with --json no page]",
+)
+@click.option("--mixed", is_flag=True, help="Runs of different models may stand on one page.")
+@click.option("--json", "as_json", is_flag=True, help="Print the scorecard as JSON.")
+def command(runs: tuple[str, ...], out: Path | None, mixed: bool, as_json: bool) -> None:
+    """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
+
+    Runs of one benchmark stand side by side. There is no overall score: the figures measure different things.
+    """
+    from rich.console import Console
+
+    from evenkeel.cache import replacing
+    from evenkeel.cli.outcome import print_json
+    from evenkeel.report.scorecard import render, show_scorecard
+    from evenkeel.scorecard import scorecard
+    from evenkeel.store import load_run
+
+    card = scorecard([load_run(run) for run in runs], mixed=mixed)
+    if as_json:
+        print_json(card)
+    else:
+        show_scorecard(Console(), card)
+        out = out or Path("scorecard.html")
+    if out:
+        with replacing(out) as draft:
+            draft.write_text(render(card, out), encoding="utf-8")
+    if out and not as_json:
+        click.echo(f"Scorecard: {out}")

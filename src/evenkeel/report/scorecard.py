@@ -1,0 +1,128 @@
+"""A scorecard as one table for the terminal and as one HTML file: no script, nothing to load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import quote
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel.benchmarks import benchmark_class
+from evenkeel.report.environment import environment
+from evenkeel.report.examples import shortened
+from evenkeel.report.terminal import show_table
+from evenkeel.report.text import interval, p_value, share, value, visible
+from evenkeel.scorecard import Entry, Line, Scorecard
+from evenkeel.types import Figure
+
+FLOOR = 0.95
+"""Coverage below this stands out."""
+
+
+def render(card: Scorecard, out: Path) -> str:
+    """The page, to be written to `out`: what lies below its folder is linked."""
+    sections = [
+        {
+            "benchmark": name,
+            "layout": benchmark_class(name).layout,
+            "entries": entries,
+            "lines": [(title, [_figure(line) for line in lines]) for title, lines in beside(entries)],
+        }
+        for name, entries in by_benchmark(card)
+    ]
+    return (
+        environment()
+        .get_template("scorecard.html")
+        .render(
+            title=title(card),
+            card=card,
+            sections=sections,
+            named=names_subjects(card),
+            floor=FLOOR,
+            links={entry.path: link(Path(entry.path), out) for entry in card.entries},
+        )
+    )
+
+
+def show_scorecard(console: Console, card: Scorecard) -> None:
+    """The table: a row for each headline and each further figure, runs of one benchmark under each other."""
+    console.print(Text(visible(title(card)), style="bold"), soft_wrap=True)
+    for note in card.notes:
+        console.print(Text(visible(note), style="yellow"), soft_wrap=True)
+    console.print()
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    named = names_subjects(card) and not card.model  # methods have rows of their own
+    whose = ["model"] if named else []
+    for head in ("benchmark", "figure", *whose, "value", "± 95%", "coverage", "made", "run"):
+        table.add_column(head, justify="right" if head in ("value", "coverage") else "left", no_wrap=True)
+    for name, entries in by_benchmark(card):
+        table.add_section()
+        for row in _rows(name, entries, named=named):
+            table.add_row(*row)
+    show_table(console, table)
+
+
+def title(card: Scorecard) -> str:
+    return f"Scorecard of {card.model or f'{len(card.entries)} runs'}"
+
+
+def names_subjects(card: Scorecard) -> bool:
+    """Whether a row must say whose it is: several models, or methods beside a model."""
+    return len({entry.subject for entry in card.entries}) > 1
+
+
+def by_benchmark(card: Scorecard) -> list[tuple[str, list[Entry]]]:
+    return [(name, list(found)) for name, found in groupby(card.entries, key=lambda entry: entry.benchmark)]
+
+
+def beside(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
+    """The figures of runs of one benchmark: for each its words, and what each run has of it."""
+    lines = [{line.metric: line for line in (entry.headline, *entry.facts)} for entry in entries]
+    titles = {metric: line.title for found in lines for metric, line in found.items()}
+    return [(words, [found.get(metric) for found in lines]) for metric, words in titles.items()]
+
+
+def link(run: Path, out: Path) -> str:
+    """Where a page at `out` finds a run's own report; empty where there is none below the page's folder."""
+    report, folder = (run / "report.html").resolve(), out.resolve().parent
+    if not report.is_file() or not report.is_relative_to(folder):
+        return ""
+    return quote(os.fsencode(report.relative_to(folder).as_posix()))
+
+
+def _rows(benchmark: str, entries: Sequence[Entry], *, named: bool) -> list[list[Text]]:
+    """A figure's row says whose it is; where a benchmark has one run, its first row says it for all."""
+    rows = []
+    for words, lines in beside(entries):
+        for entry, line in zip(entries, lines, strict=True):
+            if line is None:
+                continue
+            top = line is entry.headline
+            tells = top or len(entries) > 1
+            rows.append(
+                [
+                    Text(benchmark if top and entry is entries[0] else ""),
+                    Text(visible(words) if top else f"  {visible(words)}"),
+                    *([Text(visible(shortened(entry.subject, 40)) if tells else "")] if named else []),
+                    Text(value(line.figure), style="bold" if top else ""),
+                    Text(" ".join(filter(None, (interval(line.figure, short=True), p_value(line.figure))))),
+                    _coverage(line.figure.coverage) if top else Text(""),
+                    Text(entry.made[:10] if top else ""),
+                    Text(visible(entry.path) if tells else ""),
+                ]
+            )
+    return rows
+
+
+def _coverage(covered: float) -> Text:
+    return Text(share(covered), style="bold red" if covered < FLOOR else "")
+
+
+def _figure(line: Line | None) -> Figure | None:
+    return line.figure if line else None

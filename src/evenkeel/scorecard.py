@@ -1,0 +1,130 @@
+"""A model's runs of several benchmarks side by side: each with its own figures, and no overall score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.benchmarks import BENCHMARKS, benchmark_class
+from evenkeel.errors import DataError, UsageError
+from evenkeel.report.layout import Layout
+from evenkeel.report.tables import figure, summaries, values_of
+from evenkeel.store import Run
+from evenkeel.types import Figure
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A figure and the words for it."""
+
+    metric: str
+    title: str
+    figure: Figure
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One run on the card: its headline, and what its benchmark tells beside it."""
+
+    benchmark: str
+    name: str
+    """What tells it from the other runs of its benchmark: its model, its folder or its path."""
+    subject: str
+    path: str
+    created: str
+    headline: Line
+    facts: list[Line]
+
+    @property
+    def made(self) -> str:
+        return self.created[:16].replace("T", " ") or "–"
+
+
+class Scorecard(Struct, frozen=True, kw_only=True):
+    """Runs in the order of the benchmarks, those of one benchmark next to each other."""
+
+    model: str
+    """The one model under test; empty where there are several, or none."""
+    entries: list[Entry]
+    notes: list[str]
+
+
+def scorecard(runs: Sequence[Run], *, mixed: bool = False) -> Scorecard:
+    """Put runs on one card. Those of different models are refused unless `mixed` says that this is meant.
+
+    A benchmark without a model under test sets methods side by side; it goes with any model.
+    """
+    runs = list({run.path.resolve(): run for run in runs}.values())
+    models = list(dict.fromkeys(run.spec.subject for run in runs if "model" in run.spec.models))
+    if len(models) > 1 and not mixed:
+        raise UsageError(
+            f"these runs are of different models: {', '.join(models)}. "
+            "With --mixed they stand on one page all the same."
+        )
+    by_benchmark = [[run for run in runs if run.spec.benchmark == name] for name in _benchmarks(runs)]
+    return Scorecard(
+        model=models[0] if len(models) == 1 else "",
+        entries=[
+            _entry(run, name)
+            for beside in by_benchmark
+            for run, name in zip(beside, summaries(beside), strict=True)
+        ],
+        notes=[note for model in models for note in _notes(model, runs)],
+    )
+
+
+def _benchmarks(runs: Sequence[Run]) -> list[str]:
+    """The benchmarks of some runs, in their usual order; an unknown one is an error."""
+    found = {run.spec.benchmark for run in runs}
+    for name in sorted(found - set(BENCHMARKS)):
+        benchmark_class(name)
+    return [name for name in BENCHMARKS if name in found]
+
+
+def _entry(run: Run, name: str) -> Entry:
+    spec, summary = run.spec, run.summary
+    layout: Layout = benchmark_class(spec.benchmark).layout
+    if layout.headline not in summary:
+        raise DataError(
+            run.path / "summary.json", f"there is no '{layout.headline}' in it: `evenkeel rescore` the run."
+        )
+    facts = [
+        Line(metric=column.metric, title=column.title, figure=summary[column.metric])
+        for column in layout.facts
+        if column.metric in summary
+    ]
+    return Entry(
+        benchmark=spec.benchmark,
+        name=name,
+        subject=spec.subject,
+        path=str(run.path),
+        created=str(spec.provenance.get("created", "")),
+        headline=Line(metric=layout.headline, title=layout.headline_title, figure=summary[layout.headline]),
+        facts=[*([] if "model" in spec.models else _methods(run, layout.headline)), *facts],
+    )
+
+
+def _methods(run: Run, metric: str) -> list[Line]:
+    """The headline of each method, where methods and not a model are under test."""
+    return [
+        Line(metric=f"{metric}/method={method}", title=method, figure=found)
+        for method in values_of(run.summary, metric, "method")
+        if (found := figure(run.summary, metric, {"method": method})) is not None
+    ]
+
+
+def _notes(model: str, runs: Sequence[Run]) -> list[str]:
+    """Whether one name stands for the model in different states: another data type, another server."""
+    identities = [
+        run.spec.models["model"]["identity"]
+        for run in runs
+        if "model" in run.spec.models and run.spec.subject == model and run.spec.data["source"] != "recorded"
+    ]
+    differing = [
+        key
+        for key in dict.fromkeys(key for identity in identities for key in identity)
+        if len({msgspec.json.encode(identity.get(key)) for identity in identities}) > 1
+    ]
+    if not differing:
+        return []
+    return [f"{model} is not the same in all of its runs; they differ in: {', '.join(differing)}."]

@@ -1,0 +1,97 @@
+"""`evenkeel list runs`: all that can be read, the newest first, and a word about the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evenkeel.cli import cli
+from evenkeel.cli.list import Found
+from evenkeel.store import Run
+from stored import store_run
+
+
+def evenkeel(*args: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
+
+
+def stored(path: Path, *, created: str, model: str = "one") -> Run:
+    run = store_run(path, {"mean_similarity": np.linspace(0.5, 0.9, 24).reshape(12, 2)}, model=model)
+    spec = msgspec.structs.replace(run.spec, provenance={"created": created})
+    (path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    return Run(path)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs at different depths, one that is not finished, and two that are broken."""
+    stored(tmp_path / "old", created="2026-01-05T08:00:00+00:00", model="[bold]evil\x1b[31m")
+    stored(tmp_path / "deep" / "er" / "new", created="2026-02-05T08:00:00+00:00")
+    stored(tmp_path / "unfinished", created="2026-01-20T08:00:00+00:00")
+    (tmp_path / "unfinished" / "summary.json").unlink()
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "spec.json").write_text('{"format": 1,')
+    stored(tmp_path / "emptied", created="2026-01-01T08:00:00+00:00")
+    (tmp_path / "emptied" / "summary.json").write_text("{}")
+    return tmp_path
+
+
+def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
+    done = evenkeel("list", "runs", runs)
+    assert done.exit_code == 0
+    head, _, *rows = done.stdout.splitlines()
+    assert [Path(row.split()[-1]).name for row in rows] == ["new", "unfinished", "old"]
+    for name in ("benchmark", "model", "run"):
+        assert all(row[head.index(name) - 1] == " " != row[head.index(name)] for row in rows)
+    assert rows[0].startswith("2026-02-05 08:00   mirae ")
+    assert "\x1b" not in done.output
+    assert "[bold]evil␛[31m" in rows[2]
+
+
+def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path) -> None:
+    done = evenkeel("list", "runs", runs / "deep")
+    figure = Run(runs / "deep" / "er" / "new").headline
+    assert figure.high is not None
+    assert figure.value is not None
+    half = f"{max(figure.high - figure.value, figure.value - (figure.low or 0)):.3f}".removeprefix("0")
+    assert f" {figure.value:.4f} ±{half}       100%   " in done.stdout
+
+
+def test_a_run_that_is_not_finished_says_so(runs: Path) -> None:
+    (row,) = [line for line in evenkeel("list", "runs", runs).stdout.splitlines() if "unfinished" in line]
+    assert " not finished " in row
+
+
+def test_broken_runs_are_named_on_stderr_and_stop_nothing(runs: Path) -> None:
+    done = evenkeel("list", "runs", runs)
+    told = done.stderr.splitlines()
+    assert len(told) == 2
+    assert "emptied/summary.json: there are no figures in it" in told[0]
+    assert "torn/spec.json" in told[1]
+    assert "torn" not in done.stdout
+
+
+def test_a_spec_without_its_model_is_named_too(runs: Path) -> None:
+    spec = msgspec.structs.replace(Run(runs / "old").spec, models={"model": {}})
+    (runs / "old" / "spec.json").write_bytes(msgspec.json.encode(spec))
+    assert "old: spec.json lacks 'name'" in evenkeel("list", "runs", runs).stderr
+
+
+def test_runs_are_printed_as_json(runs: Path) -> None:
+    found = msgspec.json.decode(evenkeel("list", "runs", runs, "--json").stdout, type=list[Found])
+    assert [Path(run.path).name for run in found] == ["new", "unfinished", "old"]
+    assert found[0].metric == "mean_similarity"
+    assert found[0].headline == Run(found[0].path).headline
+    assert found[1].headline is None
+    assert found[2].model == "[bold]evil\x1b[31m"
+
+
+def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
+    done = evenkeel("list", "runs", tmp_path)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "no runs below" in done.stderr
+    assert evenkeel("list", "runs", tmp_path, "--json").stdout.strip() == "[]"

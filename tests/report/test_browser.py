@@ -1,0 +1,214 @@
+"""The pages in a real browser: hostile text stays text, nothing runs, nothing is loaded, all can read it.
+
+Debian's chromium is driven by Playwright; without a browser these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import html5lib
+import msgspec
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import evenkeel as ek
+from evenkeel.report.page import render
+from scripted import Scripted
+
+NASTY = [
+    "<script>document.title = 'run'</script>",
+    "<img src=x onerror=\"document.title='run'\">",
+    "<svg onload=\"document.title='run'\"><circle r=9 /></svg>",
+    "</pre></details></main><h1>outside</h1>",
+    "<iframe src='http://127.0.0.1:9/frame'></iframe><link rel=stylesheet href=http://127.0.0.1:9/css>",
+    "[click](javascript:document.title='run') javascript:document.title='run'",
+    "{{ 7 * 7 }} {% for x in y %} ${7*7} <%= 7*7 %>",
+    r"$$\href{javascript:alert(1)}{x}$$ \(\def\x{\x\x}\x\)",
+    "NUL \x00 bell \x07 escape \x1b[31m delete \x7f next line \x85",
+    "left \u202egnirts a\u202c isolate \u2066x\u2069 mark \u200f and \ufeff",
+    "<style>* { display: none }</style><base href='http://127.0.0.1:9/'>",
+    "&lt;b&gt; &amp;amp; &#60;script&#62; <!-- --> ]]> <![CDATA[",
+    "<form action=http://127.0.0.1:9><input autofocus onfocus=\"document.title='run'\"></form>",
+    "한국어 中文 Русский العربية 🙂 e\u0301",
+    "long " + "x" * 1_000_000,
+]
+SHORT = [text[:3000] for text in NASTY]
+WIDTHS = {"phone": 380, "desktop": 1280}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium on this machine")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of each benchmark, whose questions, documents and answers are all hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    turn = iter(range(10**9))
+    with Scripted(lambda prompt: NASTY[next(turn) % len(NASTY)]) as server:
+        made = {
+            "mirae": ek.run(
+                "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
+                embedder="openai:embed", out=folder / "mirae",
+            ),
+            "rgb": ek.run(
+                "rgb", "openai:<b>m</b>", base_url=server.url, data=_rgb(folder), passages=2,
+                out=folder / "rgb",
+            ),
+            "miron": ek.run(
+                "miron", "openai:<b>m</b>", base_url=server.url, data=_miron(folder), out=folder / "miron",
+            ),
+            "multiview": ek.run(
+                "multiview", data=_multiview(folder), method="bm25", out=folder / "multiview"
+            ),
+        }  # fmt: skip
+        again = ek.run(
+            "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
+            embedder="openai:embed", out=folder / "again",
+        )  # fmt: skip
+    both = folder / "both.html"
+    both.write_text(render(made["mirae"], again))
+    return {**{name: run.path / "report.html" for name, run in made.items()}, "both": both}
+
+
+def _written(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return path
+
+
+def _mirae(folder: Path) -> Path:
+    path = folder / "q_english.json"
+    items = [
+        {
+            "question_id": n,
+            "domain": text[:40],
+            "level_1_text": text[:3000],
+            "level_2_text": f"Again: {text[:3000]}",
+        }
+        for n, text in enumerate(NASTY, 1)
+    ]
+    path.write_bytes(msgspec.json.encode({"questions": items}))
+    return path
+
+
+def _rgb(folder: Path) -> Path:
+    rows: list[dict[str, object]] = [
+        {
+            "id": n,
+            "query": text[:3000],
+            "answer": text[:50],
+            "positive": [text[:3000]],
+            "negative": [text[:90]],
+        }
+        for n, text in enumerate(NASTY, 1)
+    ]
+    return _written(folder / "en.json", rows)
+
+
+def _miron(folder: Path) -> Path:
+    rows: list[dict[str, object]] = [
+        {"prefix": text, "target": f" {text[:40]}", "category": "Facts"} for text in SHORT
+    ]
+    return _written(folder / "miron_en.jsonl", rows)
+
+
+def _multiview(folder: Path) -> Path:
+    texts = SHORT
+    rows: list[dict[str, object]] = [
+        {
+            "task": f"<b>set</b>__{n % 2}", "criterion": text[:20], "description": text[:90],
+            "anchor": text, "positive": texts[n - 1], "negative": texts[n - 2],
+            "anchor_id": "a", "positive_id": "b", "negative_id": "c",
+        }
+        for n, text in enumerate(texts)
+    ]  # fmt: skip
+    return _written(folder / "triplets.jsonl", rows)
+
+
+def opened(
+    browser: Browser, path: Path, *, width: int = 1280, scheme: str = "light"
+) -> tuple[Page, list[str]]:
+    """A page that was opened, with every collapsed part unfolded, and all that went on meanwhile."""
+    seen: list[str] = []
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+        bypass_csp=False,
+    )
+    page = context.new_page()
+    page.on("request", lambda request: seen.append(f"request {request.url}"))
+    page.on("console", lambda message: seen.append(f"console {message.text}"))
+    page.on("pageerror", lambda error: seen.append(f"error {error}"))
+    page.on("dialog", lambda dialog: seen.append(f"dialog {dialog.message}"))
+    page.goto(path.as_uri())
+    page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    return page, [line for line in seen if line != f"request {path.as_uri()}"]
+
+
+BENCHMARKS = ["mirae", "rgb", "miron", "multiview", "both"]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+    page, seen = opened(browser, pages[name])
+    page.mouse.wheel(0, 100_000)
+    assert seen == []
+    assert page.title() != "run"
+    assert page.locator("script, iframe, img, object, embed, form, input, link, base, a").count() == 0
+    assert page.locator("h1").count() == 1
+    assert "outside" not in page.locator("h1").inner_text()
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["mirae", "rgb"])
+def test_hostile_answers_are_shown_as_text(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages[name])
+    shown = page.locator("main").inner_text()
+    assert "<script>document.title = 'run'</script>" in shown or "onerror=" in shown
+    assert not set(shown) & {"\x00", "\x07", "\x1b", "\x7f", "\x85", "\u202e", "\u2066", "\u200f", "\ufeff"}
+    assert len(page.content()) < 5_000_000
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_checker_of_accessibility_finds_nothing_serious(
+    name: str, scheme: str, browser: Browser, pages: dict[str, Path]
+) -> None:
+    page, _ = opened(browser, pages[name], scheme=scheme)
+    found = Axe().run(page).response["violations"]
+    serious = [
+        f"{rule['id']}: {rule['help']} ({node['html'][:200]})"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+    assert serious == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_page_fits_a_phone(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+    for width in WIDTHS.values():
+        page, _ = opened(browser, pages[name], width=width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.context.close()
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_page_is_valid_html(name: str, pages: dict[str, Path]) -> None:
+    parser = html5lib.HTMLParser(strict=False)
+    parser.parse(pages[name].read_text(encoding="utf-8"))
+    faults = [(code, place) for place, code, _ in parser.errors]
+    assert faults == []
