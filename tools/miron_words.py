@@ -53,7 +53,7 @@ def english_forms(word: str) -> set[str]:
 
 
 def russian_words() -> set[str]:
-    import pymorphy3  # type: ignore[import-untyped]
+    import pymorphy3
 
     dictionary = pymorphy3.MorphAnalyzer().dictionary
     return {word.replace("ё", "е") for word, *_ in dictionary.iter_known_words()}

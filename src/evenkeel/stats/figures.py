@@ -119,9 +119,7 @@ def figure(
     )  # fmt: skip
 
 
-def ratio(
-    scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit = "share"
-) -> Figure:
+def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit = "share") -> Figure:
     """Σ numerator / Σ denominator over the samples that have both, as a share of the detected is corrected.
 
     Where each sample counts once or not at all, it is the share of those that count, with Wilson's interval;
