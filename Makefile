@@ -21,8 +21,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
 tests: $(READY)
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py

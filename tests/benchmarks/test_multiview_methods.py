@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import evenkeel as ek
 from evenkeel.benchmarks import load_benchmark
@@ -357,7 +358,8 @@ def test_a_cross_encoder_scores_both_documents_for_a_query_with_the_criterion(
         inputs = record.sample.inputs
         query = "Find a text that is alike to the following under this criterion: "
         query += f"{inputs['description']}\n\n{inputs['anchor']}"
-        good, bad = model.predict([(query, inputs["positive"]), (query, inputs["negative"])])
+        pairs = [(query, inputs["positive"]), (query, inputs["negative"])]
+        good, bad = model.predict(pairs, activation_fn=torch.nn.Identity())
         assert record.score.detail["margins"][method] == pytest.approx(float(good) - float(bad), abs=1e-6)
         assert record.score.detail["picks"][method] == ["positive" if good > bad else "negative"]
     (tmp_path / "cross" / "model.safetensors").rename(tmp_path / "moved")

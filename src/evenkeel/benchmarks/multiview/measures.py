@@ -95,15 +95,15 @@ def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
             figure = stats.difference(pairs, "accuracy", "method", methods[0], method)
             name = stats.scope_name("minus_first", {"method": method})
             summary[name] = msgspec.structs.replace(figure, unit="share")
-    return {"accuracy": _headline(scores, summary, methods[0]), **summary}
+    return {"accuracy": _headline(asked, summary, methods[0]), **summary}
 
 
-def _headline(scores: Sequence[Score], summary: Summary, first: str) -> Figure:
+def _headline(asked: Sequence[Score], summary: Summary, first: str) -> Figure:
     """The first method's accuracy, with the coverage of all: what any method lacked must not go unseen."""
     statuses: Counter[str] = Counter()
-    for score in scores:
+    for score in asked:
         statuses.update(score.statuses)
-    covered = sum(score.answered for score in scores) / statuses.total() if statuses else 0.0
+    covered = statuses["ok"] / statuses.total()
     figure = summary[stats.scope_name("accuracy", {"method": first})]
     return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
 
