@@ -24,13 +24,15 @@ class Watcher:
         self._task = TaskID(0)
         self._title = ""
         self._next = 0.0
+        self._shown: set[str] = set()
         self._begin("", total=0, done=0)
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self.finish()
         self._begin(title, total=total, done=done)
-        if done:
+        if done and not (done == total and title in self._shown):
             self.note(f"{title}: {done:,} of {total:,} were answered before")
+        self._shown.add(title)
         if done == total:
             return
         if self._console.is_terminal:
