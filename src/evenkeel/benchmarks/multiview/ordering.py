@@ -16,6 +16,7 @@ from evenkeel import judge
 from evenkeel.benchmarks.multiview.methods import Method
 from evenkeel.benchmarks.multiview.triplets import Triplet
 from evenkeel.errors import UsageError
+from evenkeel.templates import filled
 from evenkeel.types import Embed, Generate, Message, Rank, Request, Response, Sampling, Weigh
 
 if TYPE_CHECKING:
@@ -275,11 +276,6 @@ def template_for(spec: str) -> str:
     name = re.split(r"[/:]", spec.lower().rstrip("/"))[-1]
     known = templates().instruct
     return next(text for family, text in known.items() if re.search(rf"(?<![a-z0-9]){family}", name))
-
-
-def filled(template: str, **values: str) -> str:
-    """A template with its places filled in one pass, so that braces in a document stay what they are."""
-    return re.sub(r"\{([A-Z_]+)\}", lambda place: values.get(place[1], place[0]), template)
 
 
 def unit_vector(data: bytes) -> NDArray[np.float64]:

@@ -12,10 +12,10 @@ from msgspec import Struct
 from evenkeel import judge
 from evenkeel.benchmarks.multiview.annotate import Asking, Noted, Schema
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.ordering import filled
 from evenkeel.benchmarks.multiview.tags import tag_rows
 from evenkeel.benchmarks.multiview.wording import in_a_line, prompts, question
 from evenkeel.lexical import Alike, best, lexical_rows
+from evenkeel.templates import filled
 
 
 class Proposal(NamedTuple):

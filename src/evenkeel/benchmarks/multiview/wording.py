@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.ordering import filled
+from evenkeel.templates import filled
 from evenkeel.types import Message
 
 LONGEST = 2_000

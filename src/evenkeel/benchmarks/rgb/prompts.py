@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import Struct
 from evenkeel import data as datasets
 from evenkeel.errors import DataError
 from evenkeel.rows import read_text
+from evenkeel.templates import filled
 from evenkeel.types import Message
 
 PUBLISHED = "config/instruction.yaml"
@@ -62,11 +62,6 @@ def _parsed(path: Path | str, content: str) -> dict[str, Prompts]:
         problem, _, where = str(error).partition(" - at ")
         shape = "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}"
         raise DataError(path, f"{problem}. Expected {shape}.", where=where.strip("`")) from None
-
-
-def filled(template: str, **values: str) -> str:
-    """A template with its places filled in one pass, so that braces in a document stay what they are."""
-    return re.sub(r"\{([A-Z]+)\}", lambda place: values.get(place[1], place[0]), template)
 
 
 REJECTION = """A model was asked a question together with documents. Decide whether its reply declines to \

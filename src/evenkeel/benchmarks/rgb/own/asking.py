@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel import judge
 from evenkeel.benchmarks.rgb.data import Lang
-from evenkeel.benchmarks.rgb.prompts import filled
+from evenkeel.templates import filled
 from evenkeel.types import Message, Request, Response, Status
 
 T = TypeVar("T")
