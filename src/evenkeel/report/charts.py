@@ -17,6 +17,8 @@ PALETTE = [
 MOST_POINTS = 1200
 """Points of one chart: more would only hide each other, and make the page heavy."""
 
+BOUNDS: dict[Unit, tuple[float, float]] = {"share": (-1, 1), "cosine": (-1, 1), "score": (-100, 100)}
+"""What figures and their differences can be."""
 AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "count": ".1f"}
 
 
@@ -33,7 +35,7 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
     )
     scale = alt.Scale(domain=_domain(points), zero=False)
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
-    band = base.mark_area(opacity=0.18).encode(
+    band = base.mark_area(opacity=0.18, clip=True).encode(
         y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=axis), y2="high:Q"
     )
     line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
@@ -54,8 +56,8 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
     places = list(dict.fromkeys(point["x"] for point in points))
     if len(names) * len(places) < 2:
         return None
-    end = 1.0 if points[0]["unit"] == "share" else max(point["high"] for point in points) * 1.05
-    scale = alt.Scale(domain=[min(0.0, *(point["low"] for point in points)), end])
+    start, end = _domain(points)
+    scale = alt.Scale(domain=[min(0.0, start), 1.0 if points[0]["unit"] == "share" else end])
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
     base = alt.Chart(alt.InlineData(values=points)).encode(
         y=alt.Y("x:N", title=spec.x_title or None, sort=places, axis=alt.Axis(labelLimit=240)),
@@ -64,7 +66,9 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
     bar = base.mark_bar(opacity=0.75).encode(
         x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names)
     )
-    whisker = base.mark_rule(strokeWidth=2, color="#888").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+    whisker = base.mark_rule(strokeWidth=2, color="#888", clip=True).encode(
+        x=alt.X("low:Q", scale=scale), x2="high:Q"
+    )
     height = (18 * len(names) + 12) * len(places)
     return alt.layer(bar, whisker).properties(width=460, height=height)
 
@@ -174,10 +178,21 @@ STYLE: dict[str, Any] = {
 
 
 def _domain(points: list[dict[str, Any]]) -> list[float]:
-    """From the lowest band to the highest with some air, and never so narrow that noise looks like news."""
+    """From the lowest band to the highest with some air, and never so narrow that noise looks like news.
+
+    Few samples have intervals beyond what is possible at all: there the axis ends.
+    """
     low, high = min(point["low"] for point in points), max(point["high"] for point in points)
-    air = max(0.01, 0.05 * (high - low), (0.1 - (high - low)) / 2)
-    return [low - air, high + air if high > 1 else min(1.0, high + air)]
+    least, most = BOUNDS.get(points[0]["unit"], (low, high))
+    if min(point["y"] for point in points) >= 0:
+        least = max(least, 0.0)
+    low, high = max(low, least), min(high, most)
+    air = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
+    return (
+        [max(low - air, least), min(high + air, most)]
+        if points[0]["unit"] in BOUNDS
+        else [low - air, high + air]
+    )
 
 
 def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:
