@@ -57,3 +57,13 @@ def test_the_benchmark_and_the_backend_of_the_page_run_together(tmp_path: Path) 
     )
     assert loud.summary["repeated/lang=de"].value == 1.0
     assert ek.compare(run, loud).differences[0].metric == "repeated"
+
+
+@pytest.mark.usefixtures("extended")
+def test_a_backend_that_can_only_write_gets_the_part_of_miron_that_needs_no_more(tmp_path: Path) -> None:
+    data = tmp_path / "miron_en.jsonl"
+    data.write_text('{"prefix": "The boat has a", "target": " keel", "category": "Facts"}\n' * 1)
+    run = ek.run("miron", model="constant: keel", data=data, out=tmp_path / "miron")
+    assert run.summary["lev_score"].value == 100
+    assert "target_confidence" not in run.summary
+    assert (run.spec.options["confidence"], run.spec.options["stop"]) == ("no", "word")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evenkeel.budget import Budget, Limits
 from evenkeel.journal import Journal
-from evenkeel.judge import MAX_TOKENS, Verdict, ask, first_object, read, schema_of
+from evenkeel.judge import MAX_TOKENS, Verdict, ask, objects, read, schema_of
 from evenkeel.models import load_model
 from evenkeel.progress import Silent
 from evenkeel.runner import Road, drive
@@ -140,7 +140,7 @@ def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> N
 @given(st.text(), st.text(st.characters(exclude_characters="{")))
 def test_no_text_breaks_the_reading(after: str, before: str) -> None:
     found = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
-    assert first_object(f"{before}{GOOD}{after}") == found
+    assert next(objects(f"{before}{GOOD}{after}"), None) == found
     assert read(Opinion, said(after)).status in ("ok", "unparsed")
 
 

@@ -14,7 +14,15 @@ from typing import Any
 from msgspec import Struct
 
 from evenkeel import data as datasets
-from evenkeel.benchmarks import Benchmark, Builder, Built, Recorded, builder_class, load_benchmark
+from evenkeel.benchmarks import (
+    Benchmark,
+    Builder,
+    Built,
+    Recorded,
+    benchmark_class,
+    builder_class,
+    load_benchmark,
+)
 from evenkeel.budget import Budget, Limits, foresee
 from evenkeel.cache import replacing, slug
 from evenkeel.engines import Engine, load_engine
@@ -117,6 +125,9 @@ def score(
 ) -> Run:
     """Score answers that were recorded elsewhere, in one of the benchmark's published formats."""
     path = Path(file)
+    asking = {option.name for option in describe(benchmark_class(benchmark).Options) if option.asking}
+    if chosen := sorted(asking & set(options)):
+        raise UsageError(f"'{chosen[0]}' is about asking a model; these answers were given elsewhere.")
     loaded = load_benchmark(benchmark, options)
     recorded = read_recorded(benchmark, path, lang=lang)
     source = datasets.own_file(path)
@@ -208,20 +219,25 @@ def build(
             progress=watching,
         )
         built = drive(builder.build(), road)
-    return _write_built(target, built, folder=cls.folder, given=given), built
-
-
-def _write_built(target: Path, built: Built, *, folder: bool, given: set[Path]) -> list[Path]:
-    paths = []
-    for number, (name, content) in enumerate(built.files.items()):
-        path = target.with_name(f"{target.stem}_{name.lower()}{target.suffix}") if number else target
-        path = target / name if folder else path
-        if path.resolve() in given:
-            raise UsageError(f"{path} is a file that you gave to build from: choose another --out.")
+    paths = _built_paths(target, built, folder=cls.folder)
+    if taken := [path for path in paths if path.resolve() in given]:
+        raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
+    if there := [path.name for path in paths if path.exists()]:
+        watching.note(
+            f"replacing what is in {target.parent if not cls.folder else target}: {', '.join(there)}"
+        )
+    for path, content in zip(paths, built.files.values(), strict=True):
         with replacing(path) as draft:
             draft.write_bytes(content)
-        paths.append(path)
-    return paths
+    return paths, built
+
+
+def _built_paths(target: Path, built: Built, *, folder: bool) -> list[Path]:
+    """Where the files go: into the folder `--out`, or to `--out` and beside it by language."""
+    if folder:
+        return [target / name for name in built.files]
+    beside = [f"{target.stem}_{name.lower()}{target.suffix}" for name in list(built.files)[1:]]
+    return [target, *(target.with_name(name) for name in beside)][: len(built.files)]
 
 
 def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:

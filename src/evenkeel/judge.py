@@ -6,9 +6,8 @@ yielding requests, so that they are journaled, resumed and kept within the budge
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -60,26 +59,31 @@ def ask(
 
 
 def read(kind: type[T], response: Response) -> Verdict[T]:
-    """The first JSON object in an answer, whatever prose or code fence stands around it."""
+    """The first JSON object in an answer that is a verdict, whatever prose or code fence stands around it."""
     if response.status in ("refused", "error"):
         return Verdict(None, response.status, response.reason)
-    found = first_object(response.text)
-    if found is None:
-        return Verdict(None, "unparsed", "there is no whole JSON object in it")
-    try:
-        return Verdict(msgspec.convert(found, kind, strict=False), "ok")
-    except msgspec.ValidationError as error:
-        return Verdict(None, "unparsed", str(error))
+    reason = ""
+    for found in objects(response.text):
+        try:
+            return Verdict(msgspec.convert(found, kind, strict=False), "ok")
+        except msgspec.ValidationError as error:
+            reason = reason or str(error)
+    return Verdict(None, "unparsed", reason or "there is no whole JSON object in it")
 
 
-def first_object(text: str) -> Any:
-    """The object at the first brace where one begins; None where none does. Prose has braces too."""
-    starts = (place for place, letter in enumerate(text) if letter == "{")
-    with contextlib.suppress(RecursionError):  # braces without end: a model that repeats itself
-        for start in starts:
-            with contextlib.suppress(ValueError):
-                return json.JSONDecoder().raw_decode(text, start)[0]
-    return None
+def objects(text: str) -> Iterator[Any]:
+    """The JSON objects in a text, one after the other. Prose has braces too: they are passed over."""
+    place = text.find("{")
+    while place >= 0:
+        try:
+            found, end = json.JSONDecoder().raw_decode(text, place)
+        except RecursionError:  # braces without end: a model that repeats itself
+            return
+        except ValueError:
+            end = place + 1
+        else:
+            yield found
+        place = text.find("{", end)
 
 
 @cache

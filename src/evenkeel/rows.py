@@ -52,6 +52,8 @@ def kind_of(value: Any) -> str:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a file; how its name ends tells its format. `.json` is one object a line."""
+    if not path.exists():
+        raise DataError(path, "cannot be read: No such file or folder.")
     readers = {".csv": _csv_rows, ".parquet": _parquet_rows}
     readers |= dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows)
     reader = readers.get(path.suffix.lower())

@@ -99,9 +99,15 @@ def _entry(run: Run, name: str) -> Entry:
         subject=spec.subject,
         path=str(run.path),
         created=str(spec.provenance.get("created", "")),
-        headline=Line(metric=layout.headline, title=layout.headline_title, figure=summary[layout.headline]),
+        headline=Line(metric=layout.headline, title=_title(run, layout), figure=summary[layout.headline]),
         facts=[*([] if "model" in spec.models else _methods(run, layout.headline)), *facts],
     )
+
+
+def _title(run: Run, layout: Layout) -> str:
+    """The headline's words; where methods are under test, with the one whose figure it is."""
+    methods = run.spec.options.get("method") if "model" not in run.spec.models else None
+    return f"{layout.headline_title} by {methods[0]}" if methods else layout.headline_title
 
 
 def _methods(run: Run, metric: str) -> list[Line]:

@@ -19,6 +19,7 @@ from evenkeel.jsonfile import read_json, read_json_lines
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
 
 FORMAT = 1
+UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
 
 
@@ -39,9 +40,7 @@ class Run:
     def summary(self) -> Summary:
         """Every figure by name: `run.summary["mean_similarity"].value`."""
         if not (self.path / "summary.json").is_file():
-            raise DataError(
-                self.path, "this run is not finished: run the same command again, or `evenkeel rescore` it."
-            )
+            raise DataError(self.path, UNFINISHED)
         summary: Summary = read_json(self.path / "summary.json", dict[str, Figure])
         if not summary:
             raise DataError(
@@ -51,6 +50,8 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
+        if not (self.path / "records.jsonl").is_file():
+            raise DataError(self.path, UNFINISHED)
         return read_json_lines(self.path / "records.jsonl", Record)
 
     @property

@@ -122,10 +122,14 @@ def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) 
         samples([named], langs=["fr"])
 
 
-def test_an_example_that_stands_in_two_files_is_refused(tmp_path: Path) -> None:
+def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) -> None:
     paths = [write(tmp_path / name, OURS) for name in ("one_en.jsonl", "two_en.jsonl")]
-    with pytest.raises(UsageError, match="'a' stands in several files"):
-        samples(paths)
+    alone, both = samples(paths[:1]), samples(paths)
+    assert [sample.id for sample in both] == [
+        f"{stem}-{sample.id}" for stem in ("one_en", "two_en") for sample in alone
+    ]
+    # A twin is that of its own file.
+    assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
 def broken(**changes: Any) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.miron.task import Miron
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, UsageError
 from evenkeel.types import Record
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -97,3 +97,28 @@ def test_a_result_that_cannot_be_read_is_named_by_line(
         ek.score("miron", results(tmp_path, line), out=tmp_path / "run")
     with pytest.raises(DataError, match="line 1: the field 'generated' is missing"):
         ek.score("miron", write(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")
+
+
+def test_rows_of_the_same_prefix_keep_their_own_answers(tmp_path: Path) -> None:
+    file = results(
+        tmp_path,
+        {"generated": " ships", "target_confidence": 50},
+        {"generated": " sails", "target_confidence": 10},
+    )
+    first, second = ek.score("miron", file, out=tmp_path / "run").records()
+    assert (first.score.detail["generated"], second.score.detail["generated"]) == (" ships", " sails")
+    assert second.score.values["target_confidence"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("confidence", ["nan", "250", "-5"])
+def test_a_confidence_that_cannot_be_is_named_by_its_line(tmp_path: Path, confidence: str) -> None:
+    file = tmp_path / "results_en.csv"
+    file.write_text(f"prefix,target,category,generated,target_confidence\nOne,two,Logic,two,{confidence}\n")
+    with pytest.raises(DataError, match=r"line 2: the field 'target_confidence' is"):
+        ek.score("miron", file, out=tmp_path / "run")
+
+
+def test_what_is_about_asking_cannot_be_set_for_recorded_answers(tmp_path: Path) -> None:
+    file = results(tmp_path, {"target_confidence": 50})
+    with pytest.raises(UsageError, match="'stop' is about asking a model"):
+        ek.score("miron", file, out=tmp_path / "run", stop="word")

@@ -206,3 +206,20 @@ def with_start(folder: Path, copy: Path) -> Path:
     )
     tokenizer.save_pretrained(copy)
     return copy
+
+
+def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path))
+    with torch.no_grad():
+        model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
+    pair = Weigh(prefix="The sky", continuation=" is blue")
+    for asked in ([pair], [pair, say("The sky", length_of=" is blue")]):
+        response = ask(model, *asked)[0]
+        assert (response.status, response.weighed) == ("error", None)
+        assert "not finite" in response.reason
+
+
+def test_a_text_that_the_context_cuts_short_is_not_whole(tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path, max_position_embeddings=8))
+    [short] = ask(model, say("one two three four five", length_of=" six seven eight nine ten eleven"))
+    assert (short.status, short.reason) == ("truncated", "length")

@@ -877,3 +877,8 @@ def test_another_complaint_does_not_cost_the_schema() -> None:
         model = model_of(server, concurrency=1)
         assert [one(model, judged(text)).status for text in "abc"] == ["ok", "error", "ok"]
     assert all("response_format" in body for body in server.bodies)
+
+
+def test_half_a_character_does_not_cost_the_answer() -> None:
+    reply = rb'{"choices":[{"message":{"content":"a \ud83d b \ud83d\ude00"},"finish_reason":"stop"}]}'
+    assert read_chat(openai_client.mended(reply)).text == "a \ufffd b \U0001f600"

@@ -30,6 +30,8 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
     "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
     "MambaConfig": {},
+    "MptConfig": {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 128},
+    "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }
 
 TOKENS = 1000

@@ -93,8 +93,14 @@ def main() -> None:
 
 def complain(error: BaseException) -> None:
     """One message to stderr, with what to do next."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {visible(str(error))}", err=True)
+    say_error(visible(str(error)))
     _show_notes(error)
+
+
+def say_error(text: str) -> None:
+    """`error: …` to stderr, in red unless NO_COLOR asks for none."""
+    mark = "error:" if os.environ.get("NO_COLOR") else click.style("error:", fg="red", bold=True)
+    click.echo(f"{mark} {text}", err=True)
 
 
 def _show_notes(error: BaseException) -> None:

@@ -8,7 +8,7 @@ import click
 
 from evenkeel.benchmarks import builder_class
 from evenkeel.budget import Limits
-from evenkeel.cli import options
+from evenkeel.cli import options, say_error
 
 EXAMPLES = {
     "mirae": (
@@ -83,7 +83,5 @@ def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
         click.echo(str(path))
     if built.failures:
         listed = "\n  ".join(built.failures)
-        click.echo(
-            f"{click.style('error:', fg='red', bold=True)} not written well enough:\n  {listed}", err=True
-        )
+        say_error(f"not written well enough:\n  {listed}")
     return 1 if built.failures else 0

@@ -9,6 +9,7 @@ import msgspec
 from rich.console import Console
 
 from evenkeel.benchmarks import benchmark_class
+from evenkeel.cli import say_error
 from evenkeel.report.terminal import show_run
 from evenkeel.report.text import share, visible
 from evenkeel.store import Run
@@ -38,10 +39,8 @@ def check_coverage(run: Run, floor: float) -> int:
     failures = {why: n for why, n in run.failures().most_common() if not why.startswith("truncated")}
     ends = ", ".join(f"{visible(why)} ×{count:,}" for why, count in list(failures.items())[:8])
     again = any(why.startswith("error") for why in failures)
-    click.echo(
-        f"{click.style('error:', fg='red', bold=True)} coverage {share(coverage)} is under the floor of "
-        f"{share(floor)} (--min-coverage): {ends}."
-        + (f" The same command with --out {run.path} asks again what ended in error." if again else ""),
-        err=True,
+    say_error(
+        f"coverage {share(coverage)} is under the floor of {share(floor)} (--min-coverage): {ends}."
+        + (f" The same command with --out {run.path} asks again what ended in error." if again else "")
     )
     return 1

@@ -13,6 +13,8 @@ from evenkeel.types import Response
 
 PLAIN_SECONDS = 5.0
 REDRAW_SECONDS = 0.1
+KINDS = 3
+LONGEST_KIND = 40
 
 
 class Watcher:
@@ -66,7 +68,9 @@ class Watcher:
         self._tokens += (response.tokens_in or 0) + (response.tokens_out or 0)
         self._usd = usd
         if response.status != "ok":
-            self._ends[response.status] += 1
+            # An error by its kind (HTTP 429, connection lost); its details follow a colon.
+            kind = response.reason.partition(":")[0].partition(" after ")[0]
+            self._ends[kind if response.status == "error" and kind else response.status] += 1
         now = time.monotonic()
         if now < self._next:
             return
@@ -92,7 +96,7 @@ class Watcher:
             parts.append(f"{self._tokens:,} tokens")
         if self._usd:
             parts.append(f"${self._usd:.2f}")
-        parts += [f"{count:,} {status}" for status, count in self._ends.items()]
+        parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._ends.most_common(KINDS)]
         return ", ".join(parts)
 
     def note(self, text: str) -> None:

@@ -113,7 +113,13 @@ def _run(
             check_spec(given["model"], args)
         load_engine(given["engine"])
         wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
-        print_plan(api.dry_run(name, **{key: given[key] for key in wanted}), given)
+        plan = api.dry_run(name, **{key: given[key] for key in wanted})
+        if as_json:
+            from evenkeel.cli.outcome import print_json
+
+            print_json(plan)
+        else:
+            print_plan(plan, given)
         return 0
     from evenkeel.cli.outcome import show
     from evenkeel.cli.progress import Watcher
@@ -131,8 +137,10 @@ def print_plan(plan: Any, given: dict[str, Any]) -> None:
     click.echo("Tokens are estimated; every answer is taken at its full length.")
     if given["price_in"] or given["price_out"]:
         limits = Limits(price_in=given["price_in"], price_out=given["price_out"])
-        usd = limits.usd(plan.tokens_in.get("generate", 0), plan.tokens_out.get("generate", 0))
-        partly = (
-            "" if given["price_in"] else " for what it writes; with --price-in what it reads is counted too"
-        )
-        click.echo(f"The model costs at the most about ${usd:,.2f}{partly}.")
+        counted = [kind for kind in plan.requests if kind not in ("embed", "rank")]
+        reads, writes = (sum(of.get(kind, 0) for kind in counted) for of in (plan.tokens_in, plan.tokens_out))
+        usd = limits.usd(reads, writes)
+        partly = "" if given["price_in"] else ", for what is written; --price-in counts what is read too"
+        if any(not plan.tokens_out.get(kind) for kind in counted if kind != "weigh"):
+            partly += "; what judges and writers of summaries write is not in it"
+        click.echo(f"That costs at the most about ${usd:,.2f}{partly}.")

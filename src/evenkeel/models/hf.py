@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
@@ -278,7 +279,8 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     most = sampling.max_tokens
     if sampling.length_of and isinstance(request.prompt, str):
         pair = pair_of(causal, request.prompt, sampling.length_of)
-        most = max(1, pair.target if pair else len(causal.tokenise(sampling.length_of, special=False)))
+        wanted = pair.target if pair else len(causal.tokenise(sampling.length_of, special=False))
+        most = min(most, max(1, wanted))
     room = causal.context - len(ids) if causal.context else most
     return Prompt(
         ids=tuple(ids),
@@ -286,6 +288,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         top_p=sampling.top_p,
         seed=seed_of(request),
         most=min(most, room),
+        clipped=room < most,
         stop=tuple(text for text in stop if text),
     )
 
@@ -297,7 +300,8 @@ def written_response(request: Generate, prompt: Prompt, written: Written | None)
     if not isinstance(request.prompt, str):
         text, thought, closed = without_thought(text)
     # A text that was to have a certain length, and has it, is whole.
-    ended = written.ended or (bool(request.sampling.length_of) and written.tokens == prompt.most)
+    long_enough = bool(request.sampling.length_of) and written.tokens == prompt.most and not prompt.clipped
+    ended = written.ended or long_enough
     reason = "" if ended else "length"
     if ended and not closed:
         reason = "the thinking never ended"
@@ -314,6 +318,8 @@ def written_response(request: Generate, prompt: Prompt, written: Written | None)
 def weighed_response(pair: Pair, weighed: Weighed | None) -> Response:
     if weighed is None:
         return does_not_fit(len(pair.ids))
+    if not all(map(math.isfinite, weighed.logprobs)):  # weights that overflow in half precision, say
+        return failed("the model gave a log-probability that is not finite")
     return Response(status="ok", weighed=weighed, tokens_in=len(pair.ids), tokens_out=0)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlia
 
 from msgspec import Meta, Struct
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.hf import BatchTokens, Device, Dtype, does_not_fit
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
@@ -21,6 +21,7 @@ from evenkeel.models.local.weights import (
     installed,
     locate,
     quiet_transformers,
+    read_json,
     require_packages,
 )
 from evenkeel.options import RUNTIME, lasting
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
+
+RANKED = 256
+"""Pairs that are ranked before they are handed on."""
 
 TOKENS = {"cpu": 512, "mps": 8_192, "cuda": 65_536}
 """Padded tokens in one batch. On a CPU small is fast: the activations stay in the core's own cache."""
@@ -177,8 +181,17 @@ class SentenceTransformer:
         return {**lasting(self._options), **self._weights().identity(), "spec": self._spec}
 
     def probe(self, needs: frozenset[Capability]) -> None:
-        """Finds the files; there is nothing that could be unsound."""
-        self._weights()
+        """Finds the files; what they hold tells whether they embed or rank."""
+        folder = self._weights().folder
+        heads = read_json(folder / "config.json").get("architectures") or ()
+        ranks = any(str(head).endswith("ForSequenceClassification") for head in heads)
+        embeds = (folder / "modules.json").is_file() or not ranks
+        if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
+            kind = "a cross-encoder" if ranks else "an embedding model"
+            raise CapabilityError(
+                f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
+                lacking=frozenset(lacking),
+            )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         for window in batching.windows(requests, WINDOW):
@@ -191,8 +204,8 @@ class SentenceTransformer:
                     ranked.append(request)
                 else:
                     yield request, Response(status="error", reason=f"{self._spec} cannot write")
-            if ranked:
-                yield from zip(ranked, self._rank(ranked), strict=True)
+            for part in batching.windows(ranked, RANKED):
+                yield from zip(part, self._rank(part), strict=True)
             if not asked:
                 continue
             self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)

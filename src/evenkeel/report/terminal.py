@@ -98,5 +98,5 @@ def _cell(figure: Figure | None) -> Text:
         return Text("–", style="dim")
     half = interval(figure, short=True)
     # Coverage goes without saying where it is whole.
-    partly = f" ({share(figure.coverage)})" if figure.coverage < 1 else ""
+    partly = f" ({share(figure.coverage)} covered)" if figure.coverage < 1 else ""
     return Text.assemble(value(figure), (f" {half}" if half else "", "dim"), (partly, "yellow"))

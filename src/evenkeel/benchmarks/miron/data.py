@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,30 +50,38 @@ class Result(Struct, frozen=True, kw_only=True):
 
 def read_examples(path: Path, lang: str | None = None) -> list[Example]:
     """The examples of a file: `prefix`, `target` and `category`, and what our own sets know besides."""
-    fallback = language_of_name(path) or lang
-    examples: dict[str, Example] = {}
-    for number, row in enumerate(read_rows(path), 1):
-        example = _example(row, number, fallback)
-        if example.id in examples:
-            raise row.error(f"the id '{example.id}' stands there twice; ids are unique.")
-        examples[example.id] = example
+    examples = [example for example, _ in _rows_of(path, lang)]
     if not examples:
         raise DataError(path, "there is no example in it.")
-    return list(examples.values())
+    return examples
+
+
+def _rows_of(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
+    """The examples of a file with their rows; an id that comes again is an error."""
+    fallback = language_of_name(path) or lang
+    seen: set[str] = set()
+    for number, row in enumerate(read_rows(path), 1):
+        example = _example(row, number, fallback)
+        if example.id in seen:
+            raise row.error(f"the id '{example.id}' stands there twice; ids are unique.")
+        seen.add(example.id)
+        yield example, row
 
 
 def read_results(path: Path, lang: str | None = None) -> list[tuple[Example, Result]]:
     """The lines of a results file: an example, what was generated, and the file's own scores."""
-    fallback = language_of_name(path) or lang
     results = []
-    for number, row in enumerate(read_rows(path), 1):
+    for example, row in _rows_of(path, lang):
         generated = None if row.fields.get("generated", "") is None else row.text("generated")
         scores = {name: value for name, value in row.fields.items() if value != ""}  # an empty cell of CSV
         try:
             result = msgspec.convert({**scores, "generated": generated}, Result, strict=False)
         except msgspec.ValidationError as error:
             raise row.error(f"{error}.") from None
-        results.append((_example(row, number, fallback), result))
+        for name, score in (("lev_score", result.lev_score), ("target_confidence", result.target_confidence)):
+            if score is not None and not 0 <= score <= 100:  # which is not so of what is no number
+                raise row.error(f"the field '{name}' is {score}: a score from 0 to 100 is expected.")
+        results.append((example, result))
     if not results:
         raise DataError(path, "there is no result in it.")
     return results
@@ -93,6 +101,8 @@ def _example(row: Row, number: int, lang: str | None) -> Example:
             "the language is not told, neither by a field 'lang' nor by the file's name: give --lang."
         )
     known = {name: row.fields[name] for name in ("kind", "edits", "edit_kinds") if row.fields.get(name)}
+    if isinstance(kinds := known.get("edit_kinds"), str):  # a cell of CSV
+        known["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
     known |= {"id": _name(row, "id") or f"{lang}-{number}", "twin": _name(row, "twin")}
     given = {"prefix": prefix, "target": target, "category": category, "lang": lang}
     try:
@@ -108,9 +118,26 @@ def _name(row: Row, field: str) -> str:
 
 
 def language_of_name(path: Path) -> str | None:
-    """The language that a file's name tells: `miron_ru.parquet`, `english-test.csv`."""
+    """The one language that a file's name tells: `miron_ru.parquet`, `english-test.csv`."""
     words = re.split(r"[^a-z]+", path.stem.lower())
-    return next((code for code, names in LANGUAGES.items() if set(names) & set(words)), None)
+    told = [code for code, names in LANGUAGES.items() if set(names) & set(words)]
+    return told[0] if len(told) == 1 else None
+
+
+def told_apart(sets: Mapping[Path, Sequence[Example]]) -> list[Example]:
+    """The examples of several files; where an id is in more than one, all carry their file's name."""
+    found = [example for examples in sets.values() for example in examples]
+    if len({example.id for example in found}) == len(found):
+        return found
+    return [
+        msgspec.structs.replace(
+            example,
+            id=f"{path.stem}-{example.id}",
+            twin=f"{path.stem}-{example.twin}" if example.twin else "",
+        )
+        for path, examples in sets.items()
+        for example in examples
+    ]
 
 
 def choose(examples: Sequence[Example], limit: int | None) -> list[Example]:

@@ -15,7 +15,6 @@ from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.miron import data
 from evenkeel.benchmarks.miron.layout import LAYOUT, UNITS, examples, notes
 from evenkeel.data import DataFile, Starter
-from evenkeel.errors import UsageError
 from evenkeel.options import ASKING
 from evenkeel.tokens import estimate_tokens
 from evenkeel.types import (
@@ -34,6 +33,9 @@ from evenkeel.types import (
     Weigh,
     Weighed,
 )
+
+LONGEST = 4096
+"""Tokens of a target, at the most."""
 
 STARTER_SHA256 = {
     "en": "7e76fb78f4d00093570ace640afa727dae4a0498d99f0ff6415387ff100bf363",
@@ -86,26 +88,22 @@ class Miron:
         self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
     ) -> list[Sample]:
         fallback = langs[0] if langs and len(langs) == 1 else None
-        found = [
-            example for file in files for example in data.read_examples(file.path, file.lang or fallback)
-        ]
+        sets = {file.path: data.read_examples(file.path, file.lang or fallback) for file in files}
+        found = data.told_apart(sets)
         wanted = data.choose(data.check_langs(found, langs), limit)
-        twice = [id_ for id_, n in Counter(example.id for example in wanted).items() if n > 1]
-        if twice:
-            raise UsageError(f"the example '{twice[0]}' stands in several files: give one of them.")
         return [make_sample(example) for example in wanted]
 
     def requests(self, sample: Sample) -> list[Request]:
-        prefix, target = sample.inputs["prefix"], sample.inputs["target"]
-        written = Generate(prompt=prefix, sampling=self._sampling(target))
+        prefix, target, repeat = (sample.inputs.get(name, 0) for name in ("prefix", "target", "repeat"))
+        written = Generate(prompt=prefix, sampling=self._sampling(target), repeat=repeat)
         if self.options.confidence == "no" or sample.inputs.get("unweighed"):
             return [written]
-        return [Weigh(prefix=prefix, continuation=target), written]
+        return [Weigh(prefix=prefix, continuation=target, repeat=repeat), written]
 
     def _sampling(self, target: str) -> Sampling:
         kind, _, count = self.options.stop.partition("=")
         if kind == "target":
-            return Sampling(length_of=target, stop=("\n",))
+            return Sampling(length_of=target, max_tokens=LONGEST, stop=("\n",))
         most = {"word": 8 + 4 * estimate_tokens(target), "line": 64, "tokens": int(count or 0)}[kind]
         return Sampling(max_tokens=most, stop=("\n",))
 
@@ -153,11 +151,18 @@ class Miron:
         results = data.read_results(path, lang)
         # A model that cannot weigh leaves a file without any confidence: nothing is missing from that.
         unweighed = all(result.target_confidence is None for _, result in results)
+        asked: Counter[str] = Counter()  # rows of one prefix are told apart: each has its own answer
+        repeats = []
+        for example, _ in results:
+            repeats.append(asked[example.prefix])
+            asked[example.prefix] += 1
         return Recorded(
             model=path.stem,
             samples=[
-                make_sample(example, recorded=True, unweighed=unweighed, published=_given(result))
-                for example, result in results
+                make_sample(
+                    example, recorded=True, unweighed=unweighed, repeat=repeat, published=_given(result)
+                )
+                for (example, result), repeat in zip(results, repeats, strict=True)
             ],
             responses=[
                 [_written(result)] if unweighed else [_weighed(example, result), _written(result)]
@@ -171,8 +176,10 @@ class Miron:
 
 def make_sample(example: data.Example, **more: Any) -> Sample:
     tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
-    if example.twin:
-        tags |= {"edits": example.edits, "edit": example.edit}
+    if example.twin and example.edits:
+        tags["edits"] = example.edits
+    if example.twin and example.edit_kinds:
+        tags["edit"] = example.edit
     inputs = {name: getattr(example, name) for name in ("prefix", "target", "category", "kind", "twin")}
     return Sample(
         id=example.id,

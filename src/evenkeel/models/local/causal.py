@@ -53,11 +53,17 @@ class Causal:
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
         starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.start_id: int | None = next((start for start in starts if start is not None), None)
-        leading = tokenizer("")["input_ids"]
-        self.start: str = tokenizer.decode(leading[:1]) if leading else ""
+        leading = tokenizer("")["input_ids"][:1]
+        starts_all = leading == tokenizer("a")["input_ids"][:1]  # an end token stands there too, of some
+        self.start: str = tokenizer.decode(leading) if leading and starts_all else ""
         """The start token that the tokenizer puts before every text by itself."""
         self._accepts = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in CACHES if name in self._accepts), None)
+        # Where positions are counted by places of the cache, or attention reaches only so many places back,
+        # a place that is masked out still shifts what comes after it.
+        windowed = getattr(config, "window_size", None) is not None
+        self.skips = "position_ids" in self._accepts and not windowed
+        """Whether places of the cache can be masked out without a trace."""
         self.pads = "attention_mask" in self._accepts
         """Whether rows of unequal length can share a batch."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.

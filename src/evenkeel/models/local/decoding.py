@@ -32,6 +32,8 @@ class Prompt:
     most: int
     """Tokens to write at most: what was asked for, or what the context leaves."""
     stop: tuple[str, ...]
+    clipped: bool = False
+    """Whether the context leaves less than was asked for."""
 
 
 @dataclass

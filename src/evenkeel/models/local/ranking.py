@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -55,4 +56,9 @@ class Ranker:
         scores = self.model.predict(
             pairs, batch_size=ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
         )
-        return [Response(status="ok", rank=float(score)) for score in scores]
+        return [
+            Response(status="ok", rank=float(score))
+            if math.isfinite(score)
+            else Response(status="error", reason="the model gave a score that is not finite")
+            for score in scores
+        ]

@@ -94,7 +94,7 @@ def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> lis
     longest = max(pair.target for pair in pairs)
     step = causal.forward(ids, mask, keep=1 + longest)
     weighed = _weighed(causal, pairs, range(len(pairs)), step.logits[:, :-1])
-    if not is_plain(step.cache):  # a state from which nothing can be left out
+    if not (causal.skips and is_plain(step.cache)):  # a state from which nothing can be left out
         return list(zip(weighed, write(causal, prompts), strict=True))
     written = [Written() for _ in asked]
     likeliest = step.logits.argmax(-1).tolist()

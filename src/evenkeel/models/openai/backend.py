@@ -25,6 +25,10 @@ PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
 
 Job: TypeAlias = Generate | Weigh | Rank | list[Embed]
 Answer: TypeAlias = tuple[Request, Response]
+Weighing: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
+"""Texts that are being weighed, or were, and may be asked for once more."""
+
+WEIGHED_KEPT = 1024
 
 
 class OpenAI:
@@ -145,9 +149,10 @@ class OpenAI:
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
+        weighing: Weighing = {}
         async with self._client(self._options.concurrency) as client:
             workers = [
-                asyncio.create_task(self._work(client, source, outbox))
+                asyncio.create_task(self._work(client, source, outbox, weighing))
                 for _ in range(self._options.concurrency)
             ]
             try:
@@ -162,7 +167,9 @@ class OpenAI:
             raise source.error
         self._standing.ended()
 
-    async def _work(self, client: Client, source: _Source, outbox: Outbox[Answer]) -> None:
+    async def _work(
+        self, client: Client, source: _Source, outbox: Outbox[Answer], weighing: Weighing
+    ) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             if outbox.full:
@@ -177,25 +184,38 @@ class OpenAI:
                 outbox.put((job, Response(status="error", reason="a server like OpenAI's cannot rank")))
                 continue
             try:
-                response = await self._answer_one(client, job)
+                response = await self._answer_one(client, job, weighing)
             except Failed as failure:
                 self._fail(failure, [job], outbox)
             else:
                 outbox.put((job, response))
 
-    async def _answer_one(self, client: Client, job: Generate | Weigh) -> Response:
-        if isinstance(job, Weigh) or not job.sampling.length_of:
+    async def _answer_one(self, client: Client, job: Generate | Weigh, weighing: Weighing) -> Response:
+        if isinstance(job, Weigh):
+            return await self._weigh(client, job, weighing)
+        if not job.sampling.length_of or not isinstance(job.prompt, str):
             return await client.send(self._call(job))
         # A text that is weighed comes back token by token, and so counted.
-        assert isinstance(job.prompt, str)
-        counted = await client.send(self._call(Weigh(prefix=job.prompt, continuation=job.sampling.length_of)))
+        counted = await self._weigh(
+            client, Weigh(prefix=job.prompt, continuation=job.sampling.length_of), weighing
+        )
         if counted.weighed is None:
             return counted
-        most = min(job.sampling.max_tokens, len(counted.weighed.tokens))
+        most = max(1, min(job.sampling.max_tokens, len(counted.weighed.tokens)))
         sampling = msgspec.structs.replace(job.sampling, max_tokens=most, length_of="")
         response = await client.send(self._call(msgspec.structs.replace(job, sampling=sampling)))
         whole = response.status == "truncated"  # it has the length that it was to have
         return msgspec.structs.replace(response, status="ok", reason="") if whole else response
+
+    async def _weigh(self, client: Client, job: Weigh, weighing: Weighing) -> Response:
+        """Weigh a text once, though it is asked for twice: for itself, and to count its tokens."""
+        key = (job.prefix, job.continuation)
+        if key in weighing:
+            return await weighing.pop(key)
+        under_way = weighing[key] = asyncio.ensure_future(client.send(self._call(job)))
+        while len(weighing) > WEIGHED_KEPT:
+            weighing.pop(next(iter(weighing)))
+        return await asyncio.shield(under_way)
 
     async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
         texts = [request.text for request in batch]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import ipaddress
+import json
 import os
+import re
 import urllib.request
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -312,9 +314,21 @@ class Client:
 
 def _read(call: Call[R], data: bytes) -> R:
     try:
-        return call.read(data)
+        try:
+            return call.read(data)
+        except msgspec.DecodeError:
+            # Half a character, as a cut-off answer may hold, is no reason to lose the rest of it.
+            if b"\\ud" not in data.lower():
+                raise
+            return call.read(mended(data))
     except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise Trouble("broken reply", f"{_short(str(error))}; {_said(data)}") from None
+
+
+def mended(data: bytes) -> bytes:
+    """JSON with every lone surrogate, which no text can hold, as the replacement character."""
+    text = json.dumps(json.loads(data), ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
 
 
 def _os_reason(error: Exception) -> str:
