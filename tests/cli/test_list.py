@@ -57,7 +57,7 @@ def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path)
     figure = Run(runs / "deep" / "er" / "new").headline
     assert figure.high is not None
     assert figure.value is not None
-    half = f"{max(figure.high - figure.value, figure.value - (figure.low or 0)):.3f}".removeprefix("0")
+    half = f"{max(figure.high - figure.value, figure.value - (figure.low or 0)):.4f}".removeprefix("0")
     assert f" {figure.value:.4f} ±{half}       100%   " in done.stdout
 
 

@@ -5,9 +5,11 @@ Debian's chromium is driven by Playwright; without a browser these tests are ski
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import html5lib
 import msgspec
@@ -16,7 +18,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import evenkeel as ek
+from evenkeel.report import scorecard as card
 from evenkeel.report.page import render
+from evenkeel.report.text import visible
+from evenkeel.scorecard import scorecard
 from scripted import Scripted
 
 NASTY = [
@@ -36,6 +41,7 @@ NASTY = [
     "한국어 中文 Русский العربية 🙂 e\u0301",
     "long " + "x" * 1_000_000,
 ]
+HALF = "half a pair \ud800 alone"  # no file can hold it, but a server can send it
 SHORT = [text[:3000] for text in NASTY]
 WIDTHS = {"phone": 380, "desktop": 1280}
 
@@ -51,12 +57,23 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+class Escaping(Scripted):
+    """A server that can send what is no valid text."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        if path != "/v1/chat/completions":
+            return super()._answer(path, body, key)
+        message = {"role": "assistant", "content": self.rule(body.messages[-1].content)}
+        return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of each benchmark, whose questions, documents and answers are all hostile."""
     folder = tmp_path_factory.mktemp("hostile")
     turn = iter(range(10**9))
-    with Scripted(lambda prompt: NASTY[next(turn) % len(NASTY)]) as server:
+    answers = [*NASTY, HALF]
+    with Escaping(lambda prompt: answers[next(turn) % len(answers)]) as server:
         made = {
             "mirae": ek.run(
                 "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
@@ -77,9 +94,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
             embedder="openai:embed", out=folder / "again",
         )  # fmt: skip
+    assert any(HALF[:11] in answer.text for record in made["mirae"].records() for answer in record.answers)
     both = folder / "both.html"
     both.write_text(render(made["mirae"], again))
-    return {**{name: run.path / "report.html" for name, run in made.items()}, "both": both}
+    cards = folder / "scorecard.html"
+    cards.write_text(card.render(scorecard(list(made.values())), cards))
+    reports = {name: run.path / "report.html" for name, run in made.items()}
+    return {**reports, "both": both, "scorecard": cards}
 
 
 def _written(path: Path, rows: list[dict[str, object]]) -> Path:
@@ -139,7 +160,7 @@ def _multiview(folder: Path) -> Path:
 def opened(
     browser: Browser, path: Path, *, width: int = 1280, scheme: str = "light"
 ) -> tuple[Page, list[str]]:
-    """A page that was opened, with every collapsed part unfolded, and all that went on meanwhile."""
+    """A page that was opened, with every collapsed part unfolded, and the list of all that goes on there."""
     seen: list[str] = []
     context = browser.new_context(
         viewport={"width": width, "height": 900},
@@ -153,36 +174,64 @@ def opened(
     page.on("dialog", lambda dialog: seen.append(f"dialog {dialog.message}"))
     page.goto(path.as_uri())
     page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
-    return page, [line for line in seen if line != f"request {path.as_uri()}"]
+    return page, seen
 
 
 BENCHMARKS = ["mirae", "rgb", "miron", "multiview", "both"]
+PAGES = [*BENCHMARKS, "scorecard"]
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", PAGES)
 def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     page, seen = opened(browser, pages[name])
     page.mouse.wheel(0, 100_000)
-    assert seen == []
+    page.wait_for_timeout(200)  # what runs late is seen, too
+    assert seen == [f"request {pages[name].as_uri()}"]
     assert page.title() != "run"
-    assert page.locator("script, iframe, img, object, embed, form, input, link, base, a").count() == 0
+    assert page.locator("script, iframe, img, object, embed, form, input, link, base").count() == 0
+    assert (page.locator("a").count() > 0) == (name == "scorecard")
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
     page.context.close()
 
 
-@pytest.mark.parametrize("name", ["mirae", "rgb"])
-def test_hostile_answers_are_shown_as_text(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+def test_what_runs_late_would_be_seen(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "runs.html"
+    path.write_text("<script>setTimeout(() => console.log('late'), 50)</script>")
+    page, seen = opened(browser, path)
+    page.wait_for_timeout(200)
+    assert "console late" in seen
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_hostile_texts_are_shown_as_text(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+    """Whatever of them is begun on the page stands there whole, letter by letter."""
     page, _ = opened(browser, pages[name])
+    shown = "\n".join(page.locator("pre").all_inner_texts())
+    begun = [text for text in NASTY if visible(text[:12]) in shown]
+    assert [text[:40] for text in begun if visible(text[:1000]) not in shown] == []
+    assert len(begun) >= (8 if name in ("mirae", "both") else 5)
     shown = page.locator("main").inner_text()
-    assert "<script>document.title = 'run'</script>" in shown or "onerror=" in shown
     assert not set(shown) & {"\x00", "\x07", "\x1b", "\x7f", "\x85", "\u202e", "\u2066", "\u200f", "\ufeff"}
     assert len(page.content()) < 5_000_000
     page.context.close()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_on_paper(name: str, browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages[name], width=700, scheme="dark")  # A4 less its margins
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert set(
+        page.locator(".scroll").evaluate_all("all => all.map(e => getComputedStyle(e).overflowX)")
+    ) == {"visible"}
+    page.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", PAGES)
 def test_a_checker_of_accessibility_finds_nothing_serious(
     name: str, scheme: str, browser: Browser, pages: dict[str, Path]
 ) -> None:
@@ -198,7 +247,7 @@ def test_a_checker_of_accessibility_finds_nothing_serious(
     page.context.close()
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", PAGES)
 def test_the_page_fits_a_phone(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     for width in WIDTHS.values():
         page, _ = opened(browser, pages[name], width=width)
@@ -206,7 +255,7 @@ def test_the_page_fits_a_phone(name: str, browser: Browser, pages: dict[str, Pat
         page.context.close()
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_valid_html(name: str, pages: dict[str, Path]) -> None:
     parser = html5lib.HTMLParser(strict=False)
     parser.parse(pages[name].read_text(encoding="utf-8"))

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from rich.console import Console
 
 import evenkeel as ek
 from evenkeel.benchmarks import benchmark_class
-from evenkeel.report import text
+from evenkeel.report import charts, text
+from evenkeel.report.examples import answer_parts, fitting
+from evenkeel.report.layout import Example, Examples
 from evenkeel.report.page import render
 from evenkeel.report.tables import arrange, side_by_side
 from evenkeel.report.terminal import show_run, show_side_by_side
-from evenkeel.types import Figure
+from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
+from stored import store_run
 
 LAYOUT = benchmark_class("mirae").layout
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}\x00\x1b[31m\u202eevil"
@@ -126,16 +133,49 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
     assert "±." in shown
 
 
-def figure(value: float | None, low: float | None = None, high: float | None = None) -> Figure:
-    return Figure(value=value, low=low, high=high, method="", n=1, clusters=1, coverage=1, statuses={})
+def figure(
+    value: float | None, low: float | None = None, high: float | None = None, unit: Unit = "cosine"
+) -> Figure:
+    return Figure(
+        value=value, low=low, high=high, method="", n=1, clusters=1, coverage=1, statuses={}, unit=unit
+    )
 
 
 def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.value(figure(0.88491)) == "0.8849"
     assert text.value(figure(None)) == "–"
     assert text.interval(figure(0.88, 0.87, 0.9)) == "0.8700 to 0.9000"
-    assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "±.020"
+    assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "±.0200"
     assert text.interval(figure(0.88)) == ""
+    assert text.interval(figure(0.5, 0.49999, 0.50001), short=True) == "±<.0001"
+    assert text.interval(figure(0.5, 0.5, 0.5), short=True) == "±.0000"
+    assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "±<1"
+    assert text.interval(figure(0.5, 0.4, 0.6, unit="share"), short=True) == "±10%"
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit", "shown"),
+    [
+        (299 / 300, "share", "99.7%"), (1.0, "share", "100%"), (0.0, "share", "0%"), (-1.0, "share", "-100%"),
+        (0.5, "share", "50%"), (-0.5, "share", "-50%"), (-0.05, "share", "-5.0%"), (0.0002, "share", "0.02%"),
+        (0.99996, "share", "99.996%"), (1e-13, "share", "0%"), (1 - 1e-13, "share", "100%"),
+        (-0.00001, "cosine", "0.0000"), (-0.0001, "cosine", "-0.0001"),
+    ],
+)  # fmt: skip
+def test_rounding_never_makes_all_or_nothing_of_less(amount: float, unit: Unit, shown: str) -> None:
+    assert text.number(amount, unit) == shown
+
+
+def test_a_difference_has_its_sign_unless_it_rounds_to_nothing() -> None:
+    assert [text.signed(x, "cosine") for x in (0.012, -0.012, 0.00001, -0.00001, 0)] == [
+        "+0.0120", "-0.0120", "0.0000", "0.0000", "0.0000",
+    ]  # fmt: skip
+
+
+def test_probabilities_are_written_the_same_everywhere() -> None:
+    assert [text.probability(p) for p in (0.0214, 0.0009, None)] == ["0.021", "< 0.001", "–"]
+    tested = [msgspec.structs.replace(figure(0.5), p=p) for p in (0.0214, 0.0009, None)]
+    assert [text.p_value(each) for each in tested] == ["p = 0.021", "p < 0.001", ""]
 
 
 @pytest.mark.parametrize(
@@ -148,3 +188,125 @@ def test_a_share_is_never_rounded_up_to_all(number: float, shown: str) -> None:
 def test_letters_of_any_language_stay_as_they_are() -> None:
     assert text.visible("naïve 안녕 你好 \t\n") == "naïve 안녕 你好 \t\n"
     assert text.visible("\ud800\x07") == "⟦U+D800⟧␇"
+    assert text.visible("می\u200cخواهم 👩\u200d🔬") == "می\u200cخواهم 👩\u200d🔬"
+
+
+@pytest.mark.parametrize(
+    "code", [0x85, 0xAD, 0x200B, 0x202E, 0x2028, 0x2029, 0x2060, 0xE0041, 0xFEFF, 0xFFFE]
+)
+def test_what_cannot_be_seen_is_shown(code: int) -> None:
+    assert text.visible(f"a{chr(code)}b") == f"a⟦U+{code:04X}⟧b"
+
+
+def test_a_long_text_is_made_visible_at_once() -> None:
+    started = time.perf_counter()
+    text.visible("안녕\u200b" * 350_000)
+    assert time.perf_counter() - started < 2
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Of two colours of 0 to 255, after the Web Content Accessibility Guidelines."""
+
+    def luminance(colour: tuple[float, ...]) -> float:
+        parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colour", charts.PALETTE)
+def test_every_line_stands_out_on_the_light_and_the_dark_page(colour: str) -> None:
+    drawn = tuple(bytes.fromhex(colour[1:]))
+    assert contrast(drawn, (255, 255, 255)) >= 3
+    assert contrast(drawn, (0x14, 0x18, 0x1C)) >= 3
+
+
+@pytest.mark.parametrize("low", [0.0, -0.4])
+def test_the_numbers_of_a_heatmap_can_be_read(low: float) -> None:
+    row = [low + (1 - low) * step / 20 for step in range(21)]
+    svg = charts.to_svg(charts.heatmap([row] * 21))
+    squares = re.findall(r'cosine: [^"]*"[^>]* fill="rgb[(](\d+), ?(\d+), ?(\d+)[)]"', svg)
+    inks = re.findall(r'<text [^>]*aria-label="[^"]*shown[^"]*"[^>]* fill="(black|white)"', svg)
+    assert len(squares) == len(inks) == 441
+    for square, ink in zip(squares, inks, strict=True):
+        assert contrast(tuple(map(float, square)), (255,) * 3 if ink == "white" else (0,) * 3) >= 4.5
+
+
+def test_very_many_answers_are_drawn_in_part_and_it_is_said() -> None:
+    svg = charts.to_svg(charts.heatmap([[0.5] * 200] * 200))
+    assert "answer, the first 40 of 200" in svg
+    assert svg.count("<text") < 2000
+
+
+def test_examples_share_the_room_of_a_page() -> None:
+    long = tuple(Response(status="ok", text="<" * 30_000) for _ in range(15))
+    parts = (("prompt", "short"), *answer_parts(long))
+    many = Example(label="x" * 5000, title="t", parts=parts)
+    (shown,) = fitting([Examples(title="e", items=(many,) * 10)], most=400_000)
+    bodies = [body for example in shown.items for _, body in example.parts]
+    assert bodies[0] == "short"
+    assert all(body.endswith("<…") for body in bodies[1:16])
+    assert 390_000 < sum(len(body.replace("<", "&lt;")) for body in bodies) < 401_000
+    assert len(shown.items[0].label) < 400
+
+
+def test_a_text_that_fits_is_whole() -> None:
+    parts = (("a", "x" * 19_000), ("b", "y" * 21_000))
+    (shown,) = fitting([Examples(title="e", items=(Example(label="l", title="t", parts=parts),))])
+    assert [body for _, body in shown.items[0].parts] == ["x" * 19_000, "y" * 20_000 + "…"]
+
+
+def test_a_run_of_long_hostile_answers_has_a_page_of_moderate_size(tmp_path: Path) -> None:
+    """Fifteen answers of 30,000 characters for each of twenty prompts, all of them to be escaped."""
+    run = store_run(tmp_path / "run", {"mean_similarity": np.linspace(0, 1, 20).reshape(10, 2)})
+    answers = tuple(Response(status="ok", text="<'&" * 10_000) for _ in range(15))
+    records = [msgspec.structs.replace(record, answers=answers) for record in run.records()]
+    (run.path / "records.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in records))
+    page = render(ek.Run(run.path))
+    assert page.count("<pre>") == 160
+    assert 1_500_000 < len(page.encode()) < 5_000_000
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> list[ek.Run]:
+    """Two models that are nearly the same, and one far above them."""
+    draws = np.random.default_rng(1)
+    cells = draws.uniform(0.4, 0.6, (12, 2))
+    means = {"one": cells, "two": cells + draws.normal(0, 0.001, (12, 2)), "<b>": cells + 0.3 * cells}
+    return [
+        store_run(tmp_path / f"r{n}", {"mean_similarity": values}, model=name)
+        for n, (name, values) in enumerate(means.items())
+    ]
+
+
+def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: list[ek.Run]) -> None:
+    page = render(*several)
+    assert "<title>Answer consistency: 3 runs (one, two, &lt;b&gt;)</title>" in page
+    for name, run in zip(("one", "two", "&lt;b&gt;"), several, strict=True):
+        assert f'<th scope="row">{name}</th><td><strong>{text.value(run.headline)}</strong></td>' in page
+        assert f"<h2>What was asked of {name}</h2>" in page
+    assert "<h2>The least and the most alike, of one</h2>" in page
+    assert "could show" in page
+    assert page.count("Runs that share a letter are not told apart") == 1
+    assert re.findall(r"<td>([ab]+)</td></tr>", page) == ["a", "b", "b"]
+
+
+def test_the_page_of_two_runs_has_no_ranking_and_one_run_given_twice_is_one(several: list[ek.Run]) -> None:
+    assert "share a letter" not in render(*several[:2])
+    assert render(several[0], several[0]) == render(several[0])
+    assert "What was asked</h2>" in render(several[0])
+
+
+def test_what_was_asked_is_told_without_empty_values(tmp_path: Path) -> None:
+    options = {
+        "judge": None,
+        "dataset": "",
+        "method": ["bm25", "embed:x"],
+        "instruct_template": [],
+        "cut": False,
+    }
+    page = render(store_run(tmp_path / "run", {"mean_similarity": np.full((3, 2), 0.5)}, options=options))
+    assert "<dt>method</dt><dd>bm25, embed:x</dd>" in page
+    assert "<dt>cut</dt><dd>no</dd>" in page
+    assert not re.search("<dt>(judge|dataset|instruct-template|limit|packages)</dt>|None|<dd></dd>", page)

@@ -8,18 +8,20 @@ from typing import Any
 
 from evenkeel.report.layout import Bars, Curve, Points
 from evenkeel.report.tables import figure, is_number, values_of
+from evenkeel.stats import RANGES
 from evenkeel.types import Record, Summary, Unit
 
 PALETTE = [
-    *("#2563a8", "#c2571a", "#2e7d4f", "#8b4a9c", "#a83250", "#6b6b1f"),
-    *("#2b8c8c", "#8a6d3b", "#d06fa3", "#5f6fd0", "#7fae3a", "#555e68"),
+    *("#3b7dd8", "#c2571a", "#2e8b57", "#a05bb5", "#d0406a", "#80801f"),
+    *("#2b9090", "#96713a", "#c95f9b", "#6a78d8", "#5f9426", "#76818c"),
 ]
+"""Each stands out by 3 : 1 and more on the light page and on the dark one."""
 MOST_POINTS = 1200
 """Points of one chart: more would only hide each other, and make the page heavy."""
+MOST_ANSWERS = 40
+"""Answers of one prompt that are drawn each against each."""
 
-BOUNDS: dict[Unit, tuple[float, float]] = {"share": (-1, 1), "cosine": (-1, 1), "score": (-100, 100)}
-"""What figures and their differences can be."""
-AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "count": ".1f"}
+AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "points": ".0f", "count": ".1f"}
 
 
 def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
@@ -29,13 +31,14 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
     points = _points(summaries, spec)
     if len({point["x"] for point in points}) < 2:
         return None
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    start, end = _domain(points)
+    base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
         x=alt.X("x:O", title=spec.x_title or spec.along, axis=alt.Axis(labelAngle=0)),
         color=_colour("line", [point["line"] for point in points]),
     )
-    scale = alt.Scale(domain=_domain(points), zero=False)
+    scale = alt.Scale(domain=[start, end], zero=False)
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
-    band = base.mark_area(opacity=0.18, clip=True).encode(
+    band = base.mark_area(opacity=0.18).encode(
         y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=axis), y2="high:Q"
     )
     line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
@@ -57,16 +60,18 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
     if len(names) * len(places) < 2:
         return None
     start, end = _domain(points)
-    scale = alt.Scale(domain=[min(0.0, start), 1.0 if points[0]["unit"] == "share" else end])
-    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    start, end = min(0.0, start), 1.0 if points[0]["unit"] == "share" else end
+    scale = alt.Scale(domain=[start, end])
+    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), tickCount=5)
+    base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
         y=alt.Y("x:N", title=spec.x_title or None, sort=places, axis=alt.Axis(labelLimit=240)),
         yOffset=alt.YOffset("line:N", sort=names),
     )
-    bar = base.mark_bar(opacity=0.75).encode(
-        x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names)
+    bar = base.mark_bar(opacity=0.6).encode(
+        x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names, wide=460)
     )
-    whisker = base.mark_rule(strokeWidth=2, color="#888", clip=True).encode(
+    # The page's style sheet draws whiskers in the colour of its text.
+    whisker = base.mark_rule(strokeWidth=2, color="#1c2126").encode(
         x=alt.X("low:Q", scale=scale), x2="high:Q"
     )
     height = (18 * len(names) + 12) * len(places)
@@ -101,11 +106,11 @@ def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
     def panel(field: str) -> Any:
         chart = (
             alt.Chart(alt.InlineData(values=found))
-            .mark_circle(size=28, opacity=0.55)
+            .mark_circle(size=28, opacity=0.75)
             .encode(
                 x=alt.X("x:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
                 y=alt.Y("y:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
-                color=_colour(field, sorted({str(point[field]) for point in found}), columns=3),
+                color=_colour(field, sorted({str(point[field]) for point in found}), wide=side),
             )
         )
         return chart.properties(width=side, height=side, **({"title": field} if len(fields) > 1 else {}))
@@ -119,12 +124,22 @@ def _of_score(record: Record, name: str) -> Any:
     return score.values.get(name, score.detail.get(name, score.tags.get(name)))
 
 
-def _colour(field: str, names: Iterable[str], *, columns: int = 0) -> Any:
+def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> Any:
+    """A colour for each name, and a legend in as many columns as `wide` has room for.
+
+    The page's font may be wider than the one that the columns are measured with: long names need more air.
+    """
     import altair as alt
 
     distinct = list(dict.fromkeys(names))
+    longest = min(max(map(len, distinct)), 60)
     shown = alt.Legend(
-        title=None, orient="top", labelLimit=420, symbolOpacity=1, columns=columns, columnPadding=18
+        title=None,
+        orient="top",
+        labelLimit=420,
+        symbolOpacity=1,
+        columns=max(1, min(len(distinct), wide // (8 * longest + 40))),
+        columnPadding=20 + 2 * longest,
     )
     return alt.Color(
         f"{field}:N",
@@ -137,17 +152,21 @@ def heatmap(matrix: list[list[float]]) -> Any:
     """How alike every two answers are, as a coloured grid with the numbers in it."""
     import altair as alt
 
+    title = "answer" if len(matrix) <= MOST_ANSWERS else f"answer, the first {MOST_ANSWERS} of {len(matrix)}"
+    matrix = [row[:MOST_ANSWERS] for row in matrix[:MOST_ANSWERS]]
     cells = [
         {"a": i + 1, "b": j + 1, "cosine": value, "shown": f"{value:.2f}"}
         for i, row in enumerate(matrix)
         for j, value in enumerate(row)
     ]
     base = alt.Chart(alt.InlineData(values=cells)).encode(
-        x=alt.X("b:O", title="answer", axis=alt.Axis(labelAngle=0)), y=alt.Y("a:O", title="answer")
+        x=alt.X("b:O", title=title, axis=alt.Axis(labelAngle=0)), y=alt.Y("a:O", title="answer")
     )
     low = min(0.0, *(value for row in matrix for value in row))
     colour = alt.Color("cosine:Q", scale=alt.Scale(domain=[low, 1], scheme="blues"), legend=None)
-    ink = alt.condition("datum.cosine > 0.6", alt.value("white"), alt.value("#1c2126"))
+    # From here on white stands out more than black does; either stands out by 4.5 : 1.
+    dark = f"datum.cosine > {low + 0.74 * (1 - low)}"
+    ink = alt.condition(dark, alt.value("white"), alt.value("black"))
     side = min(56 * len(matrix), 460)
     squares = base.mark_rect(stroke="#8884").encode(color=colour)
     return alt.layer(squares, base.mark_text(fontSize=12).encode(text="shown:N", color=ink)).properties(
@@ -183,16 +202,20 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     Few samples have intervals beyond what is possible at all: there the axis ends.
     """
     low, high = min(point["low"] for point in points), max(point["high"] for point in points)
-    least, most = BOUNDS.get(points[0]["unit"], (low, high))
-    if min(point["y"] for point in points) >= 0:
+    unit = points[0]["unit"]
+    least, most = RANGES.get(unit, (low, high))
+    if low < least:  # a difference, which may be negative where the unit itself is not
+        least = -most
+    elif min(point["y"] for point in points) >= 0 and unit != "points":
         least = max(least, 0.0)
     low, high = max(low, least), min(high, most)
     air = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
-    return (
-        [max(low - air, least), min(high + air, most)]
-        if points[0]["unit"] in BOUNDS
-        else [low - air, high + air]
-    )
+    return [max(low - air, least), min(high + air, most)] if unit in RANGES else [low - air, high + air]
+
+
+def _within(points: list[dict[str, Any]], start: float, end: float) -> list[dict[str, Any]]:
+    """Points whose bands end where the axis does: a clip path would have another name in every drawing."""
+    return [{**point, "low": max(point["low"], start), "high": min(point["high"], end)} for point in points]
 
 
 def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:

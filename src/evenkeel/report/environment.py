@@ -23,5 +23,7 @@ def environment() -> Environment:
         share=text.share,
         visible=text.visible,
         p_value=text.p_value,
+        probability=text.probability,
     )
+    made.globals.update(floor=text.FLOOR)
     return made

@@ -2,106 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from evenkeel.benchmarks import benchmark_class
-from evenkeel.comparison import compare
+from evenkeel.comparison import Comparison, compare
 from evenkeel.errors import UsageError
 from evenkeel.report import charts, text
-from evenkeel.report.comparison import signed
 from evenkeel.report.environment import environment
-from evenkeel.report.examples import LONGEST
-from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Picture, Points
+from evenkeel.report.examples import fitting, shortened
+from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.store import Run
-from evenkeel.types import Record, RunSpec
+from evenkeel.types import Figure, Record, RunSpec
 
 
 def render(run: Run, *others: Run) -> str:
-    """A run's page; with others of the same benchmark, their curves and figures stand beside its own."""
+    """A run's page; with others of the same benchmark, their curves and figures stand beside its own.
+
+    What only one run can have (its tables, its examples) is the first's, and says so.
+    """
+    given = list({each.path.resolve(): each for each in (run, *others)}.values())
+    runs = dict(zip(summaries(given), given, strict=True))
     benchmark = benchmark_class(run.spec.benchmark)
     layout: Layout = benchmark.layout
-    model = run.spec.subject
+    several = len(runs) > 1
+    whose = f", of {next(iter(runs))}" if several else ""
     return (
         environment()
         .get_template("page.html")
         .render(
-            title=f"{layout.headline_title} of {model}",
+            title=_title(layout, list(runs)),
             layout=layout,
-            model=model,
-            headline=run.summary[layout.headline],
-            facts=[(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary],
-            notes=[
-                note._replace(text=f"{name}: {note.text}") if others else note
-                for name, each in zip(summaries([run, *others]), [run, *others], strict=True)
-                for note in benchmark.notes(each.spec, each.summary)
+            whose=whose,
+            runs=[_run(name, each, layout) for name, each in runs.items()] if several else [],
+            headline=None if several else run.summary[layout.headline],
+            facts=[] if several else _facts(run, layout),
+            notes=_notes(runs),
+            charts=_charts(runs, layout, whose),
+            differences=_differences(given) if several else None,
+            grids=_grids(runs, layout),
+            examples=fitting([shown for shown in benchmark.examples(run.records) if shown.items]),
+            settings=[
+                (f" of {name}" if several else "", _settings(each.spec)) for name, each in runs.items()
             ],
-            charts=_charts(run, layout, others),
-            grids=_grids(run, layout, others),
-            differences=_differences(run, others) if others else None,
-            examples=[shown for shown in benchmark.examples(run.records) if shown.items],
-            longest=LONGEST,
-            settings=_settings(run.spec),
         )
     )
 
 
-def _differences(run: Run, others: Sequence[Run]) -> dict[str, Any]:
-    """Every pair of runs, paired by sample; or why they cannot be."""
-    try:
-        found = compare(run, *others)
-    except UsageError as error:
-        return {"refused": str(error), "rows": []}
+def _title(layout: Layout, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"{layout.headline_title} of {names[0]}"
+    return f"{layout.headline_title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
+
+
+def _run(name: str, run: Run, layout: Layout) -> dict[str, Any]:
+    """A run's row in the table of several: what it found, and what of."""
     return {
-        "refused": "",
-        "rows": [
-            {
-                "metric": d.metric,
-                "a": d.a,
-                "b": d.b,
-                "difference": "–" if d.difference is None else signed(d.difference, d.unit),
-                "interval": "–"
-                if d.low is None or d.high is None
-                else f"{signed(d.low, d.unit)} to {signed(d.high, d.unit)}",
-                "p": "–" if d.p_holm is None else "< 0.001" if d.p_holm < 0.001 else f"{d.p_holm:.3f}",
-                "different": d.different,
-                "method": d.method,
-            }
-            for d in found.differences
-        ],
-        "differs": found.differs,
+        "name": name,
+        "headline": run.summary[layout.headline],
+        "data": ", ".join(digest[:12] for digest in run.spec.data["sha256"]),
+        "made": run.spec.provenance.get("created", "")[:16].replace("T", " "),
     }
 
 
-def _grids(run: Run, layout: Layout, others: Sequence[Run]) -> list[Grid]:
-    beside = [side_by_side(summaries([run, *others]), layout.tables[0])] if others else []
-    return [*beside, *(grid for table in layout.tables if (grid := arrange(run.summary, table)))]
+def _notes(runs: Mapping[str, Run]) -> list[Note]:
+    return [
+        note._replace(text=f"{name}: {note.text}") if len(runs) > 1 else note
+        for name, run in runs.items()
+        for note in benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
+    ]
 
 
-def _charts(run: Run, layout: Layout, others: Sequence[Run]) -> list[dict[str, Any]]:
-    drawn = [_chart(picture, run, layout, others) for picture in layout.pictures]
+def _facts(run: Run, layout: Layout) -> list[tuple[str, Figure]]:
+    return [(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary]
+
+
+def _differences(runs: Sequence[Run]) -> dict[str, Any]:
+    """Every pair of runs, paired by sample; or why they cannot be."""
+    try:
+        found = compare(*runs)
+    except UsageError as error:
+        return {"refused": str(error)}
+    rows = [
+        {
+            "metric": d.metric,
+            "a": d.a,
+            "b": d.b,
+            "difference": "–" if d.difference is None else text.signed(d.difference, d.unit),
+            "interval": "–"
+            if d.low is None or d.high is None
+            else f"{text.signed(d.low, d.unit)} to {text.signed(d.high, d.unit)}",
+            "p": d.p_holm,
+            "detectable": "–" if d.detectable is None else text.number(d.detectable, d.unit),
+            "different": d.different,
+        }
+        for d in found.differences
+    ]
+    methods = ", ".join(dict.fromkeys(d.method for d in found.differences))
+    return {
+        "refused": "",
+        "rows": rows,
+        "differs": found.differs,
+        "methods": methods,
+        "metric": found.metrics[0],
+        "ranking": _ranking(found) if len(runs) > 2 else [],
+    }
+
+
+def _ranking(found: Comparison) -> list[dict[str, str]]:
+    unit = found.differences[0].unit
+    return [
+        {
+            "name": place.name,
+            "value": "–" if place.value is None else text.number(place.value, unit),
+            "interval": "–"
+            if place.low is None or place.high is None
+            else f"{text.number(place.low, unit)} to {text.number(place.high, unit)}",
+            "letters": place.letters,
+        }
+        for place in found.ranking
+    ]
+
+
+def _grids(runs: Mapping[str, Run], layout: Layout) -> list[tuple[Grid, bool]]:
+    """Tables, and of each whether it is one run's alone."""
+    first = next(iter(runs.values()))
+    own = [(grid, True) for table in layout.tables if (grid := arrange(first.summary, table))]
+    if len(runs) == 1:
+        return own
+    held = {name: run.summary for name, run in runs.items()}
+    facts = [
+        (c.title, [summary.get(c.metric) for summary in held.values()])
+        for c in layout.facts
+        if any(c.metric in summary for summary in held.values())
+    ]
+    beside = [side_by_side(held, layout.tables[0])]
+    if facts:
+        beside.append(Grid("Further figures, run by run", "figure", list(held), facts))
+    return [*((grid, False) for grid in beside), *own]
+
+
+def _charts(runs: Mapping[str, Run], layout: Layout, whose: str) -> list[dict[str, Any]]:
+    drawn = [_chart(picture, runs, layout, whose) for picture in layout.pictures]
     # vl-convert draws the SVG from numbers, our own titles and the data's tags, which it escapes.
     return [
         {"title": title, "svg": Markup(charts.to_svg(chart))} for title, chart in drawn if chart is not None
     ]
 
 
-def _chart(picture: Picture, run: Run, layout: Layout, others: Sequence[Run]) -> tuple[str, Any]:
+def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, whose: str) -> tuple[str, Any]:
+    held = {name: run.summary for name, run in runs.items()}
+    first = next(iter(runs.values()))
     match picture:
         case Curve():
-            return picture.title, charts.curve(summaries([run, *others]), picture)
+            return picture.title, charts.curve(held, picture)
         case Bars():
-            return picture.title, charts.bars(summaries([run, *others]), picture)
+            return picture.title, charts.bars(held, picture)
         case Points():
-            return picture.title, charts.points(run.records(), picture)
+            return f"{picture.title}{whose}", charts.points(first.records(), picture)
         case Heatmap():
-            record = _typical(run, layout.headline)
+            record = _typical(first, layout.headline)
             matrix = record.score.detail.get(picture.detail) if record else None
-            title = f"{picture.title} ({text.visible(record.sample.id)})" if record else picture.title
-            return title, charts.heatmap(matrix) if matrix else None
+            place = f" ({record.sample.id})" if record else ""
+            return f"{picture.title}{whose}{place}", charts.heatmap(matrix) if matrix else None
 
 
 def _typical(run: Run, metric: str) -> Record | None:
@@ -114,27 +180,36 @@ def _typical(run: Run, metric: str) -> Record | None:
 
 
 def _settings(spec: RunSpec) -> list[tuple[str, str]]:
+    """What was asked of a run, and where and when; what was left empty is left out."""
     made = spec.provenance
-    rows = [("benchmark", spec.benchmark)]
+    versions = [f"{name} {made[name]}" for name in ("evenkeel", "python") if name in made]
+    rows: list[tuple[str, Any]] = [("benchmark", spec.benchmark)]
     rows += [(role, model["spec"]) for role, model in spec.models.items()]
     rows += [
-        (name.replace("_", "-"), str(value))
-        for name, value in spec.options.items()
-        if name not in spec.models
+        (name.replace("_", "-"), value) for name, value in spec.options.items() if name not in spec.models
     ]
     rows += [
         ("data", f"{spec.data['source']}, sha256 {', '.join(digest[:16] for digest in spec.data['sha256'])}"),
-        ("limit", "none" if spec.limit is None else str(spec.limit)),
-        ("seed", str(spec.seed)),
-        (
-            "made",
-            f"{made['created']}, evenkeel {made['evenkeel']}, python {made['python']}, {made['platform']}",
-        ),
-        ("packages", ", ".join(f"{name} {version}" for name, version in made["packages"].items())),
+        ("limit", spec.limit),
+        ("seed", spec.seed),
+        ("made", [made.get("created"), *versions, made.get("platform")]),
+        ("packages", made.get("packages")),
     ]
-    for role, model in spec.models.items():
-        known = ", ".join(
-            f"{name} {value}" for name, value in model["identity"].items() if value not in (None, "")
-        )
-        rows.append((f"{role} identity", known))
-    return rows
+    rows += [(f"{role} identity", model["identity"]) for role, model in spec.models.items()]
+    return [(name, shown) for name, value in rows if (shown := _plain(value))]
+
+
+def _plain(value: Any) -> str:
+    """A setting in plain words: lists and pairs joined, nothing for what is empty."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            parts = {name: _plain(part) for name, part in value.items()}
+            return ", ".join(f"{name} {part}" for name, part in parts.items() if part)
+        case list() | tuple():
+            return ", ".join(filter(None, map(_plain, value)))
+        case _:
+            return str(value)

@@ -17,12 +17,9 @@ from evenkeel.benchmarks import benchmark_class
 from evenkeel.report.environment import environment
 from evenkeel.report.examples import shortened
 from evenkeel.report.terminal import show_table
-from evenkeel.report.text import interval, p_value, share, value, visible
+from evenkeel.report.text import FLOOR, interval, p_value, share, value, visible
 from evenkeel.scorecard import Entry, Line, Scorecard
 from evenkeel.types import Figure
-
-FLOOR = 0.95
-"""Coverage below this stands out."""
 
 
 def render(card: Scorecard, out: Path) -> str:
@@ -44,7 +41,6 @@ def render(card: Scorecard, out: Path) -> str:
             card=card,
             sections=sections,
             named=names_subjects(card),
-            floor=FLOOR,
             links={entry.path: link(Path(entry.path), out) for entry in card.entries},
         )
     )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from evenkeel.report.layout import Layout
 from evenkeel.types import Figure, Unit
+
+FLOOR = 0.95
+"""Coverage below this stands out on pages."""
 
 FORMATS: dict[Unit, str] = {
     "cosine": ".4f",
     "score": ".2f",
+    "points": ".2f",
     "bits": ".3f",
     "tokens": ",.0f",
     "count": ".2f",
@@ -15,10 +22,31 @@ FORMATS: dict[Unit, str] = {
 }
 
 
+SOME = re.compile("[1-9]")
+
+
 def number(amount: float, unit: Unit) -> str:
+    """An amount with its unit's digits; what rounds to nothing has no sign."""
     if unit == "share":
-        return f"{amount:.0%}" if amount == 0 or amount >= 0.0995 else f"{amount:.1%}"
-    return f"{amount:{FORMATS[unit]}}"
+        return _per_cent(amount)
+    shown = f"{amount:{FORMATS[unit]}}"
+    return shown if SOME.search(shown) else shown.removeprefix("-")
+
+
+def _per_cent(amount: float) -> str:
+    """A share as per cent, with as many digits as tell it from none and from all: 299 of 300 are 99.7%."""
+    size = abs(amount)
+    for places in range(0 if 0.0995 <= size < 0.995 or size >= 1 else 1, 5):
+        shown = f"{amount:.{places}%}"
+        if SOME.search(shown) and (size >= 1 or "100" not in shown):
+            return shown
+    return f"{round(amount):.0%}"  # exactly none, or nothing but the rounding of the machine
+
+
+def signed(amount: float, unit: Unit) -> str:
+    """A difference, with its sign: `+0.0120`, `-3.5%`; without one where it rounds to nothing."""
+    shown = number(amount, unit)
+    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
 
 
 def value(figure: Figure | None) -> str:
@@ -32,8 +60,10 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     half = max(figure.high - figure.value, figure.value - figure.low)
-    shown = f"{half:.3f}" if figure.unit == "cosine" else number(half, figure.unit)
-    return f"±{shown.removeprefix('0') if shown.startswith('0.') and figure.unit != 'share' else shown}"
+    shown = number(half, figure.unit)
+    if half > 0 and not SOME.search(shown) and figure.unit != "share":
+        shown = f"<{shown[:-1]}1"
+    return f"±{shown if figure.unit == 'share' else re.sub(r'(?<![0-9])0[.]', '.', shown)}"
 
 
 def counted(figure: Figure, layout: Layout) -> str:
@@ -48,7 +78,12 @@ def p_value(figure: Figure | None) -> str:
     """`p = 0.021`, `p < 0.001`, or nothing for a figure that tests nothing."""
     if figure is None or figure.p is None:
         return ""
-    return "p < 0.001" if figure.p < 0.001 else f"p = {figure.p:.3f}"
+    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}"
+
+
+def probability(p: float | None) -> str:
+    """`0.021`, `< 0.001`, or a dash where there was no test."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def share(number: float) -> str:
@@ -56,21 +91,34 @@ def share(number: float) -> str:
     return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")
 
 
-def visible(text: str) -> str:
-    """Hostile text made harmless: control and direction-changing characters are shown, not obeyed."""
-    return "".join(map(_visible, text))
+class _Shown(dict[int, str]):
+    """What stands for a character on pages and terminals, found when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(code)
+        return shown
 
 
-def _visible(character: str) -> str:
-    code = ord(character)
-    if character in "\n\t" or 0x20 <= code < 0x7F:
+def _shown(code: int) -> str:
+    character = chr(code)
+    if character in KEPT:
         return character
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    hidden = 0x80 <= code < 0xA0 or code in _DIRECTIONS or 0xD800 <= code <= 0xDFFF
+    no_character = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    hidden = no_character or unicodedata.category(character) in HIDDEN
     return f"⟦U+{code:04X}⟧" if hidden else character
 
 
-_DIRECTIONS = frozenset([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF])
+KEPT = "\n\t\u200c\u200d"
+"""Lines and columns, and the two joiners that Persian, Indic scripts and emoji are spelt with."""
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, unseen and direction-changing characters, halves of a pair, and separators of lines."""
+_SHOWN = _Shown()
+
+
+def visible(text: str) -> str:
+    """Hostile text made harmless: control, unseen and direction-changing characters are shown, not obeyed."""
+    return text.translate(_SHOWN)

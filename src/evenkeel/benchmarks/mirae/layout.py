@@ -115,7 +115,7 @@ LAYOUT = Layout(
         "Answers cut by max-tokens are scored as far as they go, as the published script does.",
         "Refusals are told by what the server says and by how an answer begins; a polite detour is not seen.",
     ),
-    citation="MIRAE, https://github.com/greatgompang/MIRAE",
+    citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
 
 
