@@ -42,7 +42,7 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
     assert found.difference == pytest.approx(after.mean() - before.mean())
     assert (found.low, found.high, found.p) == pytest.approx((low, high, known.pvalue))
     assert (found.value_a, found.value_b) == pytest.approx((before.mean(), after.mean()))
-    assert (found.n, found.clusters, found.method) == (60, 20, "paired t over questions")
+    assert (found.n, found.clusters, found.method) == (60, 20, "paired t over groups")
     assert (found.a, found.b) == ("a", "b")
 
 
@@ -122,7 +122,7 @@ def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None
     a, b = (store_run(tmp_path / name, headline(np.full((1, 3), v))) for name, v in (("a", 0.5), ("b", 0.75)))
     [found] = ek.compare(a, b).differences
     assert (found.difference, found.low, found.p, found.detectable) == (0.25, None, None, None)
-    assert found.method == "none: fewer than two questions"
+    assert found.method == "none: fewer than two groups"
 
 
 # What may not be paired
@@ -134,6 +134,11 @@ def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None
         ({"options": {"temperature": 1.0}}, "options.temperature is 0.7 there and 1.0 here"),
         ({"embedder": "other"}, "models.embedder.name is"),
         ({"asks": "Riddle", "data": {"sha256": ["1"]}}, "sample en-0-L0 does not ask the same; data.source"),
+        (
+            {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
+            "options.temperature is 0.7 there and none here; "
+            'options.words is none there and "0123456789ab" here.',
+        ),
         ({"lang": "ko"}, "they have no sample in common"),
     ],
 )
@@ -145,10 +150,9 @@ def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
     with pytest.raises(UsageError, match="was not asked what") as caught:
         ek.compare(a, b)
     assert named in str(caught.value)
-    assert "--unpaired" in str(caught.value)
     found = ek.compare(a, b, unpaired=True)
     assert any(said.startswith(named.partition(";")[0]) for said in found.differs)
-    assert found.differences[0].method == "Welch's t over questions"
+    assert found.differences[0].method == "Welch's t over groups"
     assert (found.paired, found.differences[0].n) == (False, 60)
 
 
@@ -181,6 +185,13 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
         ek.compare(a, str(tmp_path / "." / "a"))
     with pytest.raises(UsageError, match="'nonsense' cannot be compared .* They have: mean_similarity"):
         ek.compare(a, b, metrics=["nonsense"])
+    for scope, said in {
+        "lang=kr": r"no sample of these runs has lang=kr; lang is one of en\.",
+        "method=bm25": "has the tag 'method'; their tags are lang, level, their values mean_similarity",
+        "level=7": r"level is one of 0, 1, 2\.",
+    }.items():
+        with pytest.raises(UsageError, match=said):
+            ek.compare(a, b, metrics=[f"mean_similarity/{scope}"])
     other = store_run(tmp_path / "c", headline(noisy()), benchmark="rgb")
     with pytest.raises(UsageError, match="runs of mirae and rgb cannot be compared"):
         ek.compare(a, other)
@@ -260,6 +271,32 @@ def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
     assert [check.passed for check in found.checks] == [False, True]
     assert found.checks[0].reason == "coverage 90% is under the floor of 95%"
     assert gate(new, old, min_coverage=0.9).passed
+    assert gate(old, new).checks[0].reason == (
+        "coverage 100% reaches the floor of 95%; the baseline's, 90%, is under it"
+    )
+
+
+def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
+    """Two answers of sixty are missing, both of them among the twenty of one level."""
+    values = noisy(seed=2)
+    values[:2, 1] = np.nan
+    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    new = store_run(tmp_path / "b", headline(values))
+    assert gate(new, old).checks[0].passed
+    assert gate(new, old, metrics=["mean_similarity/level=2"]).checks[0].passed
+    both = ["mean_similarity", "mean_similarity/level=1"]
+    assert gate(new, old, metrics=both).checks[0].reason == (
+        "coverage 90% (of mean_similarity/level=1) is under the floor of 95%"
+    )
+
+
+def test_a_gate_fails_where_only_the_new_run_lacks_a_scope(tmp_path: Path) -> None:
+    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    new = store_run(tmp_path / "b", headline(noisy(seed=2)[:, :2]))
+    found = gate(new, old, metrics=["mean_similarity/level=2"])
+    assert [check.passed for check in found.checks] == [False, False]
+    assert found.checks[1].difference is not None
+    assert found.checks[1].difference.method == "none: nothing to count"
 
 
 def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
@@ -274,4 +311,4 @@ def test_too_few_questions_pass_and_say_so(tmp_path: Path) -> None:
     old, new = (store_run(tmp_path / str(v), headline(np.full((1, 3), v))) for v in (0.9, 0.1))
     found = gate(new, old)
     assert found.passed
-    assert "too few questions to tell" in found.checks[1].reason
+    assert "too few groups to tell" in found.checks[1].reason

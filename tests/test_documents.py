@@ -14,7 +14,6 @@ from evenkeel.benchmarks.multiview.triplets import (
     encode_triplets,
     make_triplet,
     read_triplets,
-    write_triplets,
 )
 from evenkeel.documents import Document, read_documents
 from evenkeel.errors import DataError, UsageError
@@ -269,7 +268,7 @@ TRIPLET = make_triplet(
 
 
 def test_triplets_are_written_and_read_back(tmp_path: Path) -> None:
-    write_triplets(tmp_path / "t.jsonl", [TRIPLET, TRIPLET])
+    (tmp_path / "t.jsonl").write_bytes(encode_triplets([TRIPLET, TRIPLET]))
     assert read_triplets(tmp_path / "t.jsonl") == [TRIPLET, TRIPLET]
     assert (TRIPLET.task, TRIPLET.labels["negative"]) == ("set__plot", {"plot": "y"})
 

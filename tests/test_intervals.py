@@ -69,6 +69,19 @@ def paired(rng: Rng, questions: int) -> Figure:
     return stats.difference(scores(values), "m", "side", 0, 1)
 
 
+def line(rng: Rng) -> Figure:
+    """Four levels of fifteen questions, each with a slope of its own about 0.2."""
+    slopes = rng.normal(0.2, 0.3, (15, 1))
+    values = around(rng.normal(0, 1, 15), 4, rng) + slopes * np.arange(4)
+    return stats.slope(scores(values), "m", "side", {level: float(level) for level in range(4)})
+
+
+def ranked(rng: Rng) -> Figure:
+    """Normal values with a correlation of 0.6, half of whose spread is the question's."""
+    first, noise = (rng.normal(0, 1, (25, 1)) + rng.normal(0, 1, (25, 2)) for _ in range(2))
+    return stats.rank_correlation(scores(0.6 * first + 0.8 * noise, None, other=first), "m", "other", seed=0)
+
+
 KINDS: dict[str, tuple[float, Draw]] = {
     "mean of few questions": (0.0, lambda rng: mean(around(rng.normal(0, 1, 6), 4, rng))),
     "mean of many questions": (0.0, lambda rng: mean(around(rng.normal(0, 1, 60), 4, rng))),
@@ -88,6 +101,8 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "ratio of counts": (0.7, lambda rng: corrected(rng, 40, 1)),
     "ratio of clustered counts": (0.7, lambda rng: corrected(rng, 30, 4)),
     "ratio of sums": (2.0, ratio_of_sums),
+    "slope": (0.2, line),
+    "rank correlation": (6 / np.pi * np.arcsin(0.6 / 2), ranked),
 }
 
 

@@ -79,7 +79,7 @@ def test_exported_answers_score_as_they_did_in_the_run(outputs: dict[str, list[A
 
 
 def test_a_figure_is_shown_with_its_interval_and_coverage(outputs: dict[str, list[Any]]) -> None:
-    assert "t over questions" in printed(outputs["summary"])
+    assert "t over groups" in printed(outputs["summary"])
     assert "coverage  100%" in printed(outputs["summary"])
 
 

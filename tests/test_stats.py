@@ -28,6 +28,7 @@ from evenkeel.stats import (
     welch,
     wilson,
 )
+from evenkeel.stats.figures import spearman
 from evenkeel.types import Score, Unit
 
 
@@ -126,11 +127,24 @@ def test_a_rank_correlation_is_spearmans() -> None:
         )
         for n, (x, y) in enumerate(zip(a, b, strict=True))
     ]  # fmt: skip
+    assert spearman(np.stack([a.round(), b.round()]), np.ones((1, 60))) == pytest.approx(
+        spearmanr(a.round(), b.round()).statistic
+    )
     figure = rank_correlation(scores, "a", "b", seed=0)
     assert figure.value == pytest.approx(spearmanr(a, b).statistic)
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low < figure.value < figure.high  # type: ignore[operator]
+
+
+def test_a_resample_is_ranked_as_if_its_samples_were_the_whole() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(9)
+    values = rng.integers(0, 6, (2, 30)).astype(float)
+    times = rng.integers(0, 4, (5, 30))
+    for rho, drawn in zip(spearman(values, times.astype(float)), times, strict=True):
+        assert rho == pytest.approx(spearmanr(*np.repeat(values, drawn, axis=1)).statistic)
 
 
 def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> None:
@@ -163,7 +177,7 @@ def test_the_interval_of_a_mean_is_that_of_a_t_test_over_questions() -> None:
     figure = summarise(scores, {"m": [()]})["m"]
     low, high = ttest_1samp(means, 0.5).confidence_interval(0.95)
     assert (figure.low, figure.high) == pytest.approx((low, high))
-    assert figure.method == "t over questions"
+    assert figure.method == "t over groups"
 
 
 def test_a_question_with_more_samples_weighs_more_and_leaves_less_to_go_by() -> None:
@@ -192,7 +206,8 @@ def test_a_proportion_has_the_interval_of_wilson(successes: int, n: int) -> None
 
 
 def test_a_proportion_of_nothing_is_unknown() -> None:
-    assert proportion(0, 0).value is None
+    figure = proportion(0, 0)
+    assert (figure.value, figure.method) == (None, "none: nothing to count")
 
 
 def test_a_share_of_questions_has_the_interval_of_wilson() -> None:
@@ -206,7 +221,7 @@ def test_samples_of_one_question_that_agree_count_for_one() -> None:
     often = [score(str(n), float(n < 30), level=copy) for n in range(100) for copy in range(5)]
     figure = summarise(often, {"m": [()]}, units=YES_OR_NO)["m"]
     known = wilson(0.3, 100)
-    assert figure.method == "Wilson score, clustered by question"
+    assert figure.method == "Wilson score, clustered by group"
     assert (figure.low, figure.high) == pytest.approx(known, abs=0.005)
     assert figure.high is not None
     assert figure.high > known[1]  # a little wider: the error itself is an estimate
@@ -221,7 +236,7 @@ def test_a_share_of_none_is_not_certain() -> None:
 
 def test_a_cosine_that_is_always_one_is_not_taken_for_a_share() -> None:
     figure = summarise([score(str(n), 1.0) for n in range(5)], {"m": [()]})["m"]
-    assert (figure.low, figure.high, figure.method) == (1.0, 1.0, "t over questions")
+    assert (figure.low, figure.high, figure.method) == (1.0, 1.0, "t over groups")
 
 
 def test_an_interval_stays_within_what_the_unit_allows() -> None:
@@ -230,6 +245,16 @@ def test_an_interval_stays_within_what_the_unit_allows() -> None:
     assert figure.low == 0
     close = summarise([score(str(n), 1 - s) for n, s in enumerate(shares)], {"m": [()]})["m"]
     assert close.high == 1
+
+
+@pytest.mark.parametrize(("unit", "bounds"), [("score", (0, 100)), ("points", (-100, 100))])
+def test_a_score_ends_at_100_and_what_it_loses_may_be_negative(
+    unit: Unit, bounds: tuple[float, float]
+) -> None:
+    for end, away in zip(bounds, (1, -1), strict=True):
+        scores = [score(str(n), end + away * s) for n, s in enumerate([0.0, 0.0, 0.0, 20.0])]
+        figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
+        assert end in (figure.low, figure.high)
 
 
 def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
@@ -264,13 +289,14 @@ def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
     scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", 3.0, None)]
     figure = ratio(scores, "top", "bottom", unit="count")
     assert figure.value == pytest.approx(0.7)
-    assert figure.method == "t over questions"
+    assert figure.method == "t over groups"
     assert figure.coverage == pytest.approx(2 / 3)
 
 
 def test_a_ratio_over_nothing_is_unknown() -> None:
     figure = ratio([pair("a", 0.0, 0.0), pair("b", 0.0, 0.0)], "top", "bottom")
     assert (figure.value, figure.low, figure.n) == (None, None, 0)
+    assert figure.method == "none: nothing to count"
 
 
 def pair(group: str, top: float | None, bottom: float | None) -> Score:
@@ -287,7 +313,7 @@ def test_differences_without_spread_are_judged_by_permutation() -> None:
     few, many = (t_test(over_clusters(np.full(n, -1.0), np.ones(n)), "t") for n in (3, 8))
     assert (few.low, few.high, few.p) == (None, None, 0.25)
     assert (many.low, many.high, many.p) == (-1.0, -1.0, 2 / 2**8)
-    assert few.method == "permutation over questions, which all differ alike"
+    assert few.method == "permutation over groups, which all differ alike"
 
 
 def test_rounding_is_not_spread() -> None:

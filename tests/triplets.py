@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.triplets import Triplet, write_triplets
+from evenkeel.benchmarks.multiview.triplets import Triplet, encode_triplets
 from evenkeel.stats import scope_name
 from evenkeel.types import Figure
 
@@ -27,7 +27,7 @@ def triplet(number: int, *, task: str = "tools__use", **given: Any) -> Triplet:
 
 
 def store(path: Path, triplets: Iterable[Triplet]) -> Path:
-    write_triplets(path, triplets)
+    path.write_bytes(encode_triplets(triplets))
     return path
 
 

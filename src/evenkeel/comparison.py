@@ -13,7 +13,17 @@ import numpy as np
 from msgspec import Struct
 
 from evenkeel import stats
-from evenkeel.pairing import Numbers, comparable, differing, layout_of, read_numbers, shown
+from evenkeel.pairing import (
+    Numbers,
+    by_method,
+    comparable,
+    differing,
+    layout_of,
+    read_numbers,
+    shown,
+    split_name,
+)
+from evenkeel.report.layout import Layout
 from evenkeel.report.tables import summaries
 from evenkeel.store import Run
 from evenkeel.types import Unit
@@ -56,6 +66,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     method: str
     n: int
     clusters: int
+    coverage_a: float
+    coverage_b: float
+    """Answered requests over requests asked, of each run in the metric's scope."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -87,20 +100,20 @@ def compare(
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
-    Without `metrics`, two runs are compared by all that their benchmark shows of samples, and more than two
-    by its headline. Runs that were asked different things are refused, unless `unpaired` takes them for
-    samples that have nothing to do with each other.
+    Without `metrics`, two runs are compared by all that their benchmark shows of samples (of methods, by the
+    headline of each that both have), and more than two by its headline. Runs that were asked different
+    things are refused, unless `unpaired` takes them for samples that have nothing to do with each other.
     """
     loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
     layout = layout_of(loaded)
-    wanted = list(dict.fromkeys(metrics)) if metrics else shown(layout)
+    wanted = list(dict.fromkeys(metrics or _usual(layout, loaded)))
     numbers = [read_numbers(run, wanted) for run in loaded]
     wanted = comparable(wanted, loaded, numbers, named=bool(metrics))
     if not metrics and len(loaded) > 2:
         wanted = wanted[:1]
     differs = differing(loaded, numbers, paired=not unpaired)
     sides = dict(zip(summaries(loaded), numbers, strict=True))
-    units = {metric: _unit(metric, loaded) for metric in wanted}
+    units = {metric: _unit(metric, loaded, numbers) for metric in wanted}
     differences = _corrected(
         [
             _difference(metric, units[metric], (a, sides[a]), (b, sides[b]), paired=not unpaired)
@@ -122,8 +135,15 @@ def compare(
     )
 
 
-def _unit(metric: str, runs: Sequence[Run]) -> Unit:
-    names = (metric, stats.scope_of(metric)[0])
+def _usual(layout: Layout, runs: Sequence[Run]) -> list[str]:
+    """What runs are compared by where nobody says."""
+    return (by_method(layout, runs) if len(runs) == 2 else []) or shown(layout)
+
+
+def _unit(metric: str, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
+    """The unit of the metric's figure; that of `accuracy` for `accuracy@bm25`."""
+    whole = split_name(metric, numbers[0].metrics)[0]
+    names = (metric, whole, whole.partition("@")[0])
     return next((run.summary[name].unit for run in runs for name in names if name in run.summary), "cosine")
 
 
@@ -135,11 +155,11 @@ def _difference(
     if paired:
         first, second = _common([first, second])
         estimate = _estimate({sample: second[sample] - first[sample] for sample in first}, run_a.groups)
-        method, alike = "paired t over questions", None
+        method, alike = "paired t over groups", None
     else:
         estimate, alike = _apart(_estimate(first, run_a.groups), _estimate(second, run_b.groups))
-        method = "Welch's t over questions"
-    none = stats.Tested(None, None, None, stats.TOO_FEW)
+        method = "Welch's t over groups"
+    none = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
     tested = stats.t_test(estimate, method, alike=alike) if estimate else none
     value_a, value_b = _mean(first), _mean(second)
     return Difference(
@@ -148,6 +168,7 @@ def _difference(
         p_holm=None, different=False, detectable=stats.detectable(estimate) if estimate else None,
         n=min(len(first), len(second)),
         clusters=min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second})),
+        coverage_a=run_a.coverage.get(metric, 0.0), coverage_b=run_b.coverage.get(metric, 0.0),
         **tested._asdict(),
     )  # fmt: skip
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import isclose
 from typing import NamedTuple
@@ -13,12 +15,19 @@ import msgspec
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.errors import UsageError
 from evenkeel.report.layout import Layout
-from evenkeel.stats import scope_of
+from evenkeel.stats import scope_name, scope_of
 from evenkeel.store import Run, spec_differences
-from evenkeel.types import Record, RunSpec
+from evenkeel.types import Figure, Record, RunSpec, Tag
 
 SEEN_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask: judged by the samples themselves."""
+
+MOST_VALUES = 12
+"""Of a tag, in a message that lists what there is."""
+
+
+class Unpairable(UsageError):
+    """The runs were asked different things, so that their samples cannot be paired."""
 
 
 class Numbers(NamedTuple):
@@ -32,6 +41,10 @@ class Numbers(NamedTuple):
     """Of each wanted metric by sample, where it has one."""
     metrics: frozenset[str]
     """Every metric that samples have, without scopes."""
+    tags: dict[str, list[Tag]]
+    """Every tag that samples have, with its values."""
+    coverage: dict[str, float]
+    """Of each wanted metric whose scope some sample is in: its figure's, or counted over those samples."""
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
@@ -57,22 +70,55 @@ def shown(layout: Layout) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
+def by_method(layout: Layout, runs: Sequence[Run]) -> list[str]:
+    """The headline of each method that all runs have, where methods are under test and not a model."""
+    if any("model" in run.spec.models for run in runs):
+        return []
+    first, *others = (run.spec.options.get("method", ()) for run in runs)
+    return [f"{layout.headline}@{name}" for name in first if all(name in other for other in others)]
+
+
+def split_name(name: str, metrics: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The metric and the scope of a name; a metric may have a slash of its own: `accuracy@embed:a/b`."""
+    head, slash, scope = name.rpartition("/")
+    return (name, {}) if name in metrics or not slash else (head, scope_of(f"/{scope}")[1])
+
+
+def figure_of(run: Run, name: str) -> Figure | None:
+    """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
+    metric, _, method = name.partition("@")
+    return run.summary.get(name) or run.summary.get(scope_name(metric, {"method": method}))
+
+
 def read_numbers(run: Run, wanted: Sequence[str]) -> Numbers:
     """The values of the wanted metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream."""
-    scopes = {name: scope_of(name) for name in wanted}
     groups, asked = {}, {}
     values: dict[str, dict[str, float]] = {name: {} for name in wanted}
     metrics: set[str] = set()
+    tags: defaultdict[str, dict[Tag, None]] = defaultdict(dict)
+    requests: dict[str, tuple[int, int]] = {}
     for record in run.records():
         sample, score = record.sample, record.score
         groups[sample.id] = sample.group
         asked[sample.id] = _digest(record)
         metrics.update(score.values)
-        for name, (metric, scope) in scopes.items():
-            value = score.values.get(metric)
-            if value is not None and all(str(score.tags.get(tag)) == wish for tag, wish in scope.items()):
-                values[name][sample.id] = value
-    return Numbers(groups, asked, values, frozenset(metrics))
+        for tag, held in score.tags.items():
+            tags[tag][held] = None
+        for name in wanted:
+            metric, scope = split_name(name, score.values)
+            if all(str(score.tags.get(tag)) == wish for tag, wish in scope.items()):
+                value = score.values.get(metric)
+                answered, all_asked = requests.get(name, (0, 0))
+                if value is not None:
+                    values[name][sample.id] = value
+                    answered += score.answered
+                requests[name] = answered, all_asked + sum(score.statuses.values())
+    coverage = {
+        name: figure.coverage if (figure := figure_of(run, name)) else answered / max(1, total)
+        for name, (answered, total) in requests.items()
+    }
+    known = {tag: list(held) for tag, held in tags.items()}
+    return Numbers(groups, asked, values, frozenset(metrics), known, coverage)
 
 
 def _digest(record: Record) -> bytes:
@@ -89,7 +135,7 @@ def comparable(
     kept = [
         name
         for name in wanted
-        if scope_of(name)[0] in common
+        if split_name(name, common)[0] in common
         and all(_is_mean(run, name, found.values[name]) for run, found in zip(runs, numbers, strict=True))
     ]
     absent = [name for name in wanted if name not in kept]
@@ -98,12 +144,32 @@ def comparable(
             f"'{absent[0]}' cannot be compared sample by sample: it must be a value that the samples of all "
             f"these runs have, and its figure their mean. They have: {', '.join(sorted(common)) or 'none'}."
         )
+    for name in kept:
+        if not any(name in found.coverage for found in numbers):
+            raise UsageError(f"'{name}': {_no_such_scope(split_name(name, common)[1], common, numbers)}.")
     return kept
+
+
+def _no_such_scope(scope: Mapping[str, str], metrics: Iterable[str], numbers: Sequence[Numbers]) -> str:
+    """Why no sample of any run is in a scope, in words, with what there is instead."""
+    known: dict[str, list[Tag]] = {}
+    for found in numbers:
+        for tag, values in found.tags.items():
+            known[tag] = list(dict.fromkeys([*known.get(tag, ()), *values]))
+    for tag, wish in scope.items():
+        if tag not in known:
+            told = f"their tags are {', '.join(known) or 'none'}, their values {', '.join(sorted(metrics))}"
+            return f"no sample of these runs has the tag '{tag}'; {told}"
+        if wish not in map(str, known[tag]):
+            more = ", …" if len(known[tag]) > MOST_VALUES else ""
+            told = ", ".join(map(str, known[tag][:MOST_VALUES]))
+            return f"no sample of these runs has {tag}={wish}; {tag} is one of {told}{more}"
+    return "no sample of these runs has all of these tags together"
 
 
 def _is_mean(run: Run, name: str, values: Mapping[str, float]) -> bool:
     """Whether a figure, where the summary has it, is the mean of the samples' values: a ratio is not."""
-    figure = run.summary.get(name)
+    figure = figure_of(run, name)
     if figure is None or figure.value is None or not values:
         return True
     return isclose(figure.value, sum(values.values()) / len(values), rel_tol=1e-9, abs_tol=1e-12)
@@ -122,10 +188,9 @@ def differing(runs: Sequence[Run], numbers: Sequence[Numbers], *, paired: bool) 
         if unlike := _unlike(numbers[a].asked, numbers[b].asked):
             reasons = [unlike, *found.values()]
         if paired and reasons:
-            raise UsageError(
+            raise Unpairable(
                 f"{runs[b].path} was not asked what {runs[a].path} was: {'; '.join(reasons)}. "
-                "Compare runs over the same data with the same settings, or take them as unrelated samples "
-                "(--unpaired)."
+                "Compare runs over the same data with the same settings."
             )
         differs += [*([unlike] if unlike else []), *found.values()]
     return list(dict.fromkeys(differs))
@@ -135,7 +200,13 @@ def _settings(there: RunSpec, here: RunSpec) -> dict[str, str]:
     """What two specs ask differently, by name, save who is under test: the model, or the methods."""
     subject = ("models.model.",) if "model" in there.models else ("models.", "options.method")
     sentences = ((said.partition(" is ")[0], said) for said in spec_differences(there, here))
-    return {name: said for name, said in sentences if not name.startswith(subject)}
+    return {name: _readable(said) for name, said in sentences if not name.startswith(subject)}
+
+
+def _readable(said: str) -> str:
+    """The first digits of a digest tell it from others, and nothing is `none` in English."""
+    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", said)
+    return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
 
 
 def _unlike(there: Mapping[str, bytes], here: Mapping[str, bytes]) -> str | None:

@@ -17,8 +17,8 @@ Capability: TypeAlias = Literal["generate", "weigh", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
-Unit: TypeAlias = Literal["cosine", "share", "score", "tokens", "count", "nats", "bits"]
-"""What a figure counts; it decides how the figure is written."""
+Unit: TypeAlias = Literal["cosine", "share", "score", "points", "tokens", "count", "nats", "bits"]
+"""What a figure counts; it decides how the figure is written. Points are a difference of scores."""
 
 
 class Message(Struct, frozen=True):

@@ -7,11 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 import evenkeel as ek
 from evenkeel.api import dry_run
@@ -19,8 +21,7 @@ from evenkeel.benchmarks.multiview.compose import compose
 from evenkeel.benchmarks.multiview.layout import blocks
 from evenkeel.benchmarks.multiview.task import Multiview
 from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet
-from evenkeel.errors import DataError
-from evenkeel.stats import proportion, wilson
+from evenkeel.stats import proportion, scope_name, wilson
 from loopback import Loopback
 from models.tiny import embedder_folder
 from scripted import called
@@ -130,9 +131,40 @@ def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
     assert figure.value == pytest.approx(differences.mean())
     half = 2.0395 * differences.std(ddof=1) / math.sqrt(len(differences))  # t over 31 degrees of freedom
     assert interval(figure) == pytest.approx((figure.value - half, figure.value + half), abs=1e-4)
-    assert (figure.n, figure.method, figure.unit) == (4 * EACH, "paired t over questions", "share")
+    assert (figure.n, figure.method, figure.unit) == (4 * EACH, "paired t over groups", "share")
     assert figure.p is not None
     assert "minus_first/method=bm25" not in summary
+    assert not any(name.startswith("minus/") for name in summary)  # the only pair there is
+    for at, task in enumerate(TASKS):
+        own = summary[f"minus_first/task={task},method={EMBEDDER}"]
+        assert own.value == pytest.approx(differences[at * EACH : (at + 1) * EACH].mean())
+        assert own.n == EACH
+
+
+def test_all_pairs_of_methods_are_compared_with_p_values_corrected_by_holm(
+    starter: Path, tmp_path: Path
+) -> None:
+    methods = ["bm25", EMBEDDER, f"{EMBEDDER}+instruct"]
+    run = ek.run("multiview", data=starter, method=methods, out=tmp_path / "run")
+    right = {
+        method: np.array([picked == ["positive"] for picked in picks(run, method).values()], dtype=float)
+        for method in methods
+    }
+    p_values = []
+    for other, method in combinations(methods, 2):
+        figure = run.summary[scope_name("minus", {"method": method, "other": other})]
+        differences = right[method] - right[other]
+        assert figure.value == pytest.approx(differences.mean())
+        p_values.append((float(ttest_1samp(differences, 0).pvalue), figure.p))
+    p_values.sort()
+    corrected = [p * (3 - rank) for rank, (p, _) in enumerate(p_values)]
+    for rank, (_, found) in enumerate(p_values):
+        assert found == pytest.approx(min(1.0, max(corrected[: rank + 1])), rel=1e-6)
+    apart = sum(found is not None and found < 0.05 for _, found in p_values)
+    note = Multiview.notes(run.spec, run.summary)[1].text
+    assert note.startswith(f"Of 3 pairs of methods {apart} differ (p < 0.05, corrected by Holm)")
+    assert (f"{EMBEDDER} and bm25" in note) == (run.summary[f"minus/method={EMBEDDER},other=bm25"].p < 0.05)  # type: ignore[operator]
+    assert "Each method minus each other" in (run.path / "report.html").read_text()
 
 
 def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
@@ -179,6 +211,13 @@ def test_a_block_has_the_published_form() -> None:
     ]
 
 
+def test_a_long_name_of_a_method_keeps_the_block_aligned() -> None:
+    long = "rewrite:openai:writer+embed:openai:embedder"
+    summary = {named("accuracy", name, "a__b"): proportion(1, 2) for name in ("bm25", long)}
+    (block,) = blocks(summary)
+    assert {line.index(": 50.00%") for line in block.splitlines()[1:]} == {2 + len(long)}
+
+
 def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) -> None:
     export = side_by_side.path / "export"
     assert sorted(path.name for path in export.iterdir()) == ["results.json", "triplets.jsonl"]
@@ -202,11 +241,18 @@ def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) 
         "negative_id",
         "criterion",
         "quality",
+        "task",
+        "description",
+        "hard_for",
     ]
     given = [json.loads(line) for line in starter.read_text().splitlines()]
     lines = [json.loads(line) for line in (export / "triplets.jsonl").read_text().splitlines()]
     assert all(list(line) == fields for line in lines)
     assert Counter(line["anchor"] for line in lines) == Counter(line["anchor"] for line in given)
+    again = ek.run("multiview", data=export / "triplets.jsonl", method=["bm25"], out=export.parent / "again")
+    for task in TASKS:
+        for name in (named("accuracy", "bm25", task), f"built_against_bm25/task={task}"):
+            assert again.summary[name].value == side_by_side.summary[name].value
 
 
 def test_documents_that_are_alike_are_a_tie_and_not_correct(tmp_path: Path) -> None:
@@ -325,25 +371,3 @@ def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
         assert found[example.label] != others[example.label]
         told = dict(example.parts)["what the methods picked"]
         assert told == f"bm25: {found[example.label][0]}\n{EMBEDDER}: {others[example.label][0]}"
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ('{"task": "a__b"}', "line 2"),
-        (json.dumps({**json.loads(b'{"x": 1}'), "anchor": 3}), "line 2"),
-        ("nonsense", "line 2"),
-    ],
-)
-def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path) -> None:
-    data = store(tmp_path / "t.jsonl", [triplet(0)])
-    with data.open("a") as file:
-        file.write(f"{line}\n")
-    with pytest.raises(DataError, match=says):
-        ek.run("multiview", data=data, out=tmp_path / "run")
-
-
-def test_an_empty_document_is_named(tmp_path: Path) -> None:
-    data = store(tmp_path / "t.jsonl", [triplet(0), triplet(1, negative=" ")])
-    with pytest.raises(DataError, match=r"line 2, at \$\.negative: the document is empty"):
-        ek.run("multiview", data=data, out=tmp_path / "run")

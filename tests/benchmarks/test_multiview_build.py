@@ -222,7 +222,9 @@ def test_a_schema_that_could_not_be_asked_for_is_asked_for_again(tmp_path: Path)
         assert [failure.partition(": ")[2][:20] for failure in built.failures] == [
             "requests that failed",
             "the judge wrote no s",
+            "only manifest.json w",
         ]
+        assert not list((tmp_path / "made").glob("*.jsonl"))
         assert counts(tmp_path / "made")["reflect"]["asked"] == 1
         server.mended = True
         server.says = lambda kind, read: None if read else DESCRIBED
@@ -289,13 +291,43 @@ def test_labels_make_gold_triplets_without_a_judge(tmp_path: Path) -> None:
         assert anchor == positive != negative
     assert counts(tmp_path / "made") == {"without_partner": 0, "kept": 25}
     assert (manifest(tmp_path / "made")["judge"], built.failures) == (None, [])
+    easy = sum(not triplet.hard_for for triplet in triplets)
+    assert built.notes == [
+        f"{easy} triplets are not hard for bm25: no document of another label reads so alike"
+    ] * bool(easy)
+
+
+def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])
+    with Judge() as server:
+        build(docs, out, server, triplets=2)
+        before = {path.name: path.read_bytes() for path in out.glob("[!j]*.json*")}
+        assert len(before["triplets.jsonl"].splitlines()) == 2
+        server.says = lambda kind, read: "no" if kind == "select" else None
+        assert (
+            build(docs, out, server, triplets=2, seed=1).failures[-1].startswith("there is no triplet: only")
+        )
+    after = {path.name: path.read_bytes() for path in out.glob("[!j]*.json*")}
+    assert [name for name in before if before[name] != after[name]] == ["manifest.json"]
+    assert after.keys() == before.keys()
+
+
+def test_a_language_without_a_splitter_of_its_own_is_refused(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"docs": "d.jsonl", "label_field": "l", "lang": "xx", **CRITERION}
+    with pytest.raises(UsageError, match="--lang xx: words are split as in en, zh, ko"):
+        api.build("multiview", tmp_path / "made", **settings)
 
 
 def test_labels_that_are_all_different_make_no_triplet_and_say_so(tmp_path: Path) -> None:
     docs = written(tmp_path / "math.jsonl", list(MATH.values())[:20])
     settings: dict[str, Any] = {"docs": str(docs), "label_field": "id", **CRITERION}
     built = api.build("multiview", tmp_path / "made", **settings)[1]
-    assert built.failures == ["no label has two documents"]
+    assert built.failures == [
+        "no label has two documents; only manifest.json was written, "
+        "and what an earlier build left is as it was"
+    ]
+    assert not (tmp_path / "made" / "triplets.jsonl").exists()
     assert counts(tmp_path / "made") == {"without_partner": 20, "kept": 0}
 
 

@@ -248,8 +248,17 @@ def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
             for t in gold_triplets(LABELLED, CRITERION, 9, docset="d", seed=seed)[0]
         }
         assert (positives["a1"], positives["a2"]) == ("a3", "a3")
-    assert {triplet.hard_for for triplet in made.values()} == {"bm25"}
     assert {triplet.task for triplet in made.values()} == {"d__kind"}
+
+
+def test_only_a_triplet_that_misleads_bm25_is_marked_as_hard_for_it() -> None:
+    gold = gold_triplets(
+        [*LABELLED, Document("z1", "seven zebras", "far"), Document("z2", "zebras, seven of them", "far")],
+        CRITERION, 9, docset="d",
+    )  # fmt: skip
+    hard = {triplet.anchor_id: triplet.hard_for for triplet in gold.triplets}
+    assert {hard[name] for name in ("a1", "a2", "a3", "b1", "b2")} == {"bm25"}
+    assert (hard["z1"], hard["z2"]) == ("", "")
 
 
 def test_an_anchor_without_a_partner_is_reported() -> None:

@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import evenkeel as ek
 from evenkeel.benchmarks import load_benchmark
 from evenkeel.benchmarks.multiview.layout import blocks
 from evenkeel.benchmarks.multiview.methods import parse_methods
-from evenkeel.benchmarks.multiview.ordering import filled_in, template_for
+from evenkeel.benchmarks.multiview.ordering import template_for
 from evenkeel.errors import UsageError
+from evenkeel.gate import gate
 from evenkeel.stats import wilson
 from loopback import Loopback, embedding
-from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from scripted import Scripted, called
 from triplets import interval, named, picks, store, store_tools, triplet
 
@@ -216,7 +215,7 @@ def test_a_judge_that_sees_what_counts_is_right_in_both_orders(tools: Path, tmp_
         assert asked[good, bad] == asked[bad, good] == 1
     figure = run.headline
     assert (figure.value, figure.n, figure.clusters, figure.coverage) == (1.0, 12, 6, 1.0)
-    assert figure.method == "Wilson score, clustered by question"
+    assert figure.method == "Wilson score, clustered by group"
     assert run.summary[named("flips", JUDGE)].value == 0
     assert run.summary[named("accuracy", JUDGE, "tools__age")].n == 4
     assert blocks(run.summary)[0] == f"Task: tools__use\n  {JUDGE:<29}: 100.00% (8/8 correct)"
@@ -272,7 +271,7 @@ def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_requ
     }
     assert summary[named("flips", JUDGE)].n == 2  # only where it picked twice
     assert summary["accuracy"].coverage == pytest.approx(10 / 12)
-    assert summary["accuracy"].statuses == {"ok": 10, "error": 2}
+    assert summary["accuracy"].statuses == {"ok": 7, "unparsed": 3, "error": 2}
     results = json.loads((run.path / "export" / "results.json").read_text())
     assert results["methods"][JUDGE] == {"correct": 5, "ties": 2, "unparsed": 3, "total": 10, "accuracy": 0.5}
     with Scripted(rule) as server:
@@ -280,6 +279,46 @@ def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_requ
         assert called(monkeypatch, "run", "multiview", *given) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert f"coverage 83.33% is under the floor of 95% (--min-coverage): error ({JUDGE}) ×2." in said
+
+
+class OneOrder(Scripted):
+    """Refuses one triplet with the positive last, and answers it with the positive first."""
+
+    def _complaint(self, path: str, body: Any) -> str | None:
+        first, _ = candidates(body.messages[0].content)
+        return "not this way round" if first.startswith("bad 3") else super()._complaint(path, body)
+
+
+def test_a_triplet_that_failed_in_one_order_is_left_out_and_its_run_compared_all_the_same(
+    tools: Path, tmp_path: Path
+) -> None:
+    def first_always(prompt: str) -> str:
+        return '{"more_alike": "first"}'
+
+    runs = []
+    for name, server in (("a", Scripted(truthful)), ("b", OneOrder(first_always))):
+        with server:
+            method = [JUDGE, "bm25"] if name == "a" else ["bm25", JUDGE]
+            given: dict[str, Any] = {"data": tools, "method": method, "base_url": server.url}
+            runs.append(ek.run("multiview", out=tmp_path / name, **given))
+    assert picks(runs[1], JUDGE)["tools__use-0004"] == ["positive", None]
+    judged = runs[1].summary[named("accuracy", JUDGE)]
+    assert (judged.value, judged.n, judged.coverage) == (0.5, 10, 10 / 12)
+    assert judged.statuses == {"ok": 11, "error": 1}
+    results = json.loads((runs[1].path / "export" / "results.json").read_text())
+    assert results["methods"][JUDGE]["total"] == 10
+    found = ek.compare(*runs)
+    assert found.metrics == (f"accuracy@{JUDGE}", "accuracy@bm25")
+    by_judge, by_words = found.differences
+    assert (by_judge.value_a, by_judge.value_b, by_judge.n, by_judge.unit) == (1.0, 0.5, 5, "share")
+    assert (by_judge.coverage_a, by_judge.coverage_b) == (1.0, 10 / 12)
+    assert (by_words.difference, by_words.n, by_words.coverage_b) == (0, 6, 1.0)
+    covered = [gate(runs[1], runs[0], metrics=[f"accuracy@{name}"]).checks[0] for name in (JUDGE, "bm25")]
+    assert [check.passed for check in covered] == [False, True]
+    assert covered[0].reason == "coverage 83.33% is under the floor of 95%"
+    assert ek.compare(*runs, metrics=["accuracy"]).differences[0].unit == "share"
+    with pytest.raises(UsageError, match=r"has the tag 'method'; .* accuracy@bm25"):
+        ek.compare(*runs, metrics=["accuracy/method=bm25"])
 
 
 def test_what_was_judged_is_not_asked_again(tools: Path, tmp_path: Path) -> None:
@@ -309,58 +348,3 @@ def test_annotations_are_shown_to_the_judge_and_missed_before_anything_is_asked(
         assert called(monkeypatch, "run", "multiview", "--data", half, *given, "--out", tmp_path / "no") == 2
         assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
-
-
-def test_weighing_takes_the_likelier_letter_in_both_orders(tmp_path: Path) -> None:
-    import torch
-
-    folder = tiny_model(tmp_path / "tiny", max_position_embeddings=512)
-    told = {"anchor_summary": "one", "positive_summary": "two", "negative_summary": "three"}
-    given = [triplet(n, **told) for n in range(4)]
-    data = store(tmp_path / "t.jsonl", given)
-    methods = [f"judge:hf:{folder}+weigh", f"judge:hf:{folder}+annotations+weigh"]
-    run = ek.run("multiview", data=data, method=methods, out=tmp_path / "run")
-    causal = open_hf(folder)._causal()
-
-    def likelihood(prefix: str, letter: str) -> float:
-        before, whole = (causal.tokenizer(text).input_ids for text in (prefix, prefix + letter))
-        with torch.inference_mode():
-            said = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
-        return sum(float(said[place - 1, whole[place]]) for place in range(len(before), len(whole)))
-
-    for method in parse_methods(methods):
-        wanted = []
-        for one in given:
-            order = []
-            for swapped in (False, True):
-                prefix = filled_in(method, one, swapped=swapped)
-                assert prefix.endswith("the anchor is more alike to")
-                assert ("Second candidate: t" in prefix) == ("annotations" in method.options)
-                a_wins = likelihood(prefix, " A") > likelihood(prefix, " B")
-                order.append("positive" if a_wins != swapped else "negative")
-            wanted.append(order)
-        assert list(picks(run, method.name).values()) == wanted
-        right = [picked == "positive" for order in wanted for picked in order]
-        assert run.summary[named("accuracy", method.name)].value == pytest.approx(sum(right) / 8)
-        flips = sum(first != second for first, second in wanted) / 4
-        assert run.summary[named("flips", method.name)].value == pytest.approx(flips)
-
-
-def test_a_cross_encoder_scores_both_documents_for_a_query_with_the_criterion(
-    tools: Path, tmp_path: Path
-) -> None:
-    from sentence_transformers import CrossEncoder
-
-    method = f"rerank:sbert:{tiny_cross_encoder(tmp_path / 'cross')}"
-    run = ek.run("multiview", data=tools, method=[method], out=tmp_path / "run")
-    model = CrossEncoder(str(tmp_path / "cross"), device="cpu")
-    for record in run.records():
-        inputs = record.sample.inputs
-        query = "Find a text that is alike to the following under this criterion: "
-        query += f"{inputs['description']}\n\n{inputs['anchor']}"
-        pairs = [(query, inputs["positive"]), (query, inputs["negative"])]
-        good, bad = model.predict(pairs, activation_fn=torch.nn.Identity())
-        assert record.score.detail["margins"][method] == pytest.approx(float(good) - float(bad), abs=1e-6)
-        assert record.score.detail["picks"][method] == ["positive" if good > bad else "negative"]
-    (tmp_path / "cross" / "model.safetensors").rename(tmp_path / "moved")
-    assert ek.rescore(run.path).summary == run.summary  # from the journal alone

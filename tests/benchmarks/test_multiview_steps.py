@@ -124,8 +124,10 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
         built = build(docs, out, server)
     select = counts(out)["select"]
     assert select[reason] == select["proposed"] == 12
-    assert built.failures == ["few__arithmetic: no triplet was kept; manifest.json tells why"]
-    assert (out / "triplets.jsonl").read_bytes() == b""
+    failure, nothing = built.failures
+    assert failure == "few__arithmetic: no triplet was kept; manifest.json tells why"
+    assert nothing.startswith("there is no triplet: only manifest.json was written")
+    assert not list(out.glob("*.jsonl"))
 
 
 def test_more_anchors_are_tried_where_the_judge_abstains(docs: Path, tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path,
         built = build(docs, out, server)
         assert server.kinds == {"reflect": 6}  # three samples, each answer sent back once
         assert any("neither categories nor tags" in prompt for prompt in server.answered)
-    assert built.failures == [
+    assert built.failures[:-1] == [
         "my_math__arithmetic: the judge wrote no schema that can be read; "
         "try another --judge, or another --seed"
     ]

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,6 @@ from rgb_rules import (
     DETECTION,
     INTEGRATION,
     NOISE,
-    REJECTION,
     REPORT,
     ROWS,
     Answering,
@@ -194,7 +192,7 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert run.headline.value == 34 / 36
     assert (run.headline.n, run.headline.clusters) == (36, 10)
     assert run.headline == run.summary["published"]
-    assert run.headline.method == "Wilson score, clustered by question"
+    assert run.headline.method == "Wilson score, clustered by group"
 
 
 def test_the_command_line_prints_the_table(
@@ -235,6 +233,32 @@ def test_what_was_lost_to_noise_is_listed(finished: tuple[ek.Run, Answering]) ->
     assert not groups["Taken in by false documents"]
     assert len(groups["Where the two checks differ"]) == 4  # the answers at noise 1
     assert not groups["Prompts that lack documents"]
+
+
+def test_what_was_never_right_is_not_lost_to_noise(files: Path, tmp_path: Path) -> None:
+    def rule(item: Item, prompt: str) -> str:
+        return misled(item, prompt) if item["id"] == 1 else troubled(item, prompt)
+
+    run = ask(files / "en.json", tmp_path / "run", rule, ability="noise", noise_rates="0,0.8")
+    lost = {group.title: group.items for group in Rgb.examples(run.records)}[
+        "Right without noise, wrong with the most"
+    ]
+    assert [example.title.partition(" ")[0] for example in lost] == ["en-3"]
+
+
+def test_an_answer_that_only_names_the_false_one_is_counted_but_not_taken_in(
+    files: Path, tmp_path: Path
+) -> None:
+    def rule(item: Item, prompt: str) -> str:
+        wrong = "The documents say Wrongford, which is wrong: "
+        return misled(item, prompt) if item["id"] == 2 else f"{wrong}{right(item, prompt)}"
+
+    run = ask(files / "en_fact.json", tmp_path / "run", rule)
+    assert run.summary["states_fake"].value == 1.0
+    taken_in = {group.title: group.items for group in Rgb.examples(run.records)}[
+        "Taken in by false documents"
+    ]
+    assert [example.title.partition(" ")[0] for example in taken_in] == ["en_fact-2-false"]
 
 
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
@@ -305,78 +329,3 @@ def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
         run = ek.run("rgb", "openai:loop", base_url=server.url, data=files, out=out)
         assert server.answered.total() - before < 39
     assert run.summary == finished[0].summary
-
-
-# A judge
-
-
-def judging(verdicts: dict[int, str]) -> Rule:
-    """A model and its judge in one: the judge's verdict is written in the reply that it is shown."""
-
-    def rule(item: Item, prompt: str) -> str:
-        wanted = next((field for field in ("declines", "reports_an_error") if f'"{field}"' in prompt), None)
-        if wanted is None:
-            return {
-                0: REJECTION,
-                1: "The documents do not mention who it is.",
-                2: right(item, prompt) if "fakeanswer" not in item else reporting(item, prompt),
-                3: "Nemo.",
-            }[item["id"]]
-        said = verdicts[item["id"]]
-        return f'{{"{wanted}": {said}}}' if said in ("true", "false") else said
-
-    return rule
-
-
-def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Path, tmp_path: Path) -> None:
-    rule = judging({0: "true", 1: "true", 2: "false", 3: "no idea"})
-    options: dict[str, Any] = {"data": files, "out": tmp_path / "run", "judge": "openai:judge"}
-    with Answering(files, rule, record=True) as server:
-        run = ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options)
-        asked = [body for body in server.bodies if body["model"] == "judge"]
-        assert len(asked) == 4 + 3 + 1  # one verdict is asked for again
-        assert {body["response_format"]["type"] for body in asked} == {"json_schema"}
-        assert all(body["temperature"] == 0 for body in asked)
-        before = server.requests
-        assert (
-            ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options).summary
-            == run.summary
-        )
-        assert ek.rescore(run.path).summary == run.summary
-        assert server.requests == before
-    rows = table(run)
-    rejected, detected = rows["nothing to find"], rows[DETECTION]
-    assert {check: cell.value for check, cell in rejected.items()} == {
-        "published": 0.5,  # a rejection, and a right answer
-        "lenient": 0.5,  # a rejection, and one in other words
-        "judge": pytest.approx(2 / 3),
-    }
-    assert (rejected["judge"].n, rejected["judge"].coverage) == (3, 0.75)
-    assert {check: cell.value for check, cell in detected.items()} == {
-        "published": pytest.approx(1 / 3),
-        "lenient": pytest.approx(1 / 3),
-        "judge": pytest.approx(2 / 3),
-    }
-    assert rows["noise 0"]["judge"] is None
-    assert run.summary["judge_unparsed"].value == pytest.approx(1 / 7)
-    # With nothing to find: 1 of 3 (published), 3 of 3 (lenient); of the reports: none, none.
-    assert run.summary["judge_agrees_published"].value == pytest.approx(1 / 6)
-    assert run.summary["judge_agrees_lenient"].value == pytest.approx(3 / 6)
-    assert run.summary["judge_agrees_lenient"].n == 6
-    assert run.headline.coverage == 1.0
-    assert [note.text for note in Rgb.notes(run.spec, run.summary) if note.warning] == [
-        "14.3% of the judge's verdicts could not be read."
-    ]
-
-
-def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(files: Path, tmp_path: Path) -> None:
-    def rule(item: Item, prompt: str) -> str:
-        if '"declines"' in prompt:
-            return '{"declines": true}'
-        return f"{REJECTION} [poison]" if item["id"] == 3 else REJECTION
-
-    run = ask(files / "en.json", tmp_path / "run", rule, ability="rejection", judge="openai:judge")
-    judged, unparsed = run.summary["judge"], run.summary["judge_unparsed"]
-    assert (judged.value, judged.n, judged.coverage) == (1.0, 3, 0.75)
-    assert (unparsed.value, unparsed.n, unparsed.coverage) == (0.0, 3, 0.75)
-    assert run.summary["published"].n == 4

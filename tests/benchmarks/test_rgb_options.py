@@ -15,7 +15,7 @@ from evenkeel.benchmarks import load_benchmark
 from evenkeel.benchmarks.rgb.task import Rgb
 from evenkeel.data import git_blob, own_file, published_set
 from evenkeel.errors import DataError, UsageError
-from evenkeel.types import Generate
+from evenkeel.types import Generate, Message
 from rgb_rules import (
     Answering,
     Item,
@@ -63,6 +63,8 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     assert sorted(true.inputs["kinds"]) == ["positive", "positive", "wrong", "wrong", "wrong"]
     options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
     assert options.noise_rates == "0,0.2"
+    close = ["noise 0.12345678", "noise 0.12345679"]
+    assert settings(ability="noise", noise_rates="0.12345678,0.12345679") == close
 
 
 def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp_path: Path) -> None:
@@ -151,6 +153,12 @@ def test_a_dry_run_counts_prompts_and_what_would_be_judged(files: Path) -> None:
     assert dry_run("rgb", data=files).requests == {"generate": 39}
     assert dry_run("rgb", data=files, judge="openai:judge").requests == {"generate": 39, "judge": 2 * (4 + 3)}
     assert dry_run("rgb", data=files, judge="openai:judge", ability="noise").requests == {"generate": 20}
+    short, long = (
+        dry_run("rgb", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"] for n in (1, 101)
+    )
+    assert long - short == 100 * 14
+    # Besides the answer a judge reads what it is told, some seventy words, and the question.
+    assert 14 * 70 < short < 14 * 250
 
 
 # Prompts
@@ -191,6 +199,8 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
         (OWN.replace("{DOCS}", ""), "the instruction lacks {DOCS}"),
         (OWN.replace("{QUERY}", ""), "the instruction lacks {QUERY}"),
         ("en: [", "line 1: this is not YAML"),
+        (f"{OWN}  closed: From what you know.", "the text 'closed' lacks {QUERY}"),
+        (f"{OWN}  sytem: Be long.", "unknown field `sytem`"),
         ("en: {system: only}", "missing required field `instruction`"),
         ("- en", "Expected"),
         (OWN.replace("en:", "fr:", 1), "has nothing for 'en'"),
@@ -248,14 +258,31 @@ def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
     assert [dict(example.parts)["note"] for example in lacking] == notes[1:]
     (note,) = [note for note in Rgb.notes(run.spec, run.summary) if note.warning]
     assert note.text.startswith("2 prompts have fewer documents than asked for, or none with the answer")
+    assert note.text.endswith("see the examples of the report.")
     again = ("--model", f"replay:{run.path}", "--data", data, "--out", tmp_path / "again")
     assert called(monkeypatch, "run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise") == 0
     assert "2 prompts have fewer documents" in capsys.readouterr().out
 
 
+def test_a_search_that_found_nothing_is_asked_about_like_any_other(tmp_path: Path) -> None:
+    """Only the setting without documents asks for what is known."""
+    nothing: Item = {"positive": [], "positive_wrong": [], "negative": []}
+    data = write(tmp_path / "en_fact.json", [false(0), {**false(1), **nothing}])
+    run = ask(data, tmp_path / "run", right)
+    found = {record.sample.id: record for record in run.records()}
+    (request,) = load_benchmark("rgb", {}).requests(found["en_fact-1-false documents"].sample)
+    assert isinstance(request, Generate)
+    assert [turn.role for turn in request.prompt if not isinstance(turn, str)] == ["system", "user"]
+    assert request.prompt[1] == Message("user", "Documents:\n\n\nQuestion: What is the capital of Land 1?")
+    assert "known_published" in found["en_fact-1-no documents"].score.values
+    assert "detected_published" in found["en_fact-1-false documents"].score.values
+    assert run.summary["published/setting=false documents"].n == 2
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
+        ({**plain(1), "id": "0"}, "the 'id' '0' is that of line 1"),
         ({**plain(1), "answer": []}, "the field 'answer' is an empty list"),
         ({**plain(1), "answer": [[]]}, "the field 'answer' is an empty list"),
         ({**plain(1), "query": 7}, "query"),

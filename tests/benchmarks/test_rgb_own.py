@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -12,14 +14,17 @@ from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.own.asking import Author, Tally, wordings
-from evenkeel.benchmarks.rgb.own.evidence import Item
+from evenkeel.benchmarks.rgb.own.evidence import Item, gather
 from evenkeel.benchmarks.rgb.own.nearest import Nearest, by_words
 from evenkeel.benchmarks.rgb.own.pairs import apart, partners
 from evenkeel.benchmarks.rgb.own.passages import AIM, LONGEST, Passage, cut, length, pieces, sentences
 from evenkeel.benchmarks.rgb.own.questions import Question, in_turn
 from evenkeel.benchmarks.rgb.own.telling import of_one_kind, states, tells, twin
+from evenkeel.benchmarks.rgb.own.twins import falsify
 from evenkeel.documents import Document
-from evenkeel.types import Embed, Response
+from evenkeel.types import Embed, Request, Response
+
+T = TypeVar("T")
 
 # Passages
 
@@ -174,6 +179,48 @@ def test_a_twin_has_the_false_answer_and_nothing_of_the_true_one(
 )
 def test_a_false_answer_is_of_the_kind_of_the_true_one(answer: str, fake: str, expected: bool) -> None:
     assert of_one_kind(answer, fake) == expected
+
+
+# Writing
+
+
+def written(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds: Sequence[object]) -> T:
+    """What comes of it where the model writes these, round by round."""
+    next(asking)
+    for replies in rounds:
+        texts = [Response(status="ok", text=json.dumps(reply)) for reply in replies]
+        try:
+            asking.send(texts)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+    raise AssertionError("more was asked for")
+
+
+def test_a_passage_told_anew_is_neither_much_longer_nor_much_shorter() -> None:
+    """The passage has nine words: three to twenty-seven will do."""
+    passages = ["The mill at Selby was built by Bell alone."]
+    passages += [f"The mill at Selby has {number} doors." for number in range(5)]
+    tellings = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
+    author = Author("en")
+    asking = gather(
+        [Question(0, "Who built the mill at Selby?", "Bell")], Nearest(passages, author, embeds=False), author
+    )
+    (item,) = written(asking, [], [{"text": text} for text in tellings])
+    assert item.positive == [passages[0], "Bell built it.", " ".join(["Bell"] * 27)]
+    assert author.tally.notes()[-1] == (
+        "passages told in other words: 2 of 4 (2 dropped: much longer or shorter)"
+    )
+
+
+def test_a_document_that_has_the_false_answer_already_gets_no_twin() -> None:
+    positive = ["The mill was built by Bell.", "The mill is Bell's, and the house next to it Quill's."]
+    author = Author("en")
+    asking = falsify([Item(Question(0, "Who built the mill?", "Bell"), positive, [])], author)
+    (fact,) = written(asking, [{"false_answer": "Quill"}], [])
+    assert (fact.positive, fact.wrong) == (positive[:1], ["The mill was built by Quill."])
+    assert author.tally.notes()[-1] == (
+        "false twins of documents: 1 of 2 (1 dropped: the document holds the false answer too)"
+    )
 
 
 # Pairs

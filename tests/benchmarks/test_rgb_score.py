@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
+from evenkeel.benchmarks.rgb.task import Rgb
 from rgb_rules import (
     CORRECTION,
     DETECTION,
@@ -61,7 +62,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
         return (hedging, troubled, reporting)[item["id"] % 3](item, prompt)
 
     run = ask(files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
-    rows = values(run, "published")
+    rows = {check: values(run, check) for check in ("published", "lenient")}
     paths = sorted(path for path in (run.path / "export").iterdir() if "_result" not in path.name)
     assert len(paths) == 12
     met: set[str] = set()
@@ -70,10 +71,15 @@ def test_an_export_scored_again_gives_the_same_published_figures(
         assert again.spec.subject == "loop"
         assert again.headline.coverage == 1.0
         assert exported(again) == {name: part for name, part in exported(run).items() if path.stem in name}
-        for row, value in values(again, "published").items():
-            assert value == rows[row], (path.name, row)
-            met.add(row)
-    assert met == set(rows)
+        for check, expected in rows.items():
+            # The false answers are not in the file, and the lenient check would decide otherwise without.
+            if check == "lenient" and "_fact_" in path.name:
+                assert not any(name.split("/")[0].endswith("lenient") for name in again.summary)
+                continue
+            for row, value in values(again, check).items():
+                assert value == expected[row], (path.name, check, row)
+                met.add(row)
+    assert met == set(rows["published"])
     assert called(monkeypatch, "score", "rgb", paths[0], "--out", tmp_path / "again0") == 0
     said = capsys.readouterr()
     assert "3 published figures, largest difference from ours 0.0e+00" in said.err
@@ -122,27 +128,36 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
         f"{name}: error detection": 0.5,
         f"{name}: error correction": 1,
     }
-    assert values(run, "lenient")[f"{name}: error correction"] == 0.5
     assert exported(run)[f"{second.stem}_result"] == {
         "all_rate": 0.5, "noise_rate": 0.0, "tt": 2, "nums": 4,
         "fact_check_rate": 0.5, "correct_rate": 1.0, "fact_tt": 2, "correct_tt": 2,
     }  # fmt: skip
-    assert run.summary["states_fake"].value is None  # the file does not tell the false answer
+    assert not {"states_fake", "detected_lenient", "corrected_lenient"} & run.summary.keys()
+    assert [note.text for note in Rgb.notes(run.spec, run.summary)] == [
+        "By its name the file holds answers to the counterfactual data set 'zh_fact'.",
+        "The file does not tell the false answers, which the lenient check needs: it is left out.",
+    ]
+    groups = {group.title: group.items for group in Rgb.examples(run.records)}
+    assert not groups["Where the two checks differ"]
 
 
 def test_a_recorded_answer_that_a_script_labelled_otherwise_is_told(tmp_path: Path) -> None:
     line = {"id": 0, "query": "Who?", "ans": "Ada", "label": [0], "prediction": "Ada", "docs": ["d"]}
     path = write(tmp_path / "mine.json", [{**line, "noise_rate": 0.2}])
     run = ek.score("rgb", path, out=tmp_path / "run")
+    (note,) = Rgb.notes(run.spec, run.summary)
+    assert note.text == "By its name the file holds answers to the plain data set 'mine'."
     assert values(run, "published") == {"noise 0.2": 1.0}
     assert run.agreement() == "1 published figures, largest difference from ours 1.0e+00"
 
 
-def test_a_set_of_ones_own_keeps_its_kind_through_export_and_back(tmp_path: Path) -> None:
-    data = write(tmp_path / "harbour_fact.json", map(false, range(2)))
+@pytest.mark.parametrize("name", ["harbour_fact", "my_harbour_fact"])
+def test_a_set_of_ones_own_keeps_its_kind_through_export_and_back(name: str, tmp_path: Path) -> None:
+    data = write(tmp_path / f"{name}.json", map(false, range(2)))
     run = ask(data, tmp_path / "run", reporting)
-    (path,) = (run.path / "export").glob("prediction_harbour_fact_loop_*passage5_correct0.0.json")
+    (path,) = (run.path / "export").glob(f"prediction_{name}_loop_*passage5_correct0.0.json")
     again = ek.score("rgb", path, out=tmp_path / "again")
+    assert again.spec.subject == "loop"
     assert values(again, "published") == {"false documents": 1, DETECTION: 1, CORRECTION: 1}
 
 

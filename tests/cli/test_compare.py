@@ -69,10 +69,36 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
         r"^mean_similarity +0\.\d{4} +0\.\d{4} +-0\.\d{4} ±0\.\d{4} +<.001 ", done.output, re.MULTILINE
     )
     assert "semantic_entropy" in done.output
-    assert "paired t over questions" in done.output
+    assert "paired t over groups" in done.output
     assert "36 prompts of 12 questions" in done.output
     assert "…" not in done.output
     assert "\x1b" not in done.output
+
+
+def test_nothing_is_broken_into_letters_where_the_terminal_is_narrow(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for given in (("first", "damaged"), ("first", "again", "damaged")):
+        monkeypatch.setenv("COLUMNS", "300")
+        wide = evenkeel("compare", *(runs / name for name in given)).output.splitlines()
+        monkeypatch.setenv("COLUMNS", "40")
+        narrow = evenkeel("compare", *(runs / name for name in given)).output.splitlines()
+        assert [line for line in wide if "Up to" not in line] == narrow[: len(wide) - 1]
+
+
+def test_what_is_told_apart_is_bold_whichever_way_it_went(runs: Path) -> None:
+    import io
+
+    from rich.console import Console
+
+    from evenkeel.report.comparison import show_comparison
+
+    for given in (("first", "damaged"), ("damaged", "first")):
+        shown = io.StringIO()
+        found = ek.compare(*(runs / name for name in given), metrics=["mean_similarity"])
+        show_comparison(Console(file=shown, force_terminal=True), found, counted=("prompts", "questions"))
+        assert re.search(r"\x1b\[1m *yes", shown.getvalue())
+        assert not re.search(r"\x1b\[[\d;]*3[12]m", shown.getvalue())  # neither red nor green
 
 
 def test_a_comparison_is_printed_as_json(runs: Path) -> None:
@@ -93,7 +119,13 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
+    assert "--unpaired" in done.stderr
     assert "Traceback" not in done.stderr
+    gated = [*command[:3], "gate", command[-1], "--baseline", command[-2]]
+    done = subprocess.run(gated, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
+    assert "--unpaired" not in done.stderr  # which a gate does not have
     shown = evenkeel("compare", tmp_path / "a", tmp_path / "b", "--unpaired")
     assert "as unrelated samples" in shown.output
     assert "options.temperature is 0.7 there and 1.0 here" in shown.output
@@ -133,8 +165,8 @@ def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
     """A gate that fails on runs whose folder has a name to trip over."""
     folder = tmp_path / 'a <b> & "c"\n::error::%x\x01'
     rising = np.linspace(0.5, 0.9, 24).reshape(8, 3)
-    old = store_run(folder / "old", {"mean_similarity": rising})
-    new = store_run(folder / "new", {"mean_similarity": rising * 0.5})
+    old = store_run(folder / "old", {"mean_similarity": rising}, lang="e\nn")
+    new = store_run(folder / "new", {"mean_similarity": rising * 0.5}, lang="e\nn")
     return "gate", new.path, "--baseline", old.path
 
 
@@ -158,7 +190,9 @@ def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str
     done = evenkeel(*hostile, "--format", "github", "--metric", "mean_similarity", "--metric", metric)
     lines = done.output.splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::notice", "::error", "::error"]
-    assert lines[0] == "::notice title=evenkeel gate%3A coverage::coverage 100%25 reaches the floor of 95%25"
+    assert lines[0].startswith(
+        "::notice title=evenkeel gate%3A coverage::coverage 100%25 (of mean_similarity)"
+    )
     assert "title=evenkeel gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
 
 
@@ -185,6 +219,15 @@ def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
     done = CliRunner().invoke(cli, args)
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_a_misspelt_scope_is_wrong_usage(tmp_path: Path) -> None:
+    old, new = (store_run(tmp_path / name, {"mean_similarity": np.ones((4, 3))}).path for name in "ab")
+    for command in (("compare", old, new), ("gate", new, "--baseline", old)):
+        given = [sys.executable, "-m", "evenkeel", *map(str, command), "--metric", "mean_similarity/lang=kr"]
+        done = subprocess.run(given, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "has lang=kr; lang is one of en." in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("command", ["compare", "gate"])

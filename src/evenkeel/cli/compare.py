@@ -30,16 +30,21 @@ Examples:
 def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_json: bool) -> None:
     """Set runs against each other: paired by sample on what both have, each difference with its interval.
 
-    Two runs are compared by every metric that their benchmark shows, more than two by its headline.
+    Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
+    headline of each that both have), more than two by its headline.
     """
     from rich.console import Console
 
     from evenkeel.benchmarks import benchmark_class
     from evenkeel.cli.outcome import print_json
     from evenkeel.comparison import compare
+    from evenkeel.pairing import Unpairable
     from evenkeel.report.comparison import show_comparison
 
-    found = compare(*runs, metrics=metrics, unpaired=unpaired)
+    try:
+        found = compare(*runs, metrics=metrics, unpaired=unpaired)
+    except Unpairable as error:
+        raise Unpairable(f"{error} To take them as unrelated samples: --unpaired.") from None
     if as_json:
         print_json(found)
     else:

@@ -1,4 +1,4 @@
-"""A comparison as tables for the terminal: colour only where two runs are told apart."""
+"""A comparison as tables for the terminal: bold where two runs are told apart, whichever way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel.comparison import Comparison, Difference, Place
+from evenkeel.report.terminal import show_table
 from evenkeel.report.text import number, share, visible
 from evenkeel.types import Unit
 
@@ -29,10 +30,10 @@ def show_comparison(console: Console, found: Comparison, *, counted: tuple[str, 
         _line(console, Text(visible(f"  {said}"), style="yellow"))
     for table in _by_pair(found) if several else [_by_metric(found.differences)]:
         console.print()
-        console.print(table)
+        show_table(console, table)
     if several:
         console.print()
-        console.print(_ranking(found))
+        show_table(console, _ranking(found))
     console.print()
     console.print(Text(_footnote(found, counted), style="dim"), highlight=False)
 
@@ -63,23 +64,20 @@ def _by_pair(found: Comparison) -> list[Table]:
 def _table(
     title: str, heads: Sequence[str], rows: Sequence[tuple[list[str], Difference]], first: str, second: str
 ) -> Table:
-    """Names fold where space is short; numbers never do."""
+    """A row for each difference; no cell is ever broken."""
     table = _empty(title)
     for head in heads:
-        table.add_column(head, overflow="fold")
-    cells = [_cells(found) for _, found in rows]
-    columns = (first, second, "B − A", "p", "could\nshow", "told\napart")
-    for place, head in enumerate(columns):
-        widest = max(len(row[place]) for row in cells)
-        table.add_column(head, justify="right", no_wrap=True, min_width=widest)
-    for (names, _), row in zip(rows, cells, strict=True):
-        table.add_row(*(Text(visible(name)) for name in names), *row)
+        table.add_column(head, no_wrap=True)
+    for head in (first, second, "B − A", "p", "could\nshow", "told\napart"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for names, found in rows:
+        table.add_row(*(Text(visible(name)) for name in names), *_cells(found))
     return table
 
 
 def _cells(found: Difference) -> list[Text]:
     unit = found.unit
-    colour = "" if not found.different else "green" if (found.difference or 0) > 0 else "red"
+    style = "bold" if found.different else ""
     half = (
         "" if found.low is None or found.high is None else f" ±{number((found.high - found.low) / 2, unit)}"
     )
@@ -87,17 +85,17 @@ def _cells(found: Difference) -> list[Text]:
     return [
         Text(_number(found.value_a, unit)),
         Text(_number(found.value_b, unit)),
-        Text.assemble((change, colour), (half, "dim")),
+        Text.assemble((change, style), (half, "dim")),
         Text(_p(found.p_holm)),
         Text(_number(found.detectable, unit)),
-        Text("yes" if found.different else "no", style=colour),
+        Text("yes" if found.different else "no", style=style),
     ]
 
 
 def _ranking(found: Comparison) -> Table:
     table = _empty(f"By {visible(found.metrics[0])}")
     table.add_column("", justify="right")
-    table.add_column("run", overflow="fold")
+    table.add_column("run", no_wrap=True)
     for head in ("mean", "95% interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("group", no_wrap=True)

@@ -24,6 +24,8 @@ from evenkeel.stats.figures import (
 )
 from evenkeel.stats.intervals import (
     CONFIDENCE,
+    NOTHING,
+    RANGES,
     TOO_FEW,
     Estimate,
     Interval,
@@ -42,6 +44,8 @@ from evenkeel.stats.names import scope_name, scope_of
 
 __all__ = [
     "CONFIDENCE",
+    "NOTHING",
+    "RANGES",
     "TOO_FEW",
     "Errors",
     "Estimate",

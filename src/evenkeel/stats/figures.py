@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenkeel.stats.intervals import (
+    NOTHING,
     TOO_FEW,
     UPPER,
     Tested,
@@ -25,8 +26,9 @@ from evenkeel.types import Figure, Score, Summary, Tag, Unit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RESAMPLES = 4000
-CELLS = 20_000_000  # resamples × clusters drawn at the most: past 5,000 clusters fewer resamples are plenty
+RESAMPLES = 2000
+CELLS = 20_000_000  # resamples × samples at the most: past 10,000 samples fewer resamples are plenty
+BLOCK = 200_000  # resamples × samples at a time
 
 
 def summarise(
@@ -143,7 +145,7 @@ def proportion(successes: int, n: int) -> Figure:
     low, high = wilson(successes / n, n) if n else (None, None)
     return Figure(
         value=successes / n if n else None, low=low, high=high,
-        method="Wilson score" if n else "none: no trials",
+        method="Wilson score" if n else NOTHING,
         n=n, clusters=n, coverage=1.0 if n else 0.0, statuses={}, unit="share",
     )  # fmt: skip
 
@@ -189,7 +191,7 @@ def difference(scores: Sequence[Score], metric: str, tag: str, first: Tag, last:
     """Mean of `last` minus `first`, paired by group: t interval and t test over groups."""
     rows = _rows(scores, metric, tag).items()
     pairs = ((key[0], row[last] - row[first]) for key, row in rows if first in row and last in row)
-    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over questions")
+    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over groups")
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]) -> Figure:
@@ -203,13 +205,13 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
             xs = np.array([x[value] for value in row])
             centred = xs - xs.mean()
             slopes.append((key[0], float(centred @ np.array(list(row.values())) / (centred @ centred))))
-    return _t_over_groups(scores, _mean_by_group(slopes), metric, "t over the questions' slopes")
+    return _t_over_groups(scores, _mean_by_group(slopes), metric, "t over the groups' slopes")
 
 
 def _t_over_groups(members: Sequence[Score], values: Sequence[float], metric: str, method: str) -> Figure:
     n = len(values)
     if n < 2:
-        value, test = next(iter(values), None), Tested(None, None, None, TOO_FEW)
+        value, test = next(iter(values), None), Tested(None, None, None, TOO_FEW if n else NOTHING)
     else:
         estimate = over_clusters(np.array(values), np.ones(n))
         value, test = estimate.value, t_test(estimate, method)
@@ -219,35 +221,48 @@ def _t_over_groups(members: Sequence[Score], values: Sequence[float], metric: st
 def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
 
-    The interval is a bootstrap over groups, with the ranks of the whole sample held.
+    The interval is a bootstrap over groups; each resample is ranked anew.
     """
-    from scipy.stats import rankdata
-
     values, groups = _known(scores, first, second)
     n, clusters = len(groups), len(set(groups))
     if n < 3 or clusters < 2:
-        none = "none: too few samples"
+        none = "none: too few samples" if n else NOTHING
         return figure(scores, second, value=None, low=None, high=None, method=none, n=n, clusters=clusters)
-    ranks = rankdata(values, axis=1)
-
-    def correlation(weights: NDArray[np.float64]) -> float:
-        centred = ranks - np.average(ranks, axis=1, weights=weights)[:, None]
-        covariance = (weights * centred) @ centred.T
-        return float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
-
-    with np.errstate(invalid="ignore"):  # ranks without any spread: 0 / 0
-        drawn = [correlation(weights[groups].astype(float)) for weights in _resamples(clusters, seed)]
-        value = correlation(np.ones(n))
-    low, high = np.nanquantile(drawn, (1 - UPPER, UPPER)) if not np.isnan(drawn).all() else (np.nan, np.nan)
-    return figure(
-        scores, second, value=None if np.isnan(value) else value, low=None if np.isnan(low) else float(low),
-        high=None if np.isnan(high) else float(high), method="Spearman's ρ, bootstrap over questions",
-        n=n, clusters=clusters,
-    )  # fmt: skip
+    drawn = np.concatenate([spearman(values, times[:, groups]) for times in _resamples(clusters, n, seed)])
+    at_hand = spearman(values, np.ones((1, n)))
+    bounds = np.nanquantile(drawn, (1 - UPPER, UPPER)) if not np.isnan(drawn).all() else (np.nan, np.nan)
+    value, low, high = (None if np.isnan(found) else float(found) for found in (*at_hand, *bounds))
+    method = "Spearman's ρ, bootstrap over groups"
+    return figure(scores, second, value=value, low=low, high=high, method=method, n=n, clusters=clusters)
 
 
-def _resamples(clusters: int, seed: int) -> Iterable[NDArray[np.intp]]:
-    """How often each cluster is drawn, resample by resample."""
+def spearman(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ρ of two rows of values for each row of `times`, which says how often each sample is there.
+
+    A value's rank, less ½, is the number of samples below it and half the number of its equals: on the mean
+    half of all. NaN where there is no spread.
+    """
+    first, second = (_ranks(row, times) - times.sum(axis=1, keepdims=True) / 2 for row in values)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shared = (times * first * second).sum(axis=1)
+        rho = shared / np.sqrt((times * first**2).sum(axis=1) * (times * second**2).sum(axis=1))
+    return np.asarray(rho, dtype=float)
+
+
+def _ranks(row: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank, less ½, of each value among as many of each as each row of `times` says; ties share one."""
+    order = np.argsort(row, kind="stable")
+    _, starts = np.unique(row[order], return_index=True)
+    equal = np.add.reduceat(times[:, order], starts, axis=1)
+    return np.asarray((np.cumsum(equal, axis=1) - equal / 2)[:, np.searchsorted(row[order][starts], row)])
+
+
+def _resamples(clusters: int, n: int, seed: int) -> Iterable[NDArray[np.float64]]:
+    """How often each cluster is drawn, a row for each resample, as many at a time as are light to hold."""
     rng = np.random.default_rng(seed)
-    for _ in range(max(1000, min(RESAMPLES, CELLS // max(1, clusters)))):
-        yield np.bincount(rng.integers(0, clusters, clusters), minlength=clusters)
+    left, block = max(1000, min(RESAMPLES, CELLS // n)), max(1, BLOCK // n)
+    while left > 0:
+        rows = min(block, left)
+        drawn = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
+        left -= rows

@@ -18,9 +18,15 @@ POWER = 0.8
 UPPER = (1 + CONFIDENCE) / 2
 Z = NormalDist().inv_cdf(UPPER)
 
-TOO_FEW = "none: fewer than two questions"
+TOO_FEW = "none: fewer than two groups"
+NOTHING = "none: nothing to count"
 
-RANGES: dict[Unit, tuple[float, float]] = {"share": (0.0, 1.0), "cosine": (-1.0, 1.0)}
+RANGES: dict[Unit, tuple[float, float]] = {
+    "cosine": (-1.0, 1.0),
+    "share": (0.0, 1.0),
+    "score": (0.0, 100.0),
+    "points": (-100.0, 100.0),
+}
 """Where a unit has bounds, an interval does not lie beyond them."""
 
 
@@ -96,7 +102,7 @@ def t_test(estimate: Estimate, method: str, *, alike: float | None = None) -> Te
         return Tested(0.0, 0.0, None, "none: nothing differs")
     p = 2.0 ** (1 - clusters) if alike is None else alike
     bound = value if p < 1 - CONFIDENCE else None
-    return Tested(bound, bound, p, "permutation over questions, which all differ alike")
+    return Tested(bound, bound, p, "permutation over groups, which all differ alike")
 
 
 def welch(first: Estimate, second: Estimate) -> Estimate:
@@ -161,15 +167,15 @@ def interval_of(
     n, clusters, total = int(np.count_nonzero(weights)), int(np.count_nonzero(sizes)), float(sizes.sum())
     if clusters < 2:
         value = float(sums.sum()) / total if total else None
-        return Interval(value, None, None, TOO_FEW, n, clusters)
+        return Interval(value, None, None, TOO_FEW if n else NOTHING, n, clusters)
     estimate = over_clusters(sums, sizes)
     if unit == "share" and _yes_or_no(values, weights):
         alone = n == clusters
         low, high = wilson(estimate.value, n if alone else effective_size(estimate, n))
-        method = "Wilson score" if alone else "Wilson score, clustered by question"
+        method = "Wilson score" if alone else "Wilson score, clustered by group"
     else:
         low, high = _within(RANGES.get(unit), estimate.value, t_interval(estimate))
-        method = "t over questions"
+        method = "t over groups"
     return Interval(estimate.value, low, high, method, n, clusters)
 
 

@@ -22,8 +22,8 @@ UNITS: Mapping[str, Unit] = {
     "doubts": "share",
     "slips": "share",
     "does_not_know": "share",
-    "score_drift": "score",
-    "confidence_drift": "score",
+    "score_drift": "points",
+    "confidence_drift": "points",
 }
 
 STOPS = {
@@ -138,7 +138,7 @@ LAYOUT = Layout(
         "counted as nothing to weigh.",
         "The quadrants part at a score of 80 and a confidence of 50.",
     ),
-    citation="MIRON, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
+    citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
 )
 
 

@@ -36,6 +36,11 @@ CHECKS = 4
 """Calls for a triplet: the choice, the rating, and both orders."""
 
 
+NOTHING_WRITTEN = "only manifest.json was written, and what an earlier build left is as it was"
+LANGS = ("en", "zh", "ko")
+"""How words can be split: by Unicode, or by a splitter of the language."""
+
+
 class BuildOptions(Struct, frozen=True, kw_only=True):
     """What can be set about building triplets."""
 
@@ -70,7 +75,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = 20
     min_quality: Annotated[int, Meta(ge=1, le=5, description="Discard what the judge rates below, of 5.")] = 3
     lang: Annotated[
-        str | None, Meta(description="How words are split: zh, ko.  [default: by each text's script]")
+        str | None, Meta(description="How words are split: en, zh, ko.  [default: by each text's script]")
     ] = None
     seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
     starter: Annotated[bool, Meta(description="Write the starter set of this seed, with its documents.")] = (
@@ -92,6 +97,10 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--label-field makes triplets without a judge: leave out one of the two")
         elif not self.judge and not self.label_field:
             raise ValueError("--docs needs a --judge SPEC, or a --label-field with labels")
+        if self.lang not in (None, *LANGS):
+            raise ValueError(
+                f"--lang {self.lang}: words are split as in {', '.join(LANGS)}; leave it out for any other"
+            )
         if self.dry_run and not self.judge:
             raise ValueError("--dry-run counts how often a judge is asked: name a --judge")
         if self.criteria and (self.criterion or self.description or self.hint or self.instruction):
@@ -189,8 +198,13 @@ class MultiviewBuilder:
         counts = {"without_partner": len(gold.without_partner), "kept": kept}
         told = {"documents": documents_told(path, found), "criteria": [_about(wanted, counts)]}
         notes = [*found.notes, *_too_few(kept, number)]
-        files = {"triplets.jsonl": encode_triplets(gold.triplets)}
-        return self._built(files, told, notes, [] if kept else ["no label has two documents"])
+        if easy := sum(not triplet.hard_for for triplet in gold.triplets):
+            notes.append(
+                f"{easy} triplets are not hard for bm25: no document of another label reads so alike"
+            )
+        if not kept:
+            return self._built({}, told, notes, [f"no label has two documents; {NOTHING_WRITTEN}"])
+        return self._built({"triplets.jsonl": encode_triplets(gold.triplets)}, told, notes, [])
 
     def _judged(self, found: Documents, path: Path, made: Sequence[Made]) -> Built:
         files: dict[str, bytes] = {}
@@ -200,12 +214,16 @@ class MultiviewBuilder:
             suffix = f"_{wanted.name}" if len(made) > 1 else ""
             if own.schema:
                 files[f"schema{suffix}.json"] = _readable(own.schema)
-            files[f"annotations{suffix}.jsonl"] = _lines(own.annotations)
+                files[f"annotations{suffix}.jsonl"] = _lines(own.annotations)
             criteria.append(_about(wanted, {**own.counts, "kept": len(own.triplets)}))
             task = task_name(docset_name(path), wanted.name)
             notes += [f"{task}: {note}" for note in self._notes(own)]
             failures += [f"{task}: {failure}" for failure in failures_of(own)]
-        files["triplets.jsonl"] = encode_triplets(triplet for own in made for triplet in own.triplets)
+        triplets = [triplet for own in made for triplet in own.triplets]
+        files["triplets.jsonl"] = encode_triplets(triplets)
+        if not triplets:
+            files = {}
+            failures.append(f"there is no triplet: {NOTHING_WRITTEN}")
         told = {"documents": documents_told(path, found), "criteria": criteria}
         return self._built(files, told, notes, failures)
 

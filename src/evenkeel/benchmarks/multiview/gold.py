@@ -2,7 +2,7 @@
 
 For an anchor the negative is the document of another label that reads most like it (highest BM25). The
 positive is drawn from the half of its own label that reads least like it. So a method that goes by words
-alone tends to the negative, and the triplets are marked as hard for `bm25`.
+alone tends to the negative; where it does, the triplet is marked as hard for `bm25`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def gold_triplets(
         positive, negative = pick(unlike.tolist(), rng), int(np.where(same, -1, scores).argmax())
         chosen = (documents[row.anchor], documents[positive], documents[negative])
         known = [{criterion.name: _label(document)} for document in chosen]
-        triplets.append(make_triplet(docset, criterion, chosen, labels=known, hard_for="bm25"))
+        hard_for = "bm25" if scores[negative] > scores[positive] else ""
+        triplets.append(make_triplet(docset, criterion, chosen, labels=known, hard_for=hard_for))
     return Gold(triplets, [document.id for document in documents if sizes[_label(document)] == 1])
 
 

@@ -7,18 +7,22 @@ from evenkeel.report.examples import first, shortened
 from evenkeel.report.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.types import Record, Records, RunSpec, Summary
 
+LEVEL = 0.05
+"""Below this p-value two methods are said to differ."""
+
 
 def blocks(summary: Summary) -> list[str]:
     """For each task its methods, the best first: `bm25 : 10.28% (26/253 correct)`."""
+    found = [(*stats.scope_of(name), figure) for name, figure in summary.items()]
+    wide = max([29, *(len(scope.get("method", "")) for _, scope, _ in found)])
     tasks: dict[str, list[tuple[float, str]]] = {}
-    for name, figure in summary.items():
-        metric, scope = stats.scope_of(name)
+    for metric, scope, figure in found:
         if metric == "accuracy" and "task" in scope and figure.value is not None:
             correct = round(figure.value * figure.n)
-            line = f"  {scope['method']:<29}: {figure.value:.2%} ({correct:,}/{figure.n:,} correct)"
+            line = f"  {scope['method']:<{wide}}: {figure.value:.2%} ({correct:,}/{figure.n:,} correct)"
             tasks.setdefault(scope["task"], []).append((-figure.value, line))
     return [
-        "\n".join([f"Task: {task}", *(line for _, line in sorted(lines, key=lambda found: found[0]))])
+        "\n".join([f"Task: {task}", *(line for _, line in sorted(lines, key=lambda pair: pair[0]))])
         for task, lines in tasks.items()
     ]
 
@@ -61,22 +65,33 @@ LAYOUT = Layout(
             ),
             total=False,
         ),
+        Table(
+            title="Each method minus each other",
+            rows="method",
+            metrics=(Column("minus", "minus"),),
+            columns="other",
+            total=False,
+        ),
     ),
     cautions=(
         "A tie or a verdict that cannot be read is not correct; both are counted beside the accuracy.",
         "A judge is asked in both orders and each counts; flips say how often it picked another document "
         "because the order was another.",
+        "With weigh, a judge's leaning to a letter is taken out by summing over both orders: there is one "
+        "verdict for a triplet, and flips say how often the orders alone would have differed.",
         "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
         "is not one half.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
     ),
-    citation="multiview: triplets of documents under a stated criterion",
+    citation="multiview, of evenkeel: it follows the published idea of triplets of documents under a stated "
+    "criterion, and is not the work of those who published it.",
 )
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     methods = spec.options["method"]
     found = [Note(f"The headline is that of the first method, {methods[0]}.")] if len(methods) > 1 else []
+    found += _pairs(summary)
     against = [
         scope["task"]
         for name, figure in summary.items()
@@ -88,6 +103,23 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             Note(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(against)}.")
         )
     return found
+
+
+def _pairs(summary: Summary) -> list[Note]:
+    """Which methods differ, where there are pairs enough to correct for."""
+    pairs = [
+        (scope, figure)
+        for name, figure in summary.items()
+        for metric, scope in [stats.scope_of(name)]
+        if metric == "minus"
+    ]
+    apart = [
+        f"{scope['method']} and {scope['other']}"
+        for scope, figure in pairs
+        if figure.p is not None and figure.p < LEVEL
+    ]
+    told = f"Of {len(pairs)} pairs of methods {len(apart)} differ (p < {LEVEL}, corrected by Holm)"
+    return [Note(f"{told}{': ' if apart else ''}{'; '.join(apart)}.")] if pairs else []
 
 
 def examples(records: Records) -> list[Examples]:

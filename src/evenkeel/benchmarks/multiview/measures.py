@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import msgspec
 
 from evenkeel import stats
-from evenkeel.benchmarks.multiview.ordering import Outcome, unit_vector
+from evenkeel.benchmarks.multiview.ordering import ENDS, Outcome, unit_vector
 from evenkeel.benchmarks.multiview.triplets import Triplet
 from evenkeel.types import Embed, Figure, Records, Request, Response, Sample, Score, Summary
 
-ORDERS = ("", "swapped_")
-"""How a triplet is put to a method: the positive first, or (to judges) also swapped."""
-METRICS = ("accuracy", "ties", "unparsed", "flips")
+ORDERS = ("straight_", "swapped_")
+"""How a triplet is put to a judge: the positive first, then last. Other methods know no order."""
+COUNTED = {"accuracy": "positive", "ties": "tie", "unparsed": "unparsed"}
+"""What is counted of a method's picks."""
+METRICS = (*COUNTED, "flips")
 
 Places: TypeAlias = dict[str, tuple[float, float]]
 """Where documents lie in a plane, by their texts."""
@@ -31,7 +34,7 @@ def measure(
     scores = []
     for number, (sample, triplet) in enumerate(zip(samples, triplets, strict=True)):
         own = {name: found[number] for name, found in outcomes.items()}
-        values: dict[str, float | None] = {"accuracy": accuracy(next(iter(own.values())))}
+        values = {"accuracy": of_outcome(next(iter(own.values())))["accuracy"]}
         values["built_against_bm25"] = float(triplet.hard_for == "bm25")
         statuses: Counter[str] = Counter()
         for name, outcome in own.items():
@@ -45,6 +48,7 @@ def measure(
             for status in outcome.statuses
             if status in ("error", "refused")
         ]
+        detail["orders"] = {name: outcome.orders for name, outcome in own.items() if outcome.orders}
         detail["margins"] = {name: o.margin for name, o in own.items() if o.margin is not None}
         if triplet.anchor in places and "anchor" in triplet.labels:
             x, y = places[triplet.anchor]
@@ -64,38 +68,66 @@ def measure(
 
 
 def of_outcome(outcome: Outcome) -> dict[str, float | None]:
-    """A tie or an unparsed verdict is not correct; a request that failed is neither right nor wrong."""
+    """The mean of each metric over the orders in which a method was asked, and of a judge each order's own.
+
+    A tie or an unparsed verdict is not correct; a request that failed is neither right nor wrong. A triplet
+    that a judge did not answer in both orders has no mean: one order alone tells of its leaning to a place.
+    """
     values: dict[str, float | None] = {}
-    for order, pick in zip(ORDERS, outcome.picks, strict=False):
-        failed = pick is None
-        values[f"{order}accuracy"] = None if failed else float(pick == "positive")
-        values[f"{order}ties"] = None if failed else float(pick == "tie")
-        values[f"{order}unparsed"] = None if failed else float(pick == "unparsed")
-    if len(outcome.picks) > 1:
+    picks = outcome.picks
+    for metric, kind in COUNTED.items():
+        values[metric] = picks.count(kind) / len(picks) if None not in picks else None
+        if len(picks) > 1:
+            each = (None if pick is None else float(pick == kind) for pick in picks)
+            values |= {f"{order}{metric}": own for order, own in zip(ORDERS, each, strict=True)}
+    orders = ORDERS if len(picks) > 1 else ("",)
+    values |= {f"{order}ended_{end}": 1.0 for order, end in zip(orders, outcome.ends, strict=True)}
+    if outcome.in_orders:
         values["flips"] = outcome.flips
     return values
 
 
-def accuracy(outcome: Outcome) -> float | None:
-    known = [pick == "positive" for pick in outcome.picks if pick is not None]
-    return sum(known) / len(known) if known else None
-
-
 def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
-    """Each metric by method and task; every order in which a judge was asked counts, clustered by triplet."""
+    """Each metric by method and task; both orders in which a judge was asked count, clustered by triplet."""
     asked = [one for method in methods for score in scores for one in _by_order(score, method)]
     dimensions: list[tuple[str, ...]] = [("method",), ("task", "method")]
     units = dict.fromkeys(METRICS, "share")
     summary = stats.summarise(asked, dict.fromkeys(METRICS, dimensions), units=units)  # type: ignore[arg-type]
     against = {"built_against_bm25": [("task",)]}
     summary |= stats.summarise(scores, against, units={"built_against_bm25": "share"})
-    if len(methods) > 1:
-        pairs = [_as_one(score, method) for method in methods for score in scores]
-        for method in methods[1:]:
-            figure = stats.difference(pairs, "accuracy", "method", methods[0], method)
-            name = stats.scope_name("minus_first", {"method": method})
-            summary[name] = msgspec.structs.replace(figure, unit="share")
+    summary |= differences(scores, methods)
     return {"accuracy": _headline(asked, summary, methods[0]), **summary}
+
+
+def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
+    """How much more often a method is right than another, paired by triplet.
+
+    `minus_first` is of every method and the first, also by task; `minus` is of all pairs, where there are
+    three methods or more, and its p-values are corrected by Holm for their number.
+    """
+    tasks: defaultdict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        tasks[str(score.tags["task"])].append(score)
+    found: Summary = {}
+    for method in methods[1:]:
+        found[stats.scope_name("minus_first", {"method": method})] = _minus(scores, method, methods[0])
+        for task, own in tasks.items():
+            name = stats.scope_name("minus_first", {"task": task, "method": method})
+            found[name] = _minus(own, method, methods[0])
+    if len(methods) > 2:
+        pairs = {
+            stats.scope_name("minus", {"method": method, "other": other}): _minus(scores, method, other)
+            for other, method in combinations(methods, 2)
+        }
+        corrected = stats.holm([figure.p for figure in pairs.values()])
+        for (name, figure), p in zip(pairs.items(), corrected, strict=True):
+            found[name] = msgspec.structs.replace(figure, p=p)
+    return found
+
+
+def _minus(scores: Sequence[Score], method: str, other: str) -> Figure:
+    both = [_as_one(score, name) for name in (other, method) for score in scores]
+    return msgspec.structs.replace(stats.difference(both, "accuracy", "method", other, method), unit="share")
 
 
 def _headline(asked: Sequence[Score], summary: Summary, first: str) -> Figure:
@@ -103,45 +135,49 @@ def _headline(asked: Sequence[Score], summary: Summary, first: str) -> Figure:
     statuses: Counter[str] = Counter()
     for score in asked:
         statuses.update(score.statuses)
-    covered = statuses["ok"] / statuses.total()
+    covered = sum(score.answered for score in asked) / statuses.total()
     figure = summary[stats.scope_name("accuracy", {"method": first})]
     return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
 
 
 def _by_order(score: Score, method: str) -> Iterator[Score]:
-    """A method's values on a triplet, as a score for each order in which it was asked."""
-    for order in ORDERS:
-        if f"{order}accuracy@{method}" not in score.values:
-            continue
-        values = {name: score.values.get(f"{order}{name}@{method}") for name in METRICS[:3]}
-        if not order and f"flips@{method}" in score.values:
-            values["flips"] = score.values[f"flips@{method}"]
-        known = values["accuracy"] is not None
+    """A method's values on a triplet, as a score for each order in which it was asked.
+
+    They are known where all orders are, so that their mean is that of the triplets.
+    """
+    own = score.values
+    whole = own[f"accuracy@{method}"] is not None
+    orders = [order for order in ORDERS if f"{order}accuracy@{method}" in own] or [""]
+    for order in orders:
+        values = {name: own[f"{order}{name}@{method}"] if whole else None for name in COUNTED}
+        if order != ORDERS[1] and f"flips@{method}" in own:
+            values["flips"] = own[f"flips@{method}"]
+        ended = next(end for end in ENDS if f"{order}ended_{end}@{method}" in own)
         yield msgspec.structs.replace(
             score,
             tags={**score.tags, "method": method},
             values=values,
-            statuses={"ok" if known else "error": 1},
-            answered=int(known),
+            statuses={ended: 1},
+            answered=int(whole),
         )
 
 
 def _as_one(score: Score, method: str) -> Score:
     """A method's accuracy on a triplet, over the orders in which it was asked."""
-    known = [
-        value for order in ORDERS if (value := score.values.get(f"{order}accuracy@{method}")) is not None
-    ]
-    mean = sum(known) / len(known) if known else None
-    return msgspec.structs.replace(score, tags={**score.tags, "method": method}, values={"accuracy": mean})
+    values = {"accuracy": score.values[f"accuracy@{method}"]}
+    return msgspec.structs.replace(score, tags={**score.tags, "method": method}, values=values)
 
 
 def results(records: Records, methods: Sequence[str]) -> Iterator[bytes]:
-    """The published results: correct, ties, total and accuracy for every method, by task and in all."""
+    """The published results: correct, ties, total and accuracy for every method, by task and in all.
+
+    As in the summary, a triplet counts where it was answered in all orders.
+    """
     tallies: defaultdict[str, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for record in records():
         for method, picks in record.score.detail["picks"].items():
             for scope in ("all", str(record.sample.tags["task"])):
-                tallies[scope][method].update(str(pick) for pick in picks if pick is not None)
+                tallies[scope][method].update(picks if None not in picks else ())
     found = {
         scope: {method: _result(by_method[method]) for method in methods}
         for scope, by_method in tallies.items()

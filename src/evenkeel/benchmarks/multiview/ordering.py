@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -27,25 +28,41 @@ TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
 SUMMARY_TOKENS = 96
 WEIGHED = (" A", " B")
+ENDS = ("ok", "truncated", "unparsed", "refused", "error")
+"""How a request may end, the worst last."""
 
 Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
 Asking: TypeAlias = Generator[Sequence[Request], Sequence[Response], "list[Outcome]"]
 
 
 class Outcome(NamedTuple):
-    """How a method ordered one triplet, each time it was asked: a judge is asked in both orders."""
+    """How a method ordered one triplet: a pick for each verdict. A judge gives one in each of both orders."""
 
     picks: tuple[Pick | None, ...]
     """None where a request failed: that is no wrong answer, it is none."""
     statuses: tuple[str, ...]
     margin: float | None = None
     """Score of the positive minus that of the negative, of methods that have scores."""
+    orders: tuple[Pick | None, ...] = ()
+    """What each order alone would pick, where both orders together give one pick."""
+
+    @property
+    def in_orders(self) -> bool:
+        """Whether the triplet was put to the method in both orders."""
+        return len(self.orders or self.picks) > 1
 
     @property
     def flips(self) -> float | None:
         """Whether another document was picked in the other order; None where it did not pick twice."""
-        picked = [pick for pick in self.picks if pick in ("positive", "negative")]
+        picked = [pick for pick in self.orders or self.picks if pick in ("positive", "negative")]
         return float(picked[0] != picked[1]) if len(picked) == 2 else None
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """How each pick ended: as the worst of the requests that it came from."""
+        each = len(self.statuses) // len(self.picks)
+        parts = (self.statuses[at : at + each] for at in range(0, len(self.statuses), each))
+        return tuple(max(part, key=ENDS.index) for part in parts)
 
 
 class Templates(Struct, frozen=True):
@@ -119,12 +136,11 @@ def by_vectors(method: Method, triplets: Sequence[Triplet], read: Sequence[Mappi
     for triplet, own in zip(triplets, read, strict=True):
         asked = [responses.get(own.get(text, "")) for text in triplet.documents]
         statuses = tuple(response.status if response else "error" for response in asked)
-        known = [vectors.get(own.get(text, "")) for text in triplet.documents]
-        if any(vector is None for vector in known):
-            outcomes.append(Outcome((None,), statuses))
-        else:
-            anchor, positive, negative = known
-            outcomes.append(_by_margin(float(anchor @ positive - anchor @ negative), statuses))  # type: ignore[operator]
+        anchor, positive, negative = (vectors.get(own.get(text, "")) for text in triplet.documents)
+        margin = math.nan
+        if anchor is not None and positive is not None and negative is not None:
+            margin = float(anchor @ positive - anchor @ negative)
+        outcomes.append(_by_margin(margin, statuses))
     return outcomes
 
 
@@ -143,11 +159,8 @@ def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Asking:
     responses = yield asked
     outcomes = []
     for positive, negative in zip(responses[::2], responses[1::2], strict=True):
-        statuses = (positive.status, negative.status)
-        if positive.rank is None or negative.rank is None:
-            outcomes.append(Outcome((None,), statuses))
-        else:
-            outcomes.append(_by_margin(positive.rank - negative.rank, statuses))
+        good, bad = (math.nan if answer.rank is None else answer.rank for answer in (positive, negative))
+        outcomes.append(_by_margin(good - bad, (positive.status, negative.status)))
     return outcomes
 
 
@@ -175,7 +188,13 @@ def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Asking:
 
 
 def by_weights(method: Method, triplets: Sequence[Triplet]) -> Asking:
-    """The likelier of two letters after a text that ends where the choice is to come, in both orders."""
+    """How likely either letter is after a text that ends where the choice is to come, over both orders.
+
+        margin = (lp(A) − lp(B) | the positive is A) − (lp(A) − lp(B) | the positive is B)
+
+    A small model leans to one letter whatever the texts are. The leaning is the same in both orders, so it
+    drops out of the margin, which gives one pick; what each order alone would pick is kept for the flips.
+    """
     role = f"judge:{method.spec}"
     asked = [
         Weigh(prefix=filled_in(method, triplet, swapped=swapped), continuation=letter, role=role)
@@ -183,21 +202,19 @@ def by_weights(method: Method, triplets: Sequence[Triplet]) -> Asking:
         for swapped in (False, True)
         for letter in WEIGHED
     ]
-    responses = iter((yield asked))
-    outcomes = []
-    for _ in triplets:
-        picks: list[Pick | None] = []
-        statuses: list[str] = []
-        for swapped in (False, True):
-            pair = [next(responses) for _ in WEIGHED]
-            statuses += [response.status for response in pair]
-            first, second = (sum(r.weighed.logprobs) if r.weighed else None for r in pair)
-            if first is None or second is None:
-                picks.append(None)
-            else:
-                picks.append(_pick((second - first) if swapped else (first - second)))
-        outcomes.append(Outcome(tuple(picks), tuple(statuses)))
-    return outcomes
+    responses = yield asked
+    each = 2 * len(WEIGHED)
+    return [_by_letters(responses[at : at + each]) for at in range(0, len(responses), each)]
+
+
+def _by_letters(responses: Sequence[Response]) -> Outcome:
+    """From the weights of both letters in both orders."""
+    first, second, swapped_first, swapped_second = (
+        sum(r.weighed.logprobs) if r.weighed else math.nan for r in responses
+    )
+    straight, swapped = first - second, swapped_second - swapped_first
+    outcome = _by_margin(straight + swapped, tuple(response.status for response in responses))
+    return outcome._replace(orders=(_pick(straight), _pick(swapped)))
 
 
 def _rewritten(
@@ -296,8 +313,14 @@ def _picked(verdict: judge.Verdict[Any], swapped: bool) -> Pick | None:
 
 
 def _by_margin(margin: float, statuses: tuple[str, ...]) -> Outcome:
+    """A margin that is no number comes of an answer that is none, however it was sent."""
+    if math.isnan(margin):
+        told = statuses if any(status not in ("ok", "truncated") for status in statuses) else ("error",)
+        return Outcome((None,), told)
     return Outcome((_pick(margin),), statuses, margin)
 
 
-def _pick(margin: float) -> Pick:
+def _pick(margin: float) -> Pick | None:
+    if math.isnan(margin):
+        return None
     return "tie" if abs(margin) < TIE else "positive" if margin > 0 else "negative"

@@ -91,8 +91,10 @@ class Multiview:
         self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
     ) -> list[Sample]:
         """`limit` triplets of each task."""
+        if set(langs or ()) - set(self.starter.langs):
+            raise UsageError("multiview takes no --lang: its triplets are as they are.")
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
-        for file in files:
+        for file in triplet_files(files):
             for triplet in read_triplets(file.path):
                 tasks[triplet.task].append(triplet)
         kept = [triplets[:limit] for triplets in tasks.values()]
@@ -151,6 +153,11 @@ class Multiview:
         yield "results.json", results(records, [method.name for method in self.methods])
 
 
+def triplet_files(files: Sequence[DataFile]) -> Sequence[DataFile]:
+    """Of a folder that `evenkeel build multiview` wrote, its triplets; otherwise all files."""
+    return [file for file in files if file.path.name == "triplets.jsonl"] or files
+
+
 def make_sample(triplet: Triplet, number: int) -> Sample:
     name = f"{triplet.task}-{number:04d}"
     return Sample(
@@ -191,8 +198,12 @@ PUBLISHED = (
     "negative_id",
     "criterion",
     "quality",
+    # Without these the file, read again, would make other tasks and prompts.
+    "task",
+    "description",
 )
 
 
 def _triplet_line(sample: Sample) -> bytes:
-    return msgspec.json.encode({name: sample.inputs.get(name) for name in PUBLISHED}) + b"\n"
+    line = {name: sample.inputs.get(name) for name in PUBLISHED}
+    return msgspec.json.encode({**line, "hard_for": sample.inputs.get("hard_for", "")}) + b"\n"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.cache import replacing
 from evenkeel.documents import Document
 from evenkeel.errors import DataError
 from evenkeel.jsonfile import convert
@@ -91,9 +91,9 @@ def read_triplets(path: Path) -> list[Triplet]:
     """All triplets of a file; the first that cannot be used is an error that names its line."""
     triplets = []
     for line, raw in json_rows(path):
-        if isinstance(raw, dict) and "criterion" in raw:  # all that a file of bare triplets may tell
-            raw = {"task": raw["criterion"], "description": raw["criterion"], **raw}
-        triplet: Triplet = convert(path, raw, Triplet, line=line)
+        triplet: Triplet = convert(
+            path, completed(raw, line) if isinstance(raw, dict) else raw, Triplet, line=line
+        )
         for role in ROLES:
             if not getattr(triplet, role).strip():
                 raise DataError(path, "the document is empty.", line=line, where=f"$.{role}")
@@ -103,11 +103,14 @@ def read_triplets(path: Path) -> list[Triplet]:
     return triplets
 
 
+def completed(raw: dict[str, Any], line: int) -> dict[str, Any]:
+    """With what a file of bare triplets may leave out: the criterion tells the task, the line the ids."""
+    told = {"task": raw["criterion"], "description": raw["criterion"]} if "criterion" in raw else {}
+    ids = {f"{role}_id": raw.get(f"{role}_id", f"{line}-{role}") for role in ROLES}
+    numbered = {name: str(own) for name, own in ids.items() if isinstance(own, int)}
+    return {**told, **ids, **raw, **numbered}
+
+
 def encode_triplets(triplets: Iterable[Triplet]) -> bytes:
     """The content of a triplet file."""
     return b"".join(msgspec.json.encode(triplet) + b"\n" for triplet in triplets)
-
-
-def write_triplets(path: Path, triplets: Iterable[Triplet]) -> None:
-    with replacing(path) as draft:
-        draft.write_bytes(encode_triplets(triplets))

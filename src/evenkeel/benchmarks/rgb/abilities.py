@@ -33,6 +33,20 @@ class Setting(NamedTuple):
     correct: float = 0.0
 
 
+def ability_of(dataset: str, noise: float) -> Ability:
+    """Of recorded answers, of which only the name of the data set tells the kind."""
+    if dataset.endswith("_fact"):
+        return "counterfactual"
+    if dataset.endswith("_int"):
+        return "integration"
+    return "rejection" if noise == 1 else "noise"
+
+
+def written(rate: float) -> str:
+    """A rate as short as it can be told apart from any other: 0, 0.2, 0.12345678."""
+    return repr(float(rate)).removesuffix(".0")
+
+
 def settings(
     ability: Ability,
     *,
@@ -45,12 +59,12 @@ def settings(
     match ability:
         case "noise":
             for rate in noise_rates:
-                yield Setting(ability, f"noise {rate:g}", rate, passages)
+                yield Setting(ability, f"noise {written(rate)}", rate, passages)
         case "rejection":
             yield Setting(ability, "nothing to find", 1.0, passages)
         case "integration":
             for rate in integration_rates:
-                yield Setting(ability, f"integration, noise {rate:g}", rate, passages)
+                yield Setting(ability, f"integration, noise {written(rate)}", rate, passages)
         case "counterfactual":
             yield Setting(ability, "no documents", 0.0, 0)
             for rate in correct_rates:
@@ -59,7 +73,7 @@ def settings(
 
 def false_documents(correct: float) -> str:
     """The name of the setting in which documents are false, save for a share of them."""
-    return f"false documents, {correct:g} of them true" if correct else "false documents"
+    return f"false documents, {written(correct)} of them true" if correct else "false documents"
 
 
 def parse_abilities(text: str) -> list[Ability]:

@@ -31,8 +31,11 @@ class Published(Struct, frozen=True):
 
     def right(self, noise: float) -> bool:
         """A rejection at noise 1; otherwise, and at noise 1 as well, every part found."""
-        rejected = noise == 1 and self.label[0] == -1
-        return rejected or (0 not in self.label and 1 in self.label)
+        return (noise == 1 and self.rejected) or (0 not in self.label and 1 in self.label)
+
+    @property
+    def rejected(self) -> bool:
+        return self.label == (-1,)
 
     @property
     def corrected(self) -> bool:
@@ -109,13 +112,16 @@ class Verdict(Struct, frozen=True):
         return self.detected and self.right and all(self.parts)
 
 
-def lenient(prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0) -> Verdict:
+def lenient(
+    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
+) -> Verdict:
     """What a careful reader would say.
 
     The answer is sought in the whole text, except that after a strong rejection only what follows a
     "however" counts. A weak rejection ("the documents do not mention it") counts in the opening sentence
     and where no answer is given, right, false or guessed. A weak report of an error ("inconsistent") counts
     unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
+    With the question it can tell a denied answer ("Ada did not win") from one of whom something else is.
     """
     half = LONGEST // 2
     text = plain(prediction if len(prediction) <= LONGEST else f"{prediction[:half]}\n{prediction[-half:]}")
@@ -123,9 +129,9 @@ def lenient(prediction: str, answer: Answer, *, fake: Answer = (), noise: float 
     strong = next((hit for hit in reversed(hits) if hit.strong), None)
     whole = words(text)
     counted = words(said.after_turn(text[strong.end :])) if strong else whole
-    ways = [_given(part, counted, fake) for part in answer]
-    states_fake = bool(fake) and all(_given(part, whole, answer, inside=True) for part in fake)
-    misled = states_fake and _settles_for_fake(text, answer, fake)
+    ways = [_given(part, counted, fake, query) for part in answer]
+    states_fake = bool(fake) and all(_given(part, whole, answer, query, inside=True) for part in fake)
+    misled = states_fake and _settles_for_fake(text, answer, fake, query)
     right = all(ways) and not misled
     weak = (
         not any(ways)
@@ -153,25 +159,27 @@ def _how(ways: Sequence[str], *, right: bool, misled: bool, strong: bool, weak: 
     return "strong rejection" if strong else "weak rejection" if weak else "not found"
 
 
-def _settles_for_fake(text: str, answer: Answer, fake: Answer) -> bool:
+def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:
     """Whether what is called the answer is the false one and not the right one, though both are named."""
     settled = words(said.given_as_answer(text))
-    return all(_given(part, settled, answer, inside=True) for part in fake) and not all(
-        _given(part, settled, fake) for part in answer
+    return all(_given(part, settled, answer, query, inside=True) for part in fake) and not all(
+        _given(part, settled, fake, query) for part in answer
     )
 
 
-def _given(part: Iterable[str], spoken: Sequence[Word], rivals: Answer, *, inside: bool = False) -> str:
+def _given(
+    part: Iterable[str], spoken: Sequence[Word], rivals: Answer, query: str, *, inside: bool = False
+) -> str:
     """How an alternative of a part is given, or nothing.
 
     What is a mention of a rival is none of the part: "Palm Springs" does not give "Springs". With `inside`
     that holds for an equal rival as well: what is right is never taken for the false answer.
     """
     for alternative in part:
-        own = _target(alternative)
+        own = _target(alternative, query)
         masking = [
             rival
-            for rival in (_target(text) for other in rivals for text in other)
+            for rival in (_target(text, query) for other in rivals for text in other)
             if own.joined in rival.joined and (inside or own.joined != rival.joined)
         ]
         if way := matching.found(own, matching.without(masking, spoken)):
@@ -180,8 +188,8 @@ def _given(part: Iterable[str], spoken: Sequence[Word], rivals: Answer, *, insid
 
 
 @lru_cache(maxsize=4096)
-def _target(alternative: str) -> matching.Target:
-    return matching.target(alternative)
+def _target(alternative: str, query: str) -> matching.Target:
+    return matching.target(alternative, query)
 
 
 # --- agreement --------------------------------------------------------------------------------------

@@ -207,12 +207,12 @@ class Setting(NamedTuple):
     def of(cls, stem: str) -> Setting | None:
         """Read back from a stem; None where it has another form.
 
-        Between two underscores a data set ends and a model begins: a data set is taken to be one word, and
-        what the published names add to it.
+        Between two underscores a data set ends and a model begins: at the first `_refine`, `_int` or `_fact`
+        where there is one, else a data set is taken to be one word.
         """
         rate = r"(\d+(?:\.\d+)?)"
         told = re.fullmatch(
-            rf"prediction_([^_]+(?:_refine|_int|_fact)?)_(.+)"
+            rf"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
             rf"_temp{rate}_noise{rate}_passage(\d+)_correct{rate}",
             stem,
         )
@@ -255,15 +255,15 @@ def _check_answer(field: str, answer: RawAnswer) -> None:
 
 def _read(path: Path, kind: type[Any], shape: str) -> Iterator[Any]:
     """The lines as `kind`, each id once; an error also says what a line should look like."""
-    seen: dict[int | str, int] = {}
+    seen: dict[str, int] = {}  # 1 and "1" would be one sample
     try:
         for place, row in enumerate(read_json_lines(path, kind)):
-            if row.id in seen:
-                first = _line(path, seen[row.id])
+            if str(row.id) in seen:
+                first = _line(path, seen[str(row.id)])
                 raise DataError(
                     path, f"the 'id' {row.id!r} is that of line {first}.", line=_line(path, place)
                 )
-            seen[row.id] = place
+            seen[str(row.id)] = place
             yield row
     except DataError as error:
         if not path.is_file():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import PurePath
 
+from evenkeel.benchmarks.rgb.abilities import ability_of
+from evenkeel.benchmarks.rgb.data import Setting
 from evenkeel.report.examples import EACH, answer_parts, first, shortened
 from evenkeel.report.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Table
 from evenkeel.types import Record, Records, RunSpec, Summary
@@ -16,11 +19,12 @@ LAYOUT = Layout(
     question="Does the answer survive bad retrieval?",
     facts=(
         Column("published/ability=noise", "noise robustness: answers right"),
-        Column("published/ability=rejection", "negative rejection: declined, with nothing to find"),
+        Column("published/ability=rejection", "negative rejection: declined, or right, with nothing to find"),
         Column("published/ability=integration", "information integration: answers right"),
         Column("published/ability=counterfactual", "counterfactual: right from false documents"),
         Column("detected_published", "errors detected"),
         Column("corrected_published", "of these, corrected"),
+        Column("states_fake", "answers that name the false answer"),
         Column("known_published", "known without documents"),
         Column("judge_agrees_published", "judge and published check agree"),
         Column("judge_agrees_lenient", "judge and lenient check agree"),
@@ -109,11 +113,28 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         found.append(
             Note(
                 f"{short.value * short.n:.0f} prompts have fewer documents than asked for, or none with the "
-                "answer: they are listed below.",
+                "answer: see the examples of the report.",
                 warning=True,
             )
         )
+    if spec.data.get("source") == "recorded":
+        found += _assumed(spec)
     return found
+
+
+def _assumed(spec: RunSpec) -> list[Note]:
+    """What was read from the name of a file of predictions, and what cannot be told from its lines."""
+    stem = PurePath(spec.models["model"]["spec"].removeprefix("replay:")).stem
+    told = Setting.of(stem)
+    dataset = told.dataset if told else stem
+    ability = ability_of(dataset, noise=0)
+    kind = "plain" if ability == "noise" else ability
+    notes = [Note(f"By its name the file holds answers to the {kind} data set '{dataset}'.")]
+    if kind == "counterfactual":
+        notes.append(
+            Note("The file does not tell the false answers, which the lenient check needs: it is left out.")
+        )
+    return notes
 
 
 def _positions(summary: Summary) -> list[str]:
@@ -132,12 +153,16 @@ def examples(records: Records) -> list[Examples]:
             items=_lost_to_noise(records),
         ),
         Examples(
+            title="Right under the most noise",
+            items=_held_against_noise(records),
+        ),
+        Examples(
             title="Answered though there was nothing to find",
             items=first(records(), lambda r: _is(r, "rejection") and r.score.values["lenient"] == 0, _shown),
         ),
         Examples(
             title="Taken in by false documents",
-            items=first(records(), lambda r: r.score.values.get("states_fake") == 1, _shown),
+            items=first(records(), _taken_in, _shown),
         ),
         Examples(
             title="Where the two checks differ",
@@ -157,12 +182,18 @@ def _is(record: Record, ability: str) -> bool:
 
 def _differs(record: Record) -> bool:
     values = record.score.values
-    return values.get("published") != values.get("lenient")
+    return "lenient" in values and values.get("published") != values["lenient"]
+
+
+def _taken_in(record: Record) -> bool:
+    """The false answer is given, and not only named to report it."""
+    values = record.score.values
+    return values.get("states_fake") == 1 and values["lenient"] == 0
 
 
 def _lost_to_noise(records: Records) -> tuple[Example, ...]:
     """Questions that were right at the lowest rate and wrong at the highest, with the answers at both."""
-    rates = {float(r.sample.tags["noise"]) for r in records() if "noise" in r.sample.tags}
+    rates = _rates(records)
     if len(rates) < 2:
         return ()
     ends = (min(rates), max(rates))
@@ -190,6 +221,19 @@ def _lost_to_noise(records: Records) -> tuple[Example, ...]:
             ),
         )
         for quiet, noisy in lost[:EACH]
+    )
+
+
+def _rates(records: Records) -> set[float]:
+    return {float(r.sample.tags["noise"]) for r in records() if "noise" in r.sample.tags}
+
+
+def _held_against_noise(records: Records) -> tuple[Example, ...]:
+    most = max(_rates(records), default=0.0)
+    return first(
+        records(),
+        lambda r: float(r.sample.tags.get("noise", -1)) == most and r.score.values.get("published") == 1,
+        _shown,
     )
 
 

@@ -27,9 +27,11 @@ class Target(NamedTuple):
     alone: bool
     """Yes, no, or a single Han character: counts only as a clause of its own, or at the end of one."""
     han: bool
+    asked: frozenset[str] | None = None
+    """The words of the question; None where it is not known."""
 
 
-def target(answer: str) -> Target:
+def target(answer: str, query: str = "") -> Target:
     found = words(plain(answer))
     joined = "".join(word.joined for word in found)
     letters = re.sub(r"[\W\d_]", "", answer)
@@ -39,6 +41,7 @@ def target(answer: str) -> Target:
         capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
         alone=joined in phrases().bare or bool(re.fullmatch(f"[{HAN}]", joined)),
         han=bool(re.search(f"[{HAN}]", joined)),
+        asked=frozenset(word.text for word in words(plain(query))) if query else None,
     )
 
 
@@ -97,7 +100,11 @@ def overlaps(sought: Target, text: Sequence[Word]) -> bool:
                 end = place + 1
         missing = sum(left.values())
         enough = missing <= (1 - RECALL) * sum(wanted.values()) and not any(left[n] for n in numbers)
-        if enough and not _ruled_out(text, start, end) and not (missing and _has_neighbour(text, start, end)):
+        if (
+            enough
+            and not _ruled_out(sought, text, start, end)
+            and not (missing and _has_neighbour(text, start, end))
+        ):
             return True
     return False
 
@@ -122,7 +129,7 @@ def _stands(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
         return False
     if sought.alone and not _alone(text, start, end):
         return False
-    return not _ruled_out(text, start, end)
+    return not _ruled_out(sought, text, start, end)
 
 
 def _alone(text: Sequence[Word], start: int, end: int) -> bool:
@@ -132,27 +139,61 @@ def _alone(text: Sequence[Word], start: int, end: int) -> bool:
     return ends and (begins or text[start - 1].text in phrases().copula)
 
 
-def _ruled_out(text: Sequence[Word], start: int, end: int) -> bool:
+def _ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     """Whether the clause says that it is not this: "not held in …", "… did not", 不是…, …不是."""
     clause = text[start].clause
     before = [word.text for word in text[max(0, start - 6) : start] if word.clause == clause]
-    after = [word.text for word in text[end : end + 4] if word.clause == clause]
-    return any(
-        pattern.search(gap.join(side))
-        for pattern, gap, side in zip(
-            _negation(), (" ", "", " ", ""), (before, before, after, after), strict=True
-        )
+    after = [word.text for word in text[end : end + 6] if word.clause == clause]
+    for gap, ahead, behind in zip((" ", ""), _negation_ahead(), _negation_behind(), strict=True):
+        if ahead.search(gap.join(before)):
+            return True
+        found = behind.match(gap.join(after))
+        if found and (found["whole"] or _denies_what_is_asked(found, sought.asked)):
+            return True
+    return False
+
+
+def _denies_what_is_asked(found: re.Match[str], asked: frozenset[str] | None) -> bool:
+    """Whether the verb behind "did not" is the one asked for, or none follows: who "did not attend" may
+    have won. Where the question is not known, every verb is taken for it."""
+    verb, rest = found["verb"], found["rest"]
+    if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", rest):
+        return True
+    return any(_akin(verb, word) for word in asked if word not in phrases().function_words)
+
+
+def _akin(verb: str, word: str) -> bool:
+    """The same word in another form: host and hosted by their beginning, win and won by their consonants."""
+    if min(len(verb), len(word)) < 3:
+        return verb == word
+    bare, other = (re.sub("[aeiou]", "", text) for text in (verb, word))
+    return verb[:4] == word[:4] or bare == other
+
+
+@cache
+def _negation_ahead() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """In English and in Chinese: a negation up to three words (or Han characters) before an answer, unless a
+    word next to it takes it back."""
+    no, yet = phrases().not_the_answer, phrases().affirms_after_all
+    return (
+        re.compile(rf"\b(?:{'|'.join(no.en)})(?: (?!(?:{'|'.join(yet.en)})\b)\S+){{0,3}}$"),
+        re.compile(rf"(?:{'|'.join(no.zh)})[^{''.join(yet.zh)}]{{0,3}}$"),
     )
 
 
 @cache
-def _negation() -> tuple[re.Pattern[str], ...]:
-    """For English and Chinese: a negation up to three words (or Han characters) before an answer, and one
-    right behind it, unless a word next to it takes it back."""
-    no, after, yet = phrases().not_the_answer, phrases().ruled_out_after, phrases().affirms_after_all
+def _negation_behind() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The same right behind an answer: one that denies the `whole` of it ("is not"), or one of a `verb`, a
+    word or a Han character, past any adverb."""
+    whole, verb, yet = phrases().ruled_out_after, phrases().verb_denied_after, phrases().affirms_after_all
+    adverbs = phrases().adverbs
     return (
-        re.compile(rf"\b(?:{'|'.join(no.en)})(?: (?!(?:{'|'.join(yet.en)})\b)\S+){{0,3}}$"),
-        re.compile(rf"(?:{'|'.join(no.zh)})[^{''.join(yet.zh)}]{{0,3}}$"),
-        re.compile(rf"^(?:{'|'.join(after.en)})\b(?! (?:{'|'.join(yet.en)})\b)"),
-        re.compile(rf"^(?:{'|'.join(after.zh)})(?![{''.join(yet.zh)}])"),
+        re.compile(
+            rf"(?:(?P<whole>{'|'.join(whole.en)})|(?:{'|'.join(verb.en)}))\b(?! (?:{'|'.join(yet.en)})\b)"
+            rf"(?: (?:{'|'.join(adverbs.en)}))* ?(?P<verb>\S*)(?P<rest>.*)"
+        ),
+        re.compile(
+            rf"(?:(?P<whole>{'|'.join(whole.zh)})|(?:{'|'.join(verb.zh)}))(?![{''.join(yet.zh)}])"
+            rf"(?:{'|'.join(adverbs.zh)})*(?P<verb>.?)(?P<rest>.*)"
+        ),
     )

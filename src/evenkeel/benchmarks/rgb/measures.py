@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -39,10 +39,7 @@ def judge_all(
 ) -> Generator[Sequence[Request], Sequence[Response], dict[str, Judged]]:
     """Verdicts on rejection and on error detection, by sample."""
     judged: dict[str, Judged] = {}
-    for kind, template, wanted in (
-        (Rejection, prompts.REJECTION, is_rejection),
-        (Detection, prompts.DETECTION, is_detection),
-    ):
+    for kind, template, wanted in _judging():
         items = [a for a in answered if wanted(a.sample) and a.responses[0].status in ANSWERED]
         questions = [
             prompts.for_judge(template, item.sample.inputs["query"], item.responses[0].text) for item in items
@@ -59,13 +56,33 @@ def judge_all(
     return judged
 
 
+def to_judge(sample: Sample) -> list[str]:
+    """What a judge of its answer would be told, without the answer; nothing where none is wanted."""
+    return [
+        prompts.for_judge(template, sample.inputs["query"], "")[-1].content + judge.schema_of(kind)
+        for kind, template, wanted in _judging()
+        if wanted(sample)
+    ]
+
+
+def _judging() -> tuple[tuple[type[Rejection | Detection], str, Callable[[Sample], bool]], ...]:
+    """The kinds of verdict: what is asked for, in which words, and of which samples."""
+    return (Rejection, prompts.REJECTION, is_rejection), (Detection, prompts.DETECTION, is_detection)
+
+
 def is_rejection(sample: Sample) -> bool:
     return sample.tags["ability"] == "rejection"
 
 
 def is_detection(sample: Sample) -> bool:
-    """Whether the documents are false; without documents there is nothing to detect."""
-    return sample.tags["ability"] == "counterfactual" and bool(sample.inputs["docs"])
+    """Whether the documents are false; where none were asked for there is nothing to detect."""
+    return sample.tags["ability"] == "counterfactual" and sample.inputs["passages"] > 0
+
+
+def has_lenient(sample: Sample) -> bool:
+    """Whether the lenient check can decide: of a counterfactual set only where the false answer is known,
+    which the published files of predictions do not tell."""
+    return sample.tags["ability"] != "counterfactual" or bool(sample.inputs["fake"])
 
 
 def measure(item: Answered, judged: Judged | None) -> Score:
@@ -78,21 +95,25 @@ def measure(item: Answered, judged: Judged | None) -> Score:
     if answered:
         answer, fake = parts(inputs["answer"]), parts(inputs["fake"]) if inputs["fake"] else ()
         published = checks.published(response.text, answer, lang)
-        lenient = checks.lenient(response.text, answer, fake=fake, noise=inputs["noise"])
-        detail = {"label": published.label, "factlabel": published.factlabel, "how": lenient.how}
+        lenient = checks.lenient(
+            response.text, answer, fake=fake, noise=inputs["noise"], query=inputs["query"]
+        )
+        detail = {"label": published.label, "factlabel": published.factlabel}
+        if has_lenient(sample):
+            detail["how"] = lenient.how
         known = "known_" if "known_published" in values else ""
-        values |= {
-            f"{known}published": float(published.right(inputs["noise"])),
-            f"{known}lenient": float(lenient.right),
+        decided = {
+            f"{known}published": published.right(inputs["noise"]),
+            f"{known}lenient": lenient.right,
+            "rejected_published": published.rejected,
+            "rejected_lenient": lenient.rejected,
+            "detected_published": bool(published.factlabel),
+            "detected_lenient": lenient.detected,
+            "corrected_published": published.corrected,
+            "corrected_lenient": lenient.corrected,
+            "states_fake": lenient.states_fake,
         }
-        if is_detection(sample):
-            values |= {
-                "detected_published": float(published.factlabel),
-                "corrected_published": float(published.corrected),
-                "detected_lenient": float(lenient.detected),
-                "corrected_lenient": float(lenient.corrected),
-                "states_fake": float(lenient.states_fake) if fake else None,
-            }
+        values |= {name: float(decision) for name, decision in decided.items() if name in values}
         if judged is not None:
             detail["judge"] = judged.status
             values |= _of_judge(judged, values)
@@ -109,32 +130,30 @@ def measure(item: Answered, judged: Judged | None) -> Score:
 
 def _metrics(sample: Sample) -> list[str]:
     """All that a sample has a value of, once it is answered."""
-    if sample.tags["ability"] == "counterfactual" and not sample.inputs["docs"]:
-        return ["known_published", "known_lenient"]
-    names = ["published", "lenient"]
+    checked = ["published", "lenient"] if has_lenient(sample) else ["published"]
     if is_detection(sample):
-        names += [
-            "detected_published",
-            "corrected_published",
-            "detected_lenient",
-            "corrected_lenient",
-            "states_fake",
-        ]
-    return names
+        names = [f"{kind}{check}" for kind in ("", "detected_", "corrected_") for check in checked]
+        return [*names, "states_fake"] if has_lenient(sample) else names
+    if sample.tags["ability"] == "counterfactual":
+        return [f"known_{check}" for check in checked]
+    if is_rejection(sample):
+        return [*checked, *(f"rejected_{check}" for check in checked)]
+    return checked
 
 
 def _of_judge(judged: Judged, values: dict[str, float | None]) -> dict[str, float | None]:
-    """The judge's decision, and whether each check decided the same."""
-    prefix = "detected_" if "detected_published" in values else ""
+    """The judge's decision, and whether each check decided the same question the same way."""
+    kind = "detected" if "detected_published" in values else "rejected"
     decision = judged.decision
     agrees = {
         f"judge_agrees_{check}": None
         if decision is None
-        else float(values[f"{prefix}{check}"] == float(decision))
+        else float(values[f"{kind}_{check}"] == float(decision))
         for check in ("published", "lenient")
+        if f"{kind}_{check}" in values
     }
     return {
-        f"{prefix}judge": None if decision is None else float(decision),
+        "detected_judge" if kind == "detected" else "judge": None if decision is None else float(decision),
         # A request that failed brought no verdict, neither one to be read nor one that could not be.
         "judge_unparsed": None if judged.status in ("error", "refused") else float(decision is None),
         **agrees,

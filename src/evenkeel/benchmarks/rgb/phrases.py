@@ -56,6 +56,10 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """Before an answer: it is named only to be ruled out."""
     ruled_out_after: ByLanguage
     """Behind an answer: the same."""
+    verb_denied_after: ByLanguage
+    """Behind an answer: the same, if the verb that follows is the one asked for."""
+    adverbs: ByLanguage
+    """What may stand between such a negation and its verb."""
     affirms_after_all: ByLanguage
     """Next to a negation: nothing is ruled out ("not only", "not until")."""
     bare: tuple[str, ...]

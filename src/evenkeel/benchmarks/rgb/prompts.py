@@ -19,7 +19,7 @@ from evenkeel.types import Message
 PUBLISHED = "config/instruction.yaml"
 
 
-class Prompts(Struct, frozen=True):
+class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked in one language."""
 
     system: str
@@ -31,9 +31,12 @@ class Prompts(Struct, frozen=True):
         for name in ("{DOCS}", "{QUERY}"):
             if name not in self.instruction:
                 raise ValueError(f"the instruction lacks {name}")
+        if self.closed and "{QUERY}" not in self.closed:
+            raise ValueError("the text 'closed' lacks {QUERY}")
 
-    def messages(self, query: str, docs: Sequence[str]) -> tuple[Message, ...]:
-        if not docs:
+    def messages(self, query: str, docs: Sequence[str], *, closed: bool) -> tuple[Message, ...]:
+        """`closed` asks for what is known; a search that found nothing is asked about like any other."""
+        if closed:
             return (Message("user", filled(self.closed or self.instruction, QUERY=query, DOCS="")),)
         asked = filled(self.instruction, QUERY=query, DOCS="\n".join(docs))
         return (Message("system", self.system), Message("user", asked))
@@ -61,6 +64,7 @@ def _parsed(path: Path | str, content: str) -> dict[str, Prompts]:
     except msgspec.ValidationError as error:
         problem, _, where = str(error).partition(" - at ")
         shape = "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}"
+        shape += ", and, if wanted, a text 'closed' with {QUERY}"
         raise DataError(path, f"{problem}. Expected {shape}.", where=where.strip("`")) from None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenkeel.benchmarks.rgb import data
-from evenkeel.benchmarks.rgb.abilities import Ability, Setting, false_documents
+from evenkeel.benchmarks.rgb.abilities import Ability, Setting, ability_of, false_documents, written
 from evenkeel.benchmarks.rgb.selection import Order, Selection, select
 from evenkeel.types import Sample, Tag
 
@@ -69,12 +69,12 @@ def _recorded_sample(
     """What the name of a prediction file does not tell is read from the line."""
     passages = told.passages if told else len(row.docs)
     correct = told.correct if told else 0.0
-    ability = _ability(dataset, row.noise_rate)
+    ability = ability_of(dataset, row.noise_rate)
     name = {
-        "noise": f"noise {row.noise_rate:g}",
+        "noise": f"noise {written(row.noise_rate)}",
         "rejection": "nothing to find",
-        "integration": f"integration, noise {row.noise_rate:g}",
-        "counterfactual": false_documents(correct) if row.docs else "no documents",
+        "integration": f"integration, noise {written(row.noise_rate)}",
+        "counterfactual": false_documents(correct) if passages else "no documents",
     }[ability]
     setting = Setting(ability, name, row.noise_rate, passages, correct)
     return Sample(
@@ -95,19 +95,19 @@ def _recorded_sample(
             "correct": correct,
             "temperature": told.temperature if told else 0.0,
             "repeat": repeat,
-            "published": _figures(row, ability),
+            "published": _figures(row, ability, passages),
         },
     )
 
 
-def _figures(row: data.Prediction, ability: Ability) -> dict[str, float]:
+def _figures(row: data.Prediction, ability: Ability, passages: int) -> dict[str, float]:
     """What the line itself says of its answer, to be set beside what we find."""
     from evenkeel.benchmarks.rgb.checks import Published
 
     if not row.label:
         return {}
     told = Published(row.label, row.factlabel or 0)
-    if ability == "counterfactual" and not row.docs:
+    if ability == "counterfactual" and not passages:
         return {"known_published": float(told.right(row.noise_rate))}
     figures = {"published": float(told.right(row.noise_rate))}
     if ability == "counterfactual" and row.factlabel is not None:
@@ -115,21 +115,13 @@ def _figures(row: data.Prediction, ability: Ability) -> dict[str, float]:
     return figures
 
 
-def _ability(dataset: str, noise: float) -> Ability:
-    if dataset.endswith("_fact"):
-        return "counterfactual"
-    if dataset.endswith("_int"):
-        return "integration"
-    return "rejection" if noise == 1 else "noise"
-
-
 def _tags(setting: Setting, lang: str, chosen: Selection | None) -> dict[str, Tag]:
     tags: dict[str, Tag] = {"lang": lang, "ability": setting.ability, "setting": setting.name}
     if setting.ability == "noise":
-        tags["noise"] = f"{setting.noise:g}"
+        tags["noise"] = written(setting.noise)
         # Where several documents are true, the place of one of them says little.
         if chosen is not None and chosen.kinds.count("positive") == 1 and chosen.truth is not None:
             tags["position"] = chosen.truth + 1
     if setting.ability == "integration":
-        tags["integration_noise"] = f"{setting.noise:g}"
+        tags["integration_noise"] = written(setting.noise)
     return tags

@@ -52,9 +52,11 @@ def _placed(name: str, figure: Figure) -> Summary:
 
 def _kappas(scores: Sequence[Score]) -> Summary:
     """Cohen's kappa of the judge with each check, over the verdicts that could be read."""
-    judged = [score for score in scores if "judge_unparsed" in score.values]
     found: Summary = {}
-    for check in ("published", "lenient") if judged else ():
+    for check in ("published", "lenient"):
+        judged = [score for score in scores if f"judge_agrees_{check}" in score.values]
+        if not judged:
+            continue
         decisions = [_decisions(score, check) for score in judged]
         agreed = agreement([ours for ours, _ in decisions], [judges for _, judges in decisions])
         found[f"judge_kappa_{check}"] = stats.figure(
@@ -65,21 +67,24 @@ def _kappas(scores: Sequence[Score]) -> Summary:
 
 
 def _decisions(score: Score, check: str) -> tuple[float | None, float | None]:
-    kind = "detected_" if "detected_published" in score.values else ""
-    return score.values[f"{kind}{check}"], score.values[f"{kind}judge"]
+    """What a check and the judge decided of the same question: an error reported, or an answer declined."""
+    if "detected_judge" in score.values:
+        return score.values[f"detected_{check}"], score.values["detected_judge"]
+    return score.values[f"rejected_{check}"], score.values["judge"]
 
 
 def _corrections(scores: Sequence[Score]) -> Summary:
     """Of the errors that were detected, the share that was corrected: a ratio of two counts."""
     found: Summary = {}
-    settings = dict.fromkeys(str(s.tags["setting"]) for s in scores if "corrected_published" in s.values)
     langs = dict.fromkeys(str(score.tags["lang"]) for score in scores)
-    scopes: list[dict[str, str]] = [{}]
-    scopes += [{"setting": setting} for setting in settings]
-    scopes += [{"setting": setting, "lang": lang} for setting in settings for lang in langs]
-    for scope in scopes if settings else ():
-        members = [s for s in scores if "corrected_published" in s.values and tags_match(s.tags, scope)]
-        for check in ("published", "lenient"):
+    for check in ("published", "lenient"):
+        detectable = [score for score in scores if f"corrected_{check}" in score.values]
+        settings = dict.fromkeys(str(score.tags["setting"]) for score in detectable)
+        scopes: list[dict[str, str]] = [{}] if settings else []
+        scopes += [{"setting": setting} for setting in settings]
+        scopes += [{"setting": setting, "lang": lang} for setting in settings for lang in langs]
+        for scope in scopes:
+            members = [score for score in detectable if tags_match(score.tags, scope)]
             figure = stats.ratio(members, f"corrected_{check}", f"detected_{check}", unit="share")
             row = {**scope, "setting": f"{scope['setting']}: error correction"} if scope else {}
             found[stats.scope_name(check, row) if row else f"corrected_{check}"] = figure

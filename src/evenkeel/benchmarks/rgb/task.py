@@ -19,6 +19,7 @@ from evenkeel.benchmarks.rgb.abilities import (
     parse_abilities,
     parse_rates,
     settings,
+    written,
 )
 from evenkeel.benchmarks.rgb.layout import LAYOUT, examples, notes
 from evenkeel.benchmarks.rgb.prompts import Prompts, load_prompts
@@ -96,7 +97,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         for name in ("noise_rates", "integration_rates", "correct_rate"):
             rates = parse_rates(getattr(self, name), f"--{name.replace('_', '-')}")
             # One way to write it, so that 0,.2 and 0,0.2 are the same run.
-            msgspec.structs.force_setattr(self, name, ",".join(f"{rate:g}" for rate in rates))
+            msgspec.structs.force_setattr(self, name, ",".join(map(written, rates)))
 
     @property
     def settings(self) -> list[Setting]:
@@ -204,7 +205,7 @@ class Rgb:
         inputs = sample.inputs
         own = inputs.get("prompts")
         prompts = msgspec.convert(own, Prompts) if own else self._prompts[str(sample.tags["lang"])]
-        messages = prompts.messages(inputs["query"], inputs["docs"])
+        messages = prompts.messages(inputs["query"], inputs["docs"], closed=inputs["passages"] == 0)
         return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.get("repeat", 0)),)
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
@@ -225,13 +226,16 @@ class Rgb:
         """There is nothing that it could leave out."""
 
     def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every answer that is judged is judged once, and its verdict repaired once."""
-        from evenkeel.benchmarks.rgb.measures import is_detection, is_rejection
+        """At the most every answer that is judged is judged once, and its verdict repaired once: the judge
+        reads what it is told, the question, and an answer of full length."""
+        from evenkeel.benchmarks.rgb.measures import to_judge
+        from evenkeel.tokens import estimate_tokens
 
-        judged = [sample for sample in samples if is_rejection(sample) or is_detection(sample)]
-        if not self.options.judge or not judged:
+        asked_twice = [2 * estimate_tokens(text) for sample in samples for text in to_judge(sample)]
+        if not self.options.judge or not asked_twice:
             return {}
-        return {"judge": (2 * len(judged), 2 * len(judged) * self.options.max_tokens)}
+        number = 2 * len(asked_twice)
+        return {"judge": (number, sum(asked_twice) + number * self.options.max_tokens)}
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         rows = data.read_predictions(path)

@@ -57,14 +57,16 @@ def known_of(asked: Sequence[tuple[str, Sequence[str]]], author: Author) -> Aski
     """The questions that the model answers rightly without any document."""
     prompts = load_prompts("own")[author.lang]
     sampling = Sampling(max_tokens=256)
-    requests = [Generate(prompt=prompts.messages(query, ()), sampling=sampling) for query, _ in asked]
+    requests = [
+        Generate(prompt=prompts.messages(query, (), closed=True), sampling=sampling) for query, _ in asked
+    ]
     responses = yield requests
     for response in responses:
         author.tally.note("questions asked without documents", response.status)
     return {
         query
         for (query, answers), response in zip(asked, responses, strict=True)
-        if lenient(response.text, tuple((answer,) for answer in answers)).right
+        if lenient(response.text, tuple((answer,) for answer in answers), query=query).right
     }
 
 
