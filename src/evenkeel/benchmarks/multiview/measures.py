@@ -46,7 +46,7 @@ def measure(
             f"{status} ({name})"
             for name, outcome in own.items()
             for status in outcome.statuses
-            if status in ("error", "refused")
+            if status in ("error", "refused", "unparsed")
         ]
         detail["orders"] = {name: outcome.orders for name, outcome in own.items() if outcome.orders}
         detail["margins"] = {name: o.margin for name, o in own.items() if o.margin is not None}
@@ -60,7 +60,7 @@ def measure(
                 tags=sample.tags,
                 values=values,
                 statuses=dict(statuses),
-                answered=statuses["ok"] + statuses["truncated"] + statuses["unparsed"],
+                answered=statuses["ok"] + statuses["truncated"],
                 detail=detail,
             )
         )
@@ -158,7 +158,8 @@ def _by_order(score: Score, method: str) -> Iterator[Score]:
             tags={**score.tags, "method": method},
             values=values,
             statuses={ended: 1},
-            answered=int(whole),
+            # A verdict that could not be read is not correct; it does not cover anything either.
+            answered=int(whole and ended != "unparsed"),
         )
 
 
