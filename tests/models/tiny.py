@@ -30,6 +30,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
     "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
     "MambaConfig": {},
+    "RwkvConfig": {"context_length": 128, "attention_hidden_size": 64},
     "MptConfig": {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 128},
     "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }

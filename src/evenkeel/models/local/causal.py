@@ -30,6 +30,9 @@ LOAD_ERRORS = (
 )
 """All that the libraries raise over files that are not what they should be."""
 
+UNPADDED = frozenset({"rwkv", "recurrent_gemma"})
+"""Models whose forward takes a mask and runs its recurrent state over the padding all the same."""
+
 FALLBACK_STOP = "\nUser:"
 
 
@@ -64,7 +67,7 @@ class Causal:
         windowed = getattr(config, "window_size", None) is not None
         self.skips = "position_ids" in self._accepts and not windowed
         """Whether places of the cache can be masked out without a trace."""
-        self.pads = "attention_mask" in self._accepts
+        self.pads = "attention_mask" in self._accepts and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
         self._tokenised = lru_cache(maxsize=1024)(
