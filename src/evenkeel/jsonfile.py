@@ -11,6 +11,9 @@ import msgspec
 
 from evenkeel.errors import DataError
 
+BOM = b"\xef\xbb\xbf"
+"""What some editors put before UTF-8."""
+
 
 def read_json(path: Path, kind: Any = Any) -> Any:
     """A whole JSON file as `kind`."""
@@ -23,19 +26,23 @@ def read_json(path: Path, kind: Any = Any) -> Any:
 
 
 def read_json_lines(path: Path, kind: Any = Any) -> Iterator[Any]:
-    """Each line of a JSON-lines file as `kind`, one at a time; blank lines are passed over."""
+    """Each line of a JSON-lines file as `kind`, one at a time."""
+    return (convert(path, raw, kind, line=number) for number, raw in json_lines(path))
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Each line of a JSON-lines file, decoded, with its number; blank lines are passed over."""
     try:
         file = path.open("rb")
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
     with file:
         for number, line in enumerate(file, 1):
-            if line.strip():
+            if line := line.removeprefix(BOM).strip():
                 try:
-                    raw = msgspec.json.decode(line)
+                    yield number, msgspec.json.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise DataError(path, f"this line is not JSON: {error}.", line=number) from None
-                yield convert(path, raw, kind, line=number)
 
 
 def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:

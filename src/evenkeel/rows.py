@@ -7,12 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from evenkeel.errors import DataError
-
-BOM = b"\xef\xbb\xbf"
-"""What some editors put before UTF-8."""
+from evenkeel.jsonfile import BOM, json_lines
 
 
 class Row(NamedTuple):
@@ -62,21 +58,6 @@ def read_rows(path: Path) -> Iterator[Row]:
     return reader(path)
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each line of a JSON-lines file with its number; blank lines are passed over."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
-    with file:
-        for number, line in enumerate(file, 1):
-            if line := line.removeprefix(BOM).strip():
-                try:
-                    yield number, msgspec.json.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                    raise DataError(path, f"this line is not JSON: {error}.", line=number) from None
-
-
 def read_text(path: Path) -> str:
     """A text file, or an error that names the line that is not UTF-8."""
     try:
@@ -91,7 +72,7 @@ def read_text(path: Path) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
-    for number, fields in json_rows(path):
+    for number, fields in json_lines(path):
         if not isinstance(fields, dict):
             raise DataError(path, f"expected an object, not {kind_of(fields)}.", line=number)
         yield Row(path, fields, str(number), line=number)

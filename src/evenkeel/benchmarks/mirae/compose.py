@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from evenkeel.benchmarks.mirae.data import TARGETS
 from evenkeel.benchmarks.mirae.phrases import KINDS, Bank, Kind, Material, connectives, topics
+from evenkeel.draw import pick, shuffled
 from evenkeel.errors import UsageError
 from evenkeel.tokens import APPROXIMATE, TokenCounter
 
@@ -160,18 +161,12 @@ def _by_priority(material: Material, rng: random.Random) -> list[Item]:
         ]
         # A short note says who asks and what is wanted before it goes into the matter.
         delay = 0.04 if kind in PARTS["matter"] else 0.0
-        for rank, item in enumerate(_shuffled(items, rng)):
+        for rank, item in enumerate(shuffled(items, rng)):
             ranked.append((delay + (rank + rng.random()) / len(items), item))
     # Whoever says anything says early who is asking; before all other sentences of the situation.
-    asker = material.askers[int(rng.random() * len(material.askers))]
+    asker = pick(material.askers, rng)
     ranked.append((rng.random() / 16, Item("situation", -1, 0, asker)))
     return [item for _, item in sorted(ranked)]
-
-
-def _shuffled(things: Iterable[T], rng: random.Random) -> list[T]:
-    return [
-        thing for _, _, thing in sorted((rng.random(), place, thing) for place, thing in enumerate(things))
-    ]
 
 
 class _Fitter:
@@ -261,10 +256,10 @@ class _Layout:
     def __init__(self, bank: Bank, rng: random.Random) -> None:
         self.phrases = bank.connectives
         self.rng = rng
-        self.order = ORDERS[int(rng.random() * len(ORDERS))]
+        self.order = pick(ORDERS, rng)
         # Drawn before anything depends on the items, so that one more sentence changes little else.
         self.paragraphs = {
-            kind: [-1, *_shuffled(range(len(getattr(bank.material, kind))), rng)] for kind in KINDS
+            kind: [-1, *shuffled(range(len(getattr(bank.material, kind))), rng)] for kind in KINDS
         }
         topic = bank.material.topic
         self.openings = {kind: self._deck(self.phrases.openings[kind], topic) for kind in KINDS}
@@ -275,7 +270,7 @@ class _Layout:
 
     def _deck(self, phrases: Iterable[str], topic: str) -> Iterator[str]:
         """Phrases to be drawn, each once, so that no text repeats one."""
-        return iter([phrase.replace("{topic}", topic) for phrase in _shuffled(phrases, self.rng)])
+        return iter([phrase.replace("{topic}", topic) for phrase in shuffled(phrases, self.rng)])
 
     def write(self, question: str, items: Sequence[Item]) -> str:
         gap = self.phrases.gap

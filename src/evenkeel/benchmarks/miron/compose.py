@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from evenkeel.benchmarks.miron import english, facts, logic, russian
-from evenkeel.benchmarks.miron.frames import VERSION, Draft, Kinds, deck, shuffled, source
+from evenkeel.benchmarks.miron.frames import VERSION, Draft, Kinds, deck, source
 from evenkeel.benchmarks.miron.noise import EDITS, keys, noisy
+from evenkeel.draw import shuffled
 from evenkeel.errors import UsageError
 
 GENERATOR = "evenkeel-miron"

@@ -19,12 +19,12 @@ from evenkeel.benchmarks.miron.frames import (
     Kinds,
     deck,
     draft,
-    pick,
     read_bank,
     read_words,
     source,
     unused,
 )
+from evenkeel.draw import pick
 
 _HISSING = re.compile(r"(?:s|x|z|ch|sh)$")
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")

@@ -12,7 +12,8 @@ from functools import cache
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.miron.frames import BANK, Draft, draft, pick, read_bank, shuffled, source
+from evenkeel.benchmarks.miron.frames import BANK, Draft, draft, read_bank, source
+from evenkeel.draw import pick, shuffled
 from evenkeel.jsonfile import read_json
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from evenkeel.draw import shuffled
 from evenkeel.jsonfile import read_json
 
 VERSION = 1
@@ -73,20 +74,6 @@ def capitalised(text: str) -> str:
 def source(lang: str, seed: int, part: str) -> random.Random:
     """The randomness of one part of a set: nothing in another part changes it."""
     return random.Random(f"evenkeel-miron/{VERSION}/{lang}/{seed}/{part}")
-
-
-def pick(things: Sequence[T], rng: random.Random) -> T:
-    return things[int(rng.random() * len(things))]
-
-
-def between(low: int, high: int, rng: random.Random) -> int:
-    """A whole number, both ends included."""
-    return low + int(rng.random() * (high - low + 1))
-
-
-def shuffled(things: Iterable[T], rng: random.Random) -> list[T]:
-    drawn = [(rng.random(), place, thing) for place, thing in enumerate(things)]
-    return [thing for _, _, thing in sorted(drawn, key=lambda entry: entry[:2])]
 
 
 def deck(things: Sequence[T], rng: random.Random) -> Iterator[T]:

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from evenkeel.benchmarks.miron.frames import Draft, Kinds, between, draft, pick, read_bank, shuffled, source
+from evenkeel.benchmarks.miron.frames import Draft, Kinds, draft, read_bank, source
+from evenkeel.draw import between, pick, shuffled
 
 
 class Numbers(Struct, frozen=True):

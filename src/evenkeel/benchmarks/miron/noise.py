@@ -12,7 +12,8 @@ from functools import cache
 
 from msgspec import Struct, structs
 
-from evenkeel.benchmarks.miron.frames import Draft, Span, pick, read_bank, shuffled
+from evenkeel.benchmarks.miron.frames import Draft, Span, read_bank
+from evenkeel.draw import pick, shuffled
 
 LONG = 4
 """Letters from which a word is preferred: shorter ones are hard to read with a typo in them."""

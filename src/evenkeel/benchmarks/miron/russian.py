@@ -20,12 +20,12 @@ from evenkeel.benchmarks.miron.frames import (
     Kinds,
     deck,
     draft,
-    pick,
     read_bank,
     read_words,
     source,
     unused,
 )
+from evenkeel.draw import pick
 
 CASES = ("nom", "gen", "dat", "acc", "ins", "pre")
 NAMES = ("nominative", "genitive", "dative", "accusative", "instrumental", "prepositional")

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from evenkeel import judge
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.draw import shuffled
 from evenkeel.benchmarks.multiview.wording import LISTED, in_a_line, prompts, question, shortened
 from evenkeel.documents import Document
+from evenkeel.draw import shuffled
 from evenkeel.types import Request, Response, Status
 
 REFLECT_TRIES = 3

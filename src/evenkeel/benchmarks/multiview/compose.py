@@ -23,9 +23,9 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.draw import between, pick, shuffled
 from evenkeel.benchmarks.multiview.triplets import Triplet, make_triplet
 from evenkeel.documents import Document
+from evenkeel.draw import between, pick, shuffled
 from evenkeel.errors import UsageError
 
 GENERATOR = "evenkeel-multiview"

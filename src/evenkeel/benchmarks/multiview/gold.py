@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.draw import pick, shuffled
 from evenkeel.benchmarks.multiview.triplets import Triplet, make_triplet
 from evenkeel.documents import Document
+from evenkeel.draw import pick, shuffled
 from evenkeel.errors import UsageError
 
 

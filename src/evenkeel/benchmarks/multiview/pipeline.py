@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from evenkeel.benchmarks.multiview.annotate import Annotation, Asking, Noted, Schema, annotate, reflect
 from evenkeel.benchmarks.multiview.check import order_blind, rate
 from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.draw import shuffled
 from evenkeel.benchmarks.multiview.propose import Proposal, propose, select
 from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet, make_triplet
 from evenkeel.documents import Document
+from evenkeel.draw import shuffled
 
 HASTE = 4
 """Anchors of a round for each triplet that is missing, at the most."""

@@ -19,8 +19,7 @@ from msgspec import Struct
 from evenkeel.benchmarks.multiview.criteria import Criterion
 from evenkeel.documents import Document
 from evenkeel.errors import DataError
-from evenkeel.jsonfile import convert
-from evenkeel.rows import json_rows
+from evenkeel.jsonfile import convert, json_lines
 
 ROLES = ("anchor", "positive", "negative")
 
@@ -90,7 +89,7 @@ def make_triplet(
 def read_triplets(path: Path) -> list[Triplet]:
     """All triplets of a file; the first that cannot be used is an error that names its line."""
     triplets = []
-    for line, raw in json_rows(path):
+    for line, raw in json_lines(path):
         triplet: Triplet = convert(
             path, completed(raw, line) if isinstance(raw, dict) else raw, Triplet, line=line
         )

@@ -24,13 +24,12 @@ from evenkeel.benchmarks.rgb.world import (
     World,
     folder,
     names_of,
-    pick,
     sentences,
-    shuffled,
     spellings,
     states,
     write,
 )
+from evenkeel.draw import pick, shuffled
 from evenkeel.errors import UsageError
 from evenkeel.jsonfile import read_json
 

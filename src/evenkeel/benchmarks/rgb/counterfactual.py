@@ -19,12 +19,11 @@ from evenkeel.benchmarks.rgb.world import (
     Value,
     folder,
     names_of,
-    pick,
     sentences,
-    shuffled,
     states,
     write,
 )
+from evenkeel.draw import pick, shuffled
 from evenkeel.errors import UsageError
 from evenkeel.jsonfile import read_json
 

@@ -21,6 +21,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from evenkeel.draw import between, pick, shuffled
 from evenkeel.errors import UsageError
 from evenkeel.jsonfile import read_json
 
@@ -33,27 +34,6 @@ Form: TypeAlias = tuple[str, ...]
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
-
-
-# --- drawing ----------------------------------------------------------------------------------------
-
-
-def below(limit: int, rng: random.Random) -> int:
-    return int(rng.random() * limit)
-
-
-def between(low: int, high: int, rng: random.Random) -> int:
-    """A whole number from `low` to `high`, both included."""
-    return low + below(high - low + 1, rng)
-
-
-def pick(things: Sequence[T], rng: random.Random) -> T:
-    return things[below(len(things), rng)]
-
-
-def shuffled(things: Sequence[T], rng: random.Random) -> list[T]:
-    order = sorted(range(len(things)), key=lambda _: rng.random())
-    return [things[place] for place in order]
 
 
 class Deck(Generic[T]):
