@@ -24,7 +24,7 @@ from evenkeel.benchmarks import (
     load_benchmark,
 )
 from evenkeel.budget import Budget, Limits, foresee
-from evenkeel.cache import replacing, slug
+from evenkeel.cache import slug, write_whole
 from evenkeel.engines import Engine, load_engine
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal import Journal
@@ -227,8 +227,7 @@ def build(
             f"replacing what is in {target.parent if not cls.folder else target}: {', '.join(there)}"
         )
     for path, content in zip(paths, built.files.values(), strict=True):
-        with replacing(path) as draft:
-            draft.write_bytes(content)
+        write_whole(path, content)
     return paths, built
 
 

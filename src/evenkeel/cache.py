@@ -43,6 +43,12 @@ def replacing(target: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def write_whole(target: Path, content: str | bytes) -> None:
+    """A file that is there as a whole or not at all."""
+    with replacing(target) as draft:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file; remembered by path, size and time, since weights run to gigabytes."""
     state = path.stat()

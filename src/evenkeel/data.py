@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Struct
 
-from evenkeel.cache import cache_dir, replacing
+from evenkeel.cache import cache_dir, write_whole
 from evenkeel.errors import DataError, EvenkeelError, UsageError
 
 CHUNK = 1 << 16
@@ -191,8 +191,7 @@ def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> Dat
             raise EvenkeelError(
                 f"the starter set of {benchmark}, {stem}, came out as {made}, not as {pinned}."
             )
-        with replacing(target) as draft:
-            draft.write_bytes(content)
+        write_whole(target, content)
     return DataFile(target, pinned, lang)
 
 

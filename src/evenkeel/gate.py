@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from evenkeel.comparison import Difference, compare
 from evenkeel.pairing import layout_of
-from evenkeel.report.comparison import signed
-from evenkeel.report.text import number, share
+from evenkeel.report.text import number, share, signed
 from evenkeel.store import Run
 
 

@@ -48,19 +48,19 @@ def prepare(
     loaded = load_benchmark(name, options, seed=seed)
     if ref is None and "model" in loaded.needs:
         raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
-    try:
-        models = open_models(engine, loaded, name, ref, base_url)
-        samples, source = read_samples(loaded, name, data, langs, limit)
-        probe(loaded, models)
-    except CapabilityError as error:
-        less = loaded.without(error.lacking)
-        if less is None:
-            raise
-        loaded = less
-        models = open_models(engine, loaded, name, ref, base_url)
-        samples, source = read_samples(loaded, name, data, langs, limit)
-        probe(loaded, models)
-    return Setup(loaded, make_spec(name, loaded, models, source, limit=limit, seed=seed), samples, models)
+    while True:
+        try:
+            models = open_models(engine, loaded, name, ref, base_url)
+            samples, source = read_samples(loaded, name, data, langs, limit)
+            probe(loaded, models)
+        except CapabilityError as error:
+            less = loaded.without(error.lacking)
+            if less is None:
+                raise
+            loaded = less
+        else:
+            spec = make_spec(name, loaded, models, source, limit=limit, seed=seed)
+            return Setup(loaded, spec, samples, models)
 
 
 def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model]) -> None:

@@ -21,6 +21,7 @@ from evenkeel.benchmarks.multiview.compose import compose
 from evenkeel.benchmarks.multiview.layout import blocks
 from evenkeel.benchmarks.multiview.task import Multiview
 from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet
+from evenkeel.errors import UsageError
 from evenkeel.stats import proportion, scope_name, wilson
 from loopback import Loopback
 from models.tiny import embedder_folder
@@ -277,7 +278,9 @@ def test_no_model_is_needed_and_one_is_refused(
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
     assert called(monkeypatch, *given, "--model", "embedded") == 2
-    assert "multiview takes no --model" in capsys.readouterr().err
+    assert "No such option '--model'" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="multiview takes no --model"):
+        ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert called(monkeypatch, *given) == 0
     assert "Triplets ordered right of bm25" in capsys.readouterr().out

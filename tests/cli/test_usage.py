@@ -26,7 +26,7 @@ def evenkeel(*args: str | Path, **environment: str) -> subprocess.CompletedProce
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("run", "mirae"), "mirae needs the model to ask: --model SPEC"),
+        (("run", "mirae"), "Missing option '--model'"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. A model is one of: embedded,"),
         (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
         (("run", "squad", "--model", "embedded"), "No such command 'squad'"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -40,6 +40,8 @@ class Benchmark(Protocol):
     """A benchmark with its options set. The class attributes say what it is, before any option is known."""
 
     Options: ClassVar[type[Struct]]
+    subject: ClassVar[Literal["model", "methods"]]
+    """What is under test: a model that is asked, or the methods of the option `method`, side by side."""
     layout: ClassVar[Layout]
     starter: ClassVar[Starter]
     """What the benchmark's generator makes of seed 0."""

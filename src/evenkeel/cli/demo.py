@@ -31,7 +31,7 @@ def command(ctx: click.Context, min_coverage: float) -> None:
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.cache import replacing
+    from evenkeel.cache import write_whole
     from evenkeel.cli.outcome import check_coverage
     from evenkeel.cli.progress import Watcher
     from evenkeel.report.scorecard import render, show_scorecard
@@ -43,8 +43,7 @@ def command(ctx: click.Context, min_coverage: float) -> None:
         click.echo(f"{name}: {BENCHMARKS[name].about}", err=True)
         runs.append(api.run(name, out=folder / name, progress=Watcher(), **settings))
     card, page = scorecard(runs), folder / "scorecard.html"
-    with replacing(page) as draft:
-        draft.write_text(render(card, page), encoding="utf-8")
+    write_whole(page, render(card, page))
     show_scorecard(Console(), card)
     click.echo("Small slices, so that the intervals are wide; the page leads to each benchmark's own report.")
     click.echo(f"Report: {page}")

@@ -73,7 +73,7 @@ def command(
 
     It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop.
     """
-    from evenkeel.cache import replacing
+    from evenkeel.cache import write_whole
     from evenkeel.gate import gate
 
     found = gate(
@@ -85,8 +85,7 @@ def command(
         min_coverage=min_coverage,
     )
     if out:
-        with replacing(Path(out)) as draft:
-            draft.write_text(FORMATS[form](found), encoding="utf-8")
+        write_whole(Path(out), FORMATS[form](found))
     click.echo(FORMATS["text" if out else form](found), nl=False)
     ctx.exit(0 if found.passed else 1)
 

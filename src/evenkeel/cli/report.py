@@ -26,7 +26,7 @@ def command(runs: tuple[str, ...], out: str | None) -> None:
 
     With several runs of one benchmark, the first has the page and the others stand beside it.
     """
-    from evenkeel.cache import replacing
+    from evenkeel.cache import write_whole
     from evenkeel.report.page import render
     from evenkeel.store import load_run
 
@@ -34,6 +34,5 @@ def command(runs: tuple[str, ...], out: str | None) -> None:
     if len({run.spec.benchmark for run in loaded}) > 1:
         raise UsageError("these runs are of different benchmarks: report them one by one.")
     target = Path(out or (Path(runs[0], "report.html") if len(runs) == 1 else "report.html"))
-    with replacing(target) as draft:
-        draft.write_text(render(*loaded), encoding="utf-8")
+    write_whole(target, render(*loaded))
     click.echo(f"Report: {target}")

@@ -47,10 +47,16 @@ def command() -> None:
     """
 
 
+MODEL = options.compose(
+    [
+        click.option(
+            "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
+        ),
+        options.model_args,
+    ]
+)
 COMMON = options.compose(
     [
-        click.option("--model", metavar="SPEC", help="The model under test: see `evenkeel list models`."),
-        options.model_args,
         options.base_url,
         click.option(
             "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."
@@ -85,7 +91,7 @@ def _command(name: str) -> click.Command:
 
     @click.command(name=name, help=BENCHMARKS[name].about, epilog=options.examples(EXAMPLES, name))
     @options.from_struct(benchmark.Options)
-    @COMMON
+    @(options.compose([MODEL, COMMON]) if benchmark.subject == "model" else COMMON)
     @click.pass_context
     def run(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(_run(name, **given))
@@ -100,7 +106,8 @@ def _run(
     min_coverage: float,
     as_json: bool,
     resume: bool,
-    model_args: tuple[str, ...],
+    model_args: tuple[str, ...] = (),
+    model: str | None = None,
     **given: Any,
 ) -> int:
     from evenkeel import api
@@ -109,8 +116,8 @@ def _run(
 
     args = parse_args(model_args)
     if dry_run:
-        if given["model"]:
-            check_spec(given["model"], args)
+        if model:
+            check_spec(model, args)
         load_engine(given["engine"])
         wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
         plan = api.dry_run(name, **{key: given[key] for key in wanted})
@@ -124,7 +131,7 @@ def _run(
     from evenkeel.cli.outcome import show
     from evenkeel.cli.progress import Watcher
 
-    run = api.run(name, **given, model_args=args, fresh=not resume, progress=Watcher())
+    run = api.run(name, model, **given, model_args=args, fresh=not resume, progress=Watcher())
     return show(run, min_coverage=min_coverage, as_json=as_json)
 
 

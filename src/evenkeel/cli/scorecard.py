@@ -32,7 +32,7 @@ def command(runs: tuple[str, ...], out: Path | None, mixed: bool, as_json: bool)
     """
     from rich.console import Console
 
-    from evenkeel.cache import replacing
+    from evenkeel.cache import write_whole
     from evenkeel.cli.outcome import print_json
     from evenkeel.report.scorecard import render, show_scorecard
     from evenkeel.scorecard import scorecard
@@ -45,7 +45,6 @@ def command(runs: tuple[str, ...], out: Path | None, mixed: bool, as_json: bool)
         show_scorecard(Console(), card)
         out = out or Path("scorecard.html")
     if out:
-        with replacing(out) as draft:
-            draft.write_text(render(card, out), encoding="utf-8")
+        write_whole(out, render(card, out))
     if out and not as_json:
         click.echo(f"Scorecard: {out}")

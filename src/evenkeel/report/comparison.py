@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evenkeel.comparison import Comparison, Difference, Place
 from evenkeel.report.terminal import show_table
-from evenkeel.report.text import number, share, visible
+from evenkeel.report.text import number, probability, share, signed, visible
 from evenkeel.types import Unit
 
 
@@ -86,7 +86,7 @@ def _cells(found: Difference) -> list[Text]:
         Text(_number(found.value_a, unit)),
         Text(_number(found.value_b, unit)),
         Text.assemble((change, style), (half, "dim")),
-        Text(_p(found.p_holm)),
+        Text(probability(found.p_holm)),
         Text(_number(found.detectable, unit)),
         Text("yes" if found.different else "no", style=style),
     ]
@@ -112,17 +112,8 @@ def _interval(place: Place, unit: Unit) -> str:
     return f"{number(place.low, unit)} to {number(place.high, unit)}"
 
 
-def signed(amount: float, unit: Unit) -> str:
-    """A difference, with its sign: `+0.0120`, `-3.5%`."""
-    return f"{'-' if amount < 0 else '+' if amount > 0 else ''}{number(abs(amount), unit)}"
-
-
 def _number(amount: float | None, unit: Unit) -> str:
     return "–" if amount is None else number(amount, unit)
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _footnote(found: Comparison, counted: tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -96,6 +96,7 @@ class Mirae:
     """One sample is one question at one level in one language, asked several times."""
 
     Options = MiraeOptions
+    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter)
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -71,6 +71,7 @@ class Miron:
     """One sample is one example: its target is weighed, and a continuation written in its place."""
 
     Options = MironOptions
+    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     helpers: Mapping[str, str] = {}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -69,6 +69,7 @@ class Multiview:
     """One sample is one triplet, ordered by every method."""
 
     Options = MultiviewOptions
+    subject: ClassVar[Literal["model", "methods"]] = "methods"
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter)
 

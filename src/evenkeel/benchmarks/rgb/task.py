@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -125,6 +125,7 @@ class Rgb:
     """One sample is one question at one setting."""
 
     Options = RgbOptions
+    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter)
 
