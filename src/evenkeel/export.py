@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from evenkeel.benchmarks import load_benchmark
 from evenkeel.cache import replacing, slug
-from evenkeel.errors import DataError, StorageError, UsageError
+from evenkeel.errors import StorageError, UsageError
 from evenkeel.report.text import visible
 from evenkeel.store import Run
 from evenkeel.types import Record, Response, Status
@@ -40,10 +40,6 @@ NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 def export(run: Run, form: Form, out: Path | None = None) -> list[Path]:
     """Write a run to `out` (a file; a folder for `published`) or into its own `export/`; gives the paths."""
-    if not (run.path / "records.jsonl").is_file():
-        raise DataError(
-            run.path, "this run is not finished: run the same command again, or `evenkeel rescore` it."
-        )
     if form == "published":
         return publish(run, out or run.path / "export")
     target = out or run.path / "export" / f"records.{form}"
