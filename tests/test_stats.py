@@ -310,9 +310,13 @@ def pair(group: str, top: float | None, bottom: float | None) -> Score:
 
 
 def test_differences_without_spread_are_judged_by_permutation() -> None:
-    few, many = (t_test(over_clusters(np.full(n, -1.0), np.ones(n)), "t") for n in (3, 8))
-    assert (few.low, few.high, few.p) == (None, None, 0.25)
-    assert (many.low, many.high, many.p) == (-1.0, -1.0, 2 / 2**8)
+    few, many = (t_test(over_clusters(np.full(n, -1.0), np.ones(n)), "t", unit="share") for n in (3, 8))
+    assert (few.low, few.p) == (-1.0, 0.25)
+    assert (few.high or 0) > 0  # three alike do not rule out that there is no difference
+    assert (many.low, many.p) == (-1.0, 2 / 2**8)
+    assert many.high == pytest.approx(-1 + 2 * (1 - 0.025 ** (1 / 8)))
+    tokens = t_test(over_clusters(np.full(8, -1.0), np.ones(8)), "t", unit="tokens")
+    assert (tokens.low, tokens.high) == (-1.0, -1.0)  # nothing bounds what was not seen
     assert few.method == "permutation over groups, which all differ alike"
 
 
@@ -322,7 +326,8 @@ def test_rounding_is_not_spread() -> None:
 
 
 def test_equal_runs_have_no_p_value() -> None:
-    assert t_test(over_clusters(np.zeros(9), np.ones(9)), "t") == (0.0, 0.0, None, "none: nothing differs")
+    found = t_test(over_clusters(np.zeros(9), np.ones(9)), "t", unit="share")
+    assert found == (None, None, None, "none: nothing differs")
 
 
 def test_unpaired_samples_are_compared_as_welch_does() -> None:
@@ -334,7 +339,7 @@ def test_unpaired_samples_are_compared_as_welch_does() -> None:
     known = ttest_ind(b, a, equal_var=False)
     low, high = known.confidence_interval(0.95)
     assert t_interval(found) == pytest.approx((low, high))
-    assert t_test(found, "").p == pytest.approx(known.pvalue)
+    assert t_test(found, "", unit="count").p == pytest.approx(known.pvalue)
     assert found.df == pytest.approx(known.df)
 
 
@@ -343,7 +348,7 @@ def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
     draws = rng.normal(0, 1, (2000, 30))
     size = detectable(over_clusters(draws[0] / draws[0].std(ddof=1), np.ones(30)))
     assert size is not None
-    found = [t_test(over_clusters(draw + size, np.ones(30)), "").p for draw in draws]
+    found = [t_test(over_clusters(draw + size, np.ones(30)), "", unit="count").p for draw in draws]
     assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.03)
 
 

@@ -160,7 +160,7 @@ def _difference(
         estimate, alike = _apart(_estimate(first, run_a.groups), _estimate(second, run_b.groups))
         method = "Welch's t over groups"
     none = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
-    tested = stats.t_test(estimate, method, alike=alike) if estimate else none
+    tested = stats.t_test(estimate, method, unit=unit, alike=alike) if estimate else none
     value_a, value_b = _mean(first), _mean(second)
     return Difference(
         metric=metric, unit=unit, a=name_a, b=name_b, value_a=value_a, value_b=value_b,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from evenkeel.comparison import Difference, compare
 from evenkeel.pairing import layout_of
 from evenkeel.report.text import number, share, signed
+from evenkeel.stats import UNCHANGED
 from evenkeel.store import Run
 
 
@@ -96,7 +97,11 @@ def _judged(found: Difference, allowed: float, *, higher_is_worse: bool) -> tupl
         f"({signed(found.difference, unit)}"
     )
     if found.low is None or found.high is None:
-        return True, f"{said}): too few groups to tell that from noise"
+        same = found.method == UNCHANGED
+        return (
+            True,
+            f"{said}): {'it is the same in every sample' if same else 'too few groups to tell from noise'}",
+        )
     worse = found.low > allowed if higher_is_worse else found.high < -allowed
     change = "rise" if higher_is_worse else "drop"
     beyond = f"{change} of more than {number(allowed, unit)}" if allowed else change

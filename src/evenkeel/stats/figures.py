@@ -187,11 +187,13 @@ def _mean_by_group(values: Iterable[tuple[str, float]]) -> list[float]:
     return [float(np.mean(members)) for members in groups.values()]
 
 
-def difference(scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag) -> Figure:
+def difference(
+    scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag, *, unit: Unit = "cosine"
+) -> Figure:
     """Mean of `last` minus `first`, paired by group: t interval and t test over groups."""
     rows = _rows(scores, metric, tag).items()
     pairs = ((key[0], row[last] - row[first]) for key, row in rows if first in row and last in row)
-    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over groups")
+    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over groups", unit)
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]) -> Figure:
@@ -208,14 +210,16 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
     return _t_over_groups(scores, _mean_by_group(slopes), metric, "t over the groups' slopes")
 
 
-def _t_over_groups(members: Sequence[Score], values: Sequence[float], metric: str, method: str) -> Figure:
+def _t_over_groups(
+    members: Sequence[Score], values: Sequence[float], metric: str, method: str, unit: Unit = "cosine"
+) -> Figure:
     n = len(values)
     if n < 2:
         value, test = next(iter(values), None), Tested(None, None, None, TOO_FEW if n else NOTHING)
     else:
         estimate = over_clusters(np.array(values), np.ones(n))
-        value, test = estimate.value, t_test(estimate, method)
-    return figure(members, metric, value=value, n=n, clusters=n, **test._asdict())
+        value, test = estimate.value, t_test(estimate, method, unit=unit)
+    return figure(members, metric, value=value, n=n, clusters=n, unit=unit, **test._asdict())
 
 
 def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:

@@ -20,6 +20,7 @@ Z = NormalDist().inv_cdf(UPPER)
 
 TOO_FEW = "none: fewer than two groups"
 NOTHING = "none: nothing to count"
+UNCHANGED = "none: nothing differs"
 
 RANGES: dict[Unit, tuple[float, float]] = {
     "cosine": (-1.0, 1.0),
@@ -87,11 +88,14 @@ class Tested(NamedTuple):
     method: str
 
 
-def t_test(estimate: Estimate, method: str, *, alike: float | None = None) -> Tested:
-    """The t interval of a difference, and the two-sided p of t = value / error.
+def t_test(estimate: Estimate, method: str, *, unit: Unit, alike: float | None = None) -> Tested:
+    """The t interval of a difference of this unit, and the two-sided p of t = value / error.
 
     Without any spread there is no t, and p is that of a permutation test, `alike`. For G paired differences
-    it is 2 / 2ᴳ: were each one's sign a coin's throw, so often would all fall the same way.
+    it is 2 / 2ᴳ: were each one's sign a coin's throw, so often would all fall the same way. Where the unit
+    has bounds, the interval is then what 1 − 0.025^(1/G) of further groups, of which none was seen, could
+    make of it (Clopper & Pearson 1934); where it has none, nothing bounds what was not seen, and the value
+    alone is given if p says that it is no chance.
     """
     from scipy.special import stdtr  # scipy.stats has the same and takes a second to import
 
@@ -99,10 +103,14 @@ def t_test(estimate: Estimate, method: str, *, alike: float | None = None) -> Te
     if error:
         return Tested(*t_interval(estimate), float(2 * stdtr(df, -abs(value) / error)), method)
     if not value:
-        return Tested(0.0, 0.0, None, "none: nothing differs")
+        return Tested(None, None, None, UNCHANGED)
     p = 2.0 ** (1 - clusters) if alike is None else alike
-    bound = value if p < 1 - CONFIDENCE else None
-    return Tested(bound, bound, p, "permutation over groups, which all differ alike")
+    low = high = value if p < 1 - CONFIDENCE else None
+    if unit in RANGES:
+        span = RANGES[unit][1] - RANGES[unit][0]
+        unseen = 1 - (1 - UPPER) ** (1 / clusters)
+        low, high = value - unseen * (value + span), value + unseen * (span - value)
+    return Tested(low, high, p, "permutation over groups, which all differ alike")
 
 
 def welch(first: Estimate, second: Estimate) -> Estimate:
