@@ -62,8 +62,8 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path: Path) -> None:
 
 def test_a_second_process_is_told_that_the_run_is_being_written(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from evenkeel.store import _locked\n"
-        "with _locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from evenkeel.lock import writing\n"
+        "with writing(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     with RunFolder.open(tmp_path / "run", spec()) as folder:
         pass

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from evenkeel import data as datasets
+from evenkeel import lock
 from evenkeel.benchmarks import (
     Benchmark,
     Builder,
@@ -22,20 +23,24 @@ from evenkeel.benchmarks import (
     benchmark_class,
     builder_class,
     load_benchmark,
+    load_stored,
 )
 from evenkeel.budget import Budget, Limits, foresee
-from evenkeel.cache import slug, write_whole
+from evenkeel.cache import DRAFT, slug, write_whole
 from evenkeel.engines import Engine, load_engine
-from evenkeel.errors import EvenkeelError, RunConflict, UsageError
+from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.journal import Journal
 from evenkeel.models import check_spec
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, parse
-from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, probe, read_samples, reopen
+from evenkeel.permission import Permitted
+from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, probe, read_samples
 from evenkeel.progress import Progress, Silent
-from evenkeel.runner import TITLES, Road, ask, drive
+from evenkeel.recording import Recording
+from evenkeel.runner import TITLES, Road, ask, drive, publish
 from evenkeel.runner import score as score_run
-from evenkeel.store import Run, RunFolder
+from evenkeel.scoring import UNCAUGHT
+from evenkeel.store import Run, RunFolder, member, read_spec
 from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
 
 RUNS = Path("runs")
@@ -151,28 +156,46 @@ def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
     return load_benchmark(benchmark, {}).recorded(path, lang=lang)
 
 
-def rescore(path: str | Path, *, progress: Progress | None = None) -> Run:
-    """Score a run's stored answers again, in place. A model is opened only for what was never asked."""
-    spec = Run(path).spec
-    loaded = load_benchmark(spec.benchmark, spec.options, seed=spec.seed)
-    if not (Path(path) / "journal.sqlite").is_file():
+def rescore(
+    path: str | Path,
+    *,
+    models: Sequence[str] = (),
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Score a run's stored answers again, in place.
+
+    What was never asked is asked only of `models`, the specs of those that may be: a run's folder may come
+    from anyone, and does not choose whom this machine talks to or what it loads.
+    """
+    target = Path(path)
+    spec = Run(target).spec
+    loaded = load_stored(spec)
+    if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
+    watching = progress or Silent()
     with (
         _engine("local", None) as running,
-        RunFolder.open(Path(path), spec) as folder,
-        contextlib.closing(Journal(folder.journal)) as journal,
+        RunFolder.open(target, spec) as folder,
+        _journal(folder.journal, watching) as journal,
     ):
+        permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
         road = Road(
             journal,
             identities(spec),
-            opener=lambda role: reopen(running, spec.models[role]),
+            opener=permitted.open,
             budget=Budget(Limits()),
-            progress=progress or Silent(),
+            progress=watching,
+            refusals=permitted.refusals,
         )
         samples = journal.samples()
         if not samples:
             raise RunConflict(f"{path} was stopped before it began: run the same command again.")
-        return _finish(loaded, folder, spec, samples, road)
+        try:
+            return _finish(loaded, folder, spec, samples, road, watching)
+        finally:
+            watching.finish()
 
 
 def build(
@@ -199,6 +222,7 @@ def build(
     watching = progress or Silent()
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
+        stack.enter_context(_building(target, folder=cls.folder))
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
         models = open_models(running, builder, benchmark, ref, base_url, model_args=model_args)
@@ -208,9 +232,7 @@ def build(
         )
         if not models:
             beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        journal = Journal(beside)
-        stack.enter_context(contextlib.closing(journal))
+        journal = stack.enter_context(_journal(beside, watching))
         road = Road(
             journal,
             {role: model.identity() for role, model in models.items()},
@@ -218,17 +240,30 @@ def build(
             budget=Budget(limits),
             progress=watching,
         )
-        built = drive(builder.build(), road)
-    paths = _built_paths(target, built, folder=cls.folder)
-    if taken := [path for path in paths if path.resolve() in given]:
-        raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
-    if there := [path.name for path in paths if path.exists()]:
-        watching.note(
-            f"replacing what is in {target.parent if not cls.folder else target}: {', '.join(there)}"
-        )
-    for path, content in zip(paths, built.files.values(), strict=True):
-        write_whole(path, content)
+        with _telling(journal, f"{beside}: the same command goes on from there."):
+            built = drive(builder.build(), road)
+        paths = _built_paths(target, built, folder=cls.folder)
+        if taken := [path for path in paths if path.resolve() in given]:
+            raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
+        if there := [path.name for path in paths if path.exists()]:
+            watching.note(
+                f"replacing what is in {target.parent if not cls.folder else target}: {', '.join(there)}"
+            )
+        for path, content in zip(paths, built.files.values(), strict=True):
+            write_whole(path, content)
     return paths, built
+
+
+@contextlib.contextmanager
+def _building(target: Path, *, folder: bool) -> Iterator[None]:
+    """Hold what is to be built for this process, and sweep away what a killed one was writing."""
+    place = target if folder else target.parent
+    place.mkdir(parents=True, exist_ok=True)
+    with lock.writing(target) if folder else lock.writing_file(target):
+        for draft in place.glob(f".*{DRAFT}"):
+            if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
+                draft.unlink()
+        yield
 
 
 def _built_paths(target: Path, built: Built, *, folder: bool) -> list[Path]:
@@ -261,13 +296,12 @@ def default_folder(benchmark: str, model: str) -> Path:
 def _carry_out(
     setup: Setup, path: Path, limits: Limits, *, fresh: bool, reuse: str | Path | None, progress: Progress
 ) -> Run:
-    with (
-        RunFolder.open(path, setup.spec, fresh=fresh) as folder,
-        contextlib.closing(Journal(folder.journal)) as journal,
-    ):
-        if reuse:
-            taken = journal.copy_from(Path(reuse) / "journal.sqlite")
-            progress.note(f"{taken:,} answers taken over from {reuse}")
+    with contextlib.ExitStack() as stack:
+        other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
+        recording = stack.enter_context(_recording(other)) if other else None
+        folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
+        journal = stack.enter_context(_journal(folder.journal, progress))
+        stack.callback(progress.finish)
         journal.put_samples(setup.samples)
         road = Road(
             journal,
@@ -276,26 +310,63 @@ def _carry_out(
             budget=Budget(limits),
             progress=progress,
             titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == "recorded" else TITLES,
+            reuse=recording,
         )
-        try:
+        with _telling(journal, f"{path}: the same command with --out {path} goes on from there."):
             ask(setup.benchmark, setup.samples, road)
-            return _finish(setup.benchmark, folder, setup.spec, setup.samples, road)
-        except (EvenkeelError, KeyboardInterrupt) as error:
-            error.add_note(
-                f"What was answered is kept in {path}: the same command with --out {path} goes on from there."
-            )
-            raise
-        finally:
-            progress.finish()
+            return _finish(setup.benchmark, folder, setup.spec, setup.samples, road, progress)
+    raise AssertionError("unreachable")
+
+
+@contextlib.contextmanager
+def _journal(path: Path, progress: Progress) -> Iterator[Journal]:
+    with contextlib.closing(Journal(path)) as journal:
+        if journal.rescued:
+            progress.note(journal.rescued)
+        yield journal
+
+
+@contextlib.contextmanager
+def _recording(folder: Path) -> Iterator[Recording]:
+    """Another run's answers."""
+    if member(folder, "spec.json") is not None:
+        read_spec(folder)  # refuses another format
+    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
+        yield recording
+
+
+@contextlib.contextmanager
+def _telling(journal: Journal, where: str) -> Iterator[None]:
+    """Where a run is stopped, say where its answers are, if there are any."""
+    try:
+        yield
+    except (EvenkeelError, KeyboardInterrupt) as error:
+        with contextlib.suppress(EvenkeelError):
+            if journal.holds_answers():
+                error.add_note(f"What was answered is kept in {where}")
+        raise
 
 
 def _finish(
-    benchmark: Benchmark, folder: RunFolder, spec: RunSpec, samples: Sequence[Sample], road: Road
+    benchmark: Benchmark,
+    folder: RunFolder,
+    spec: RunSpec,
+    samples: Sequence[Sample],
+    road: Road,
+    progress: Progress,
 ) -> Run:
+    """Score, and write what others read. The figures come first: a page that fails does not lose them."""
     from evenkeel.report.page import render
 
-    run = score_run(benchmark, folder, spec, samples, road)
-    folder.write_bytes("report.html", render(run).encode())
+    run = score_run(benchmark, folder, samples, road, progress.note)
+    publish(benchmark, folder, spec, run)
+    try:
+        folder.write_bytes("report.html", render(run).encode())
+    except UNCAUGHT:
+        raise
+    except Exception as error:  # noqa: BLE001  # one odd record costs the page, never the run
+        (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
+        run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
     return run
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+DRAFT = ".draft"
+"""How the name of a file ends that is being written."""
+
 
 def cache_dir() -> Path:
     """`EVENKEEL_CACHE`, or the platform's place for caches."""
@@ -32,7 +35,7 @@ def slug(name: str, *, longest: int = 80) -> str:
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that takes its place when the block ends well, and is gone if not."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT)
     os.close(handle)
     draft = Path(name)
     try:

@@ -16,11 +16,11 @@ without a traceback and leaves with `exit_code`.
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evenkeel.types import Capability
 
 
@@ -75,3 +75,12 @@ class StorageError(EvenkeelError):
 
 class BudgetReached(EvenkeelError):
     """A limit on requests, tokens or money was met before the run was done; the answers are kept."""
+
+
+def place_of(error: BaseException) -> str:
+    """`KeyError in rgb/matching.py:88`: the last line of this package on the way to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = str(Path(__file__).parent)
+    frame = next((f for f in reversed(frames) if f.filename.startswith(package)), frames[-1])
+    file = "/".join(Path(frame.filename).parts[-2:])
+    return f"{type(error).__name__} in {file}:{frame.lineno}"

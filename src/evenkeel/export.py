@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from evenkeel.benchmarks import load_benchmark
+from evenkeel.benchmarks import load_stored
 from evenkeel.cache import replacing, slug
-from evenkeel.errors import StorageError, UsageError
+from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.report.text import visible
 from evenkeel.store import Run
 from evenkeel.types import Record, Response, Status
@@ -40,6 +40,8 @@ NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 def export(run: Run, form: Form, out: Path | None = None) -> list[Path]:
     """Write a run to `out` (a file; a folder for `published`) or into its own `export/`; gives the paths."""
+    if (run.path / "export").is_symlink():
+        raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
     if form == "published":
         return publish(run, out or run.path / "export")
     target = out or run.path / "export" / f"records.{form}"
@@ -66,7 +68,11 @@ def publish(run: Run, folder: Path) -> list[Path]:
         raise UsageError(f"--out {folder} is a file: name a folder.")
     own = run.path / "export"
     tables = {f"records.{form}" for form in get_args(Form)}
-    kept = [p for p in sorted(own.glob("*")) if p.is_file() and p.name[0] != "." and p.name not in tables]
+    kept = [
+        p
+        for p in sorted(own.glob("*"))
+        if p.is_file() and not p.is_symlink() and p.name[0] != "." and p.name not in tables
+    ]
     if kept and folder.resolve() == own.resolve():
         return kept
     written = []
@@ -79,8 +85,7 @@ def publish(run: Run, folder: Path) -> list[Path]:
 
 
 def _published(run: Run) -> Iterator[tuple[str, Iterable[bytes]]]:
-    spec = run.spec
-    return load_benchmark(spec.benchmark, spec.options, seed=spec.seed).publish(spec, run.records)
+    return load_stored(run.spec).publish(run.spec, run.records)
 
 
 def _copies(paths: Iterable[Path]) -> Iterator[tuple[str, Iterable[bytes]]]:

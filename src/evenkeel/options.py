@@ -19,6 +19,9 @@ RUNTIME = {"runtime": True}
 ASKING = {"asking": True}
 """`Meta(extra=ASKING)` marks an option about what is asked, which recorded answers leave no choice of."""
 
+FILE = {"asking": True, "file": True}
+"""`Meta(extra=FILE)` marks one that may name a file: what a run needs of it lies in the run's own folder."""
+
 OptionsT = TypeVar("OptionsT", bound=Struct)
 
 
@@ -29,6 +32,7 @@ class Option(NamedTuple):
     description: str
     runtime: bool
     asking: bool
+    file: bool
 
 
 def describe(options: type[Struct]) -> list[Option]:
@@ -48,6 +52,7 @@ def describe(options: type[Struct]) -> list[Option]:
                 meta.description or "",
                 runtime=bool(extra.get("runtime")),
                 asking=bool(extra.get("asking")),
+                file=bool(extra.get("file")),
             )
         )
     return described

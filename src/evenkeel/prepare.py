@@ -17,8 +17,8 @@ import evenkeel
 from evenkeel import data as datasets
 from evenkeel.benchmarks import Benchmark, Builder, load_benchmark
 from evenkeel.engines import Engine
-from evenkeel.errors import CapabilityError, RunConflict, UsageError
-from evenkeel.models import BACKENDS, Model, option_names
+from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.models import Model
 from evenkeel.options import lasting
 from evenkeel.store import FORMAT
 from evenkeel.types import ModelRef, RunSpec, Sample, to_jsonable
@@ -91,11 +91,11 @@ def open_models(
         if "model" not in benchmark.needs:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
         refs = {"model": ref, **refs}
-    if base_url and not any(_on_server(ref) for ref in refs.values()):
+    if base_url and not any(on_server(ref) for ref in refs.values()):
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
     models = {}
     for role, ref in refs.items():
-        if base_url and _on_server(ref):
+        if base_url and on_server(ref):
             ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
         models[role] = engine.open(ref)
         lacking = benchmark.needs[role] - models[role].capabilities
@@ -161,23 +161,8 @@ def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
     return {role: model["identity"] for role, model in spec.models.items()}
 
 
-def _on_server(ref: ModelRef) -> bool:
+def on_server(ref: ModelRef) -> bool:
     return ref.spec.startswith("openai:")
-
-
-def reopen(engine: Engine, model: Mapping[str, Any]) -> Model:
-    """The model of a stored run, if it is still the same one."""
-    identity = model["identity"]
-    scheme = model["spec"].partition(":")[0]
-    known = [name for name in option_names(scheme) if name != "extra_body"] if scheme in BACKENDS else []
-    opened = engine.open(
-        ModelRef(model["spec"], {name: identity[name] for name in known if name in identity})
-    )
-    if opened.identity() != identity:
-        raise RunConflict(
-            f"'{model['spec']}' is not the same model here as in the run, and more must be asked of it."
-        )
-    return opened
 
 
 def provenance() -> dict[str, Any]:

@@ -1,9 +1,12 @@
-"""A run's folder: what lies in it, how it is written so that a kill harms nothing, how it is read."""
+"""A run's folder: what lies in it, how it is written so that a kill harms nothing, how it is read.
+
+A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
+followed.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,15 +15,22 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec import Struct
 
+from evenkeel import lock
 from evenkeel.cache import replacing
-from evenkeel.errors import DataError, RunConflict, StorageError
-from evenkeel.jsonfile import read_json, read_json_lines
+from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
+from evenkeel.jsonfile import convert, read_json, read_json_lines
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
 
 FORMAT = 1
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
+LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
+"""Bytes of a file that is read as a whole."""
+DEEPEST = 8
+"""Levels of lists and objects in a spec."""
 
 
 class Run:
@@ -28,31 +38,32 @@ class Run:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not (self.path / "spec.json").is_file():
+        self.problems: list[str] = []
+        """What could not be written when it was made: the page, published files. The figures are whole."""
+        if member(self.path, "spec.json") is None:
             raise DataError(self.path, "this is not a run's folder: it has no spec.json.")
 
     @cached_property
     def spec(self) -> RunSpec:
-        spec: RunSpec = read_json(self.path / "spec.json", RunSpec)
-        return spec
+        return read_spec(self.path)
 
     @cached_property
     def summary(self) -> Summary:
         """Every figure by name: `run.summary["mean_similarity"].value`."""
-        if not (self.path / "summary.json").is_file():
+        path = member(self.path, "summary.json")
+        if path is None:
             raise DataError(self.path, UNFINISHED)
-        summary: Summary = read_json(self.path / "summary.json", dict[str, Figure])
+        summary: Summary = read_json(path, dict[str, Figure])
         if not summary:
-            raise DataError(
-                self.path / "summary.json", "there are no figures in it: `evenkeel rescore` the run."
-            )
+            raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
         return summary
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        if not (self.path / "records.jsonl").is_file():
+        path = member(self.path, "records.jsonl")
+        if path is None:
             raise DataError(self.path, UNFINISHED)
-        return read_json_lines(self.path / "records.jsonl", Record)
+        return read_json_lines(path, Record)
 
     @property
     def headline(self) -> Figure:
@@ -87,6 +98,97 @@ class Run:
         return f"<Run {self.spec.benchmark} of {self.spec.subject} at {self.path}>"
 
 
+def member(folder: Path, name: str) -> Path | None:
+    """A file of a run by its name, or None where there is none. A link is refused: it may lead anywhere."""
+    path = folder / name
+    for part in (path, *path.parents):
+        if part == folder:
+            break
+        if part.is_symlink():
+            raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
+    if not path.is_file():
+        return None
+    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
+        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
+    return path
+
+
+class _Model(Struct):
+    name: str
+    spec: str
+    identity: dict[str, Any]
+
+
+class _Source(Struct):
+    source: str
+    sha256: list[str]
+
+
+class _Provenance(Struct):
+    created: str = ""
+    evenkeel: str = ""
+    python: str = ""
+    platform: str = ""
+    packages: dict[str, str] = {}
+
+
+class _Parts(Struct):
+    """What is read of those parts of a spec that may hold more."""
+
+    models: dict[str, _Model]
+    data: _Source
+    provenance: _Provenance
+
+
+def read_spec(folder: Path) -> RunSpec:
+    """A run's spec, if it is of the format that this version writes and has its shape."""
+    path = member(folder, "spec.json")
+    if path is None:
+        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+    raw = read_json(path)
+    if not isinstance(raw, dict) or _depth(raw) > DEEPEST:
+        raise DataError(path, "this is not the spec of a run.")
+    there = raw.get("format")
+    if type(there) is not int or there != FORMAT:
+        raise DataError(
+            path,
+            f"the run has format {_shown(there)}; this Evenkeel reads format {FORMAT}. "
+            "Use the Evenkeel that made it.",
+        )
+    spec: RunSpec = convert(path, raw, RunSpec)
+    convert(path, raw, _Parts)
+    _check_options(path, spec)
+    return spec
+
+
+def _check_options(path: Path, spec: RunSpec) -> None:
+    """Options that the benchmark takes; one that is not installed here is left to whoever needs it."""
+    from evenkeel.benchmarks import BENCHMARKS, benchmark_class
+    from evenkeel.options import parse
+
+    if spec.benchmark in BENCHMARKS:
+        try:
+            parse(
+                benchmark_class(spec.benchmark).Options, spec.options, of=f"the benchmark '{spec.benchmark}'"
+            )
+        except UsageError as error:
+            raise DataError(path, str(error), where="options") from None
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, whatever the depth."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        inner = [
+            part.values() if isinstance(part, dict) else part
+            for part in level
+            if isinstance(part, dict | list)
+        ]
+        level = [value for part in inner for value in part]
+    return depth
+
+
 def load_run(path: str | Path) -> Run:
     """A run from its folder."""
     return Run(path)
@@ -104,30 +206,37 @@ class RunFolder:
         """Begin a run, or go on with it if its spec is the same. One process at a time."""
         with _writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
+        with lock.writing(path):
             folder = cls(path)
             folder._begin(spec, fresh=fresh)
             yield folder
 
     def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
+        for name in (*FILES, *LOGS):
+            if (self.path / name).is_symlink() and not fresh:
+                raise RunConflict(
+                    f"{self.path / name} is a link. The files of a run must lie in its own folder: "
+                    "choose another --out."
+                )
         existing = self.path / "spec.json"
         for draft in self.path.glob(".*"):  # what a killed process was writing; the folder is ours alone now
             if draft.is_file() and draft.name[1:].startswith(FILES):
                 draft.unlink()
         if existing.is_file() and fresh:
             # The spec goes last: as long as it is there, the folder is known to be a run.
-            for name in (*FILES[1:], "journal.sqlite-wal", "journal.sqlite-shm", "spec.json"):
+            for name in (*FILES[1:], *LOGS, "spec.json"):
                 target = self.path / name
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+                folder = target.is_dir() and not target.is_symlink()
+                shutil.rmtree(target) if folder else target.unlink(missing_ok=True)
         elif existing.is_file():
-            differences = spec_differences(read_json(existing, RunSpec), spec)
+            differences = spec_differences(read_spec(self.path), spec)
             if differences:
                 raise RunConflict(
                     f"{self.path} holds another run: {'; '.join(differences)}. "
                     "Choose another --out, or start over with --fresh."
                 )
             return
-        elif any(self.path.iterdir()):
+        elif any(path.name != lock.OWNER for path in self.path.iterdir()):
             raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
         self.write_json("spec.json", spec)
 
@@ -180,24 +289,3 @@ def _writing(path: Path) -> Iterator[None]:
             f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
             "make room or mend the permissions, then run the same command again."
         ) from error
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the folder for this process; the system lets go of it however the process ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no advisory locks on folders; SQLite still guards its own file
-        yield
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunConflict(
-                f"{path} is being written by another process. Wait for it, or choose another --out."
-            ) from None
-        yield
-    finally:
-        os.close(handle)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
-from evenkeel.options import parse
+from evenkeel.options import describe, parse
 from evenkeel.report.layout import Examples, Layout, Note
 from evenkeel.types import Answered, Capability, Records, Request, Response, RunSpec, Sample, Score, Summary
 
@@ -150,3 +150,10 @@ def load_benchmark(name: str, options: Mapping[str, Any], *, seed: int = 0) -> B
     cls = benchmark_class(name)
     benchmark: Benchmark = cls(parse(cls.Options, options, of=f"the benchmark '{name}'"), seed=seed)
     return benchmark
+
+
+def load_stored(spec: RunSpec) -> Benchmark:
+    """The benchmark of a stored run. Files that its options name are not read: the folder is whole."""
+    files = {option.name for option in describe(benchmark_class(spec.benchmark).Options) if option.file}
+    options = {name: value for name, value in spec.options.items() if name not in files}
+    return load_benchmark(spec.benchmark, options, seed=spec.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -9,7 +10,8 @@ import sys
 import click
 
 from evenkeel import __version__
-from evenkeel.errors import EvenkeelError
+from evenkeel.cli.stopping import stopping
+from evenkeel.errors import EvenkeelError, place_of
 from evenkeel.report.text import visible
 
 COMMANDS = {
@@ -28,6 +30,9 @@ COMMANDS = {
     "list": "List benchmarks, models and runs.",
     "doctor": "Say what is installed, what is missing, and what mends it.",
 }
+
+
+READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
 
 
 class LazyGroup(click.Group):
@@ -56,7 +61,8 @@ Examples:
   evenkeel run multiview --method bm25 --method embed:embedded-embedder
   evenkeel compare runs/old runs/new
 
-Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model was not reached."""
+Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model was not reached;
+130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: what was answered is kept."""
 
 
 @click.group(
@@ -71,24 +77,45 @@ def cli() -> None:
 
 def main() -> None:
     """The `evenkeel` command. A person's mistake is one message and an exit code, never a traceback."""
+    with stopping() as state:
+        try:
+            code = _outcome()
+        except BaseException as error:
+            if state.number is None and not isinstance(error, KeyboardInterrupt | click.Abort):
+                raise
+            # The terminal may be gone with the signal; then nobody is there to be told.
+            with contextlib.suppress(OSError):
+                click.echo("stopped.", err=True)
+                _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
+            code = state.exit_code
+    sys.exit(code)
+
+
+def _outcome() -> int:
+    """Run the command; what it raised on purpose is told, and becomes an exit code."""
     try:
-        sys.exit(cli(standalone_mode=False) or 0)
+        return int(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except EvenkeelError as error:
         complain(error)
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort) as error:
-        click.echo("stopped.", err=True)
-        _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
-        sys.exit(130)
+        return error.exit_code
     except BrokenPipeError:  # the reader (head, less) has gone; the interpreter must not try to flush to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return 0
     except OSError as error:  # a path that cannot be read or written
         complain(error)
-        sys.exit(2)
+        return 2
+    except Exception as error:
+        if not set(sys.argv[1:2]) & READS_RUNS or os.environ.get("EVENKEEL_TRACEBACK"):
+            raise
+        # A run's folder may come from anyone and hold anything.
+        say_error(
+            f"a file of the run is not as Evenkeel writes it ({place_of(error)}). `evenkeel rescore` makes "
+            "the files of a run anew from its journal; EVENKEEL_TRACEBACK=1 shows all of this error."
+        )
+        return 2
 
 
 def complain(error: BaseException) -> None:

@@ -23,7 +23,8 @@ def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
         benchmark = benchmark_class(run.spec.benchmark)
         notes = benchmark.notes(run.spec, run.summary)
         show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes)
-        click.echo(f"Report: {run.path / 'report.html'}")
+        if (run.path / "report.html").is_file():
+            click.echo(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)
 
 
@@ -32,9 +33,12 @@ def print_json(value: Any) -> None:
 
 
 def check_coverage(run: Run, floor: float) -> int:
+    """1 where coverage is under the floor, or a file of the run could not be written."""
+    for problem in run.problems:
+        say_error(visible(f"{run.path}: {problem}"))
     coverage = run.headline.coverage
     if coverage >= floor:
-        return 0
+        return 1 if run.problems else 0
     # What was cut off by max-tokens is scored as far as it goes, and so covered.
     failures = {why: n for why, n in run.failures().most_common() if not why.startswith("truncated")}
     ends = ", ".join(f"{visible(why)} ×{count:,}" for why, count in list(failures.items())[:8])

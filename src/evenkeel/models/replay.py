@@ -14,9 +14,10 @@ from msgspec import Struct
 
 from evenkeel.cache import file_sha256
 from evenkeel.errors import UsageError
-from evenkeel.journal import Recording, make_key, model_digest
-from evenkeel.jsonfile import read_json
-from evenkeel.types import Capability, Request, Response, RunSpec
+from evenkeel.journal import make_key, model_digest, refuse_links
+from evenkeel.recording import Recording
+from evenkeel.store import member, read_spec
+from evenkeel.types import Capability, Request, Response
 
 
 class Replay:
@@ -32,29 +33,35 @@ class Replay:
         self.path = path / "journal.sqlite" if path.is_dir() else path
         if not self.path.is_file():
             raise UsageError(f"replay:{name}: no journal there. Give a run's folder or its journal.sqlite.")
+        refuse_links(self.path)
         with self.path.open("rb") as file:
             if not file.read(16).startswith(b"SQLite format 3"):
                 raise UsageError(
                     f"replay:{name} is no journal. For answers in a published format: evenkeel score"
                 )
+        self._model = self._answerer()
         self._recording: Recording | None = None
 
     def identity(self) -> dict[str, Any]:
-        return {"spec": f"replay:{self.path}", "sha256": file_sha256(self.path)}
+        log = self.path.with_name(f"{self.path.name}-wal")
+        more = {"log_sha256": file_sha256(log)} if log.is_file() and log.stat().st_size else {}
+        return {"spec": f"replay:{self.path}", "sha256": file_sha256(self.path), **more}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """A recording has nothing to probe: what it lacks shows as coverage."""
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        self._recording = self._recording or Recording(self.path, self._answerer())
+        self._recording = self._recording or Recording(self.path, self._model)
         missing = Response(status="error", reason="not in the recording")
         for request in requests:
             yield request, self._recording.find(request) or missing
 
     def _answerer(self) -> bytes | None:
         """The digest of the model under test in the recorded run, where its spec lies beside the journal."""
-        spec = self.path.with_name("spec.json")
-        return model_digest(read_json(spec, RunSpec).models["model"]["identity"]) if spec.is_file() else None
+        if member(self.path.parent, "spec.json") is None:
+            return None
+        model = read_spec(self.path.parent).models.get("model")
+        return model_digest(model["identity"]) if model else None
 
     def close(self) -> None:
         if self._recording is not None:

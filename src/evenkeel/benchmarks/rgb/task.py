@@ -26,7 +26,7 @@ from evenkeel.benchmarks.rgb.prompts import Prompts, load_prompts
 from evenkeel.benchmarks.rgb.samples import make_sample, recorded_samples
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
-from evenkeel.options import ASKING
+from evenkeel.options import ASKING, FILE
 from evenkeel.types import (
     Answered,
     Capability,
@@ -81,7 +81,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = "published"
     prompts: Annotated[
-        str, Meta(description="own, published (from the fetched data), or a YAML file.", extra=ASKING)
+        str, Meta(description="own, published (from the fetched data), or a YAML file.", extra=FILE)
     ] = "own"
     dataset: Annotated[
         str, Meta(description="Of several data sets only these: en,en_fact.", extra=ASKING)
