@@ -16,6 +16,7 @@ without a traceback and leaves with `exit_code`.
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -78,9 +79,11 @@ class BudgetReached(EvenkeelError):
 
 
 def place_of(error: BaseException) -> str:
-    """`KeyError in rgb/matching.py:88`: the last line of this package on the way to an error."""
+    """`KeyError in rgb/matching.py:88`: the last line on the way to an error that is not a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     package = str(Path(__file__).parent)
-    frame = next((f for f in reversed(frames) if f.filename.startswith(package)), frames[-1])
+    libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
+    own = [f for f in frames if f.filename.startswith(package) or not f.filename.startswith(libraries)]
+    frame = (own or frames)[-1]
     file = "/".join(Path(frame.filename).parts[-2:])
     return f"{type(error).__name__} in {file}:{frame.lineno}"

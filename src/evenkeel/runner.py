@@ -109,7 +109,9 @@ class Road:
     def _tell_damage(self, fate: str) -> None:
         """Say once of what cannot be read what becomes of it."""
         if (new := len(self.journal.damaged) - self._damaged) > 0:
-            self._progress.note(f"{self.journal.path}: {new:,} stored answers cannot be read and are {fate}")
+            self._progress.note(
+                f"{self.journal.path}: stored answers that cannot be read: {new:,}; they are {fate}"
+            )
             self._damaged += new
 
     def _send(self, model: Model, role: str, requests: Iterator[Request]) -> bool:

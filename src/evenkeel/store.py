@@ -50,6 +50,7 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Every figure by name: `run.summary["mean_similarity"].value`."""
+        _ = self.spec  # of a format that is known here
         path = member(self.path, "summary.json")
         if path is None:
             raise DataError(self.path, UNFINISHED)
@@ -60,6 +61,7 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
+        _ = self.spec
         path = member(self.path, "records.jsonl")
         if path is None:
             raise DataError(self.path, UNFINISHED)
