@@ -128,9 +128,7 @@ def test_a_file_without_its_head_is_refused_and_left_alone(tmp_path: Path) -> No
     filled(path)
     scribbled(path, 1)
     before = path.read_bytes()
-    with pytest.raises(
-        RunConflict, match=r"journal\.sqlite is not a sound journal.*Nothing in it was changed"
-    ):
+    with pytest.raises(RunConflict, match="not a sound journal.*Nothing in it was changed"):
         Journal(path)
     assert path.read_bytes() == before
     with pytest.raises(DataError, match="cannot be read"):

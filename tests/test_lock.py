@@ -72,9 +72,11 @@ def test_without_the_systems_lock_a_file_names_the_owner(tmp_path: Path, kind: s
         path.mkdir()
     locking: Locking = getattr(lock, kind)
     with locking(path):
-        with pytest.raises(RunConflict, match=f"written by process {os.getpid()} on .*delete ") as caught:
-            with locking(path):
-                pass
+        with (
+            pytest.raises(RunConflict, match=f"written by process {os.getpid()} on .*delete ") as caught,
+            locking(path),
+        ):
+            pass
         assert Path(str(caught.value).rpartition("delete ")[2].rstrip(".")).is_file()
     assert not list(path.iterdir() if path.is_dir() else tmp_path.iterdir())
     with locking(path):

@@ -154,14 +154,13 @@ def test_reuse_says_how_many_answers_are_really_used(questions: Path, tmp_path: 
         ek.run("mirae", "openai:loop", levels="1", out=tmp_path / "a", **settings)
         larger, other, hotter = Notes(), Notes(), Notes()
         reuse = tmp_path / "a"
-        ek.run(
-            "mirae", "openai:loop", levels="1-2", out=tmp_path / "b", reuse=reuse, progress=larger, **settings
-        )
-        ek.run("mirae", "openai:new", levels="1", out=tmp_path / "c", reuse=reuse, progress=other, **settings)
-        ek.run(
-            "mirae", "openai:loop", levels="1", temperature=0.1, out=tmp_path / "d", reuse=reuse, progress=hotter,
-            **settings,
-        )  # fmt: skip
+        for name, model, notes, changed in (
+            ("b", "openai:loop", larger, {"levels": "1-2"}),
+            ("c", "openai:new", other, {"levels": "1"}),
+            ("d", "openai:loop", hotter, {"levels": "1", "temperature": 0.1}),
+        ):
+            given: dict[str, Any] = {**settings, **changed, "progress": notes}
+            ek.run("mirae", model, out=tmp_path / name, reuse=reuse, **given)
     assert f"asking: 8 of 16 answers taken over from {reuse}" in larger.told
     for notes in (other, hotter):
         assert any(note.startswith(f"asking: no answer taken over from {reuse}") for note in notes.told)

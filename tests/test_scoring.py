@@ -150,14 +150,15 @@ class Judged(Benchmark):
         ):
             raise ValueError
         return [
-            msgspec_error(item) if response.status == "error" else self._score(item, 0)
+            failed_score(item) if response.status == "error" else self._score(item, 0)
             for item, response in zip(answered, responses, strict=True)
         ]
 
 
-def msgspec_error(item: Answered) -> Score:
+def failed_score(item: Answered) -> Score:
     return Score(
-        sample_id=item.sample.id, group="g", tags={}, values={"length": None}, statuses={"error": 1}, answered=0
+        sample_id=item.sample.id, group="g", tags={}, values={"length": None}, answered=0,
+        statuses={"error": 1},
     )  # fmt: skip
 
 
@@ -174,8 +175,8 @@ class Surrogate(Benchmark):
         yield from ()
         return [
             Score(
-                sample_id=item.sample.id, group="g", tags={}, values={"x": 1.0}, statuses={"ok": 1}, answered=1,
-                detail={"said": "\ud800"} if item.responses[0].text == "odd" else {},
+                sample_id=item.sample.id, group="g", tags={}, values={"x": 1.0}, statuses={"ok": 1},
+                answered=1, detail={"said": "\ud800"} if item.responses[0].text == "odd" else {},
             )
             for item in answered
         ]  # fmt: skip

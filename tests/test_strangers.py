@@ -300,7 +300,8 @@ def test_formats_of_another_version_are_refused_by_every_command(
     asking = ("run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions)
     for command in (
         ("rescore", run), ("report", run), ("compare", other, run), ("gate", other, "--baseline", run),
-        ("scorecard", run), ("export", run, "--to", "csv"), (*asking, "--reuse", run, "--out", tmp_path / "new"),
+        ("scorecard", run), ("export", run, "--to", "csv"),
+        (*asking, "--reuse", run, "--out", tmp_path / "new"),
         ("run", "mirae", "--model", f"replay:{run}", "--data", questions, "--out", tmp_path / "other"),
     ):  # fmt: skip
         assert called(monkeypatch, *command) == 2, command

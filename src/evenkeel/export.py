@@ -85,7 +85,7 @@ def publish(run: Run, folder: Path) -> list[Path]:
 
 
 def _published(run: Run) -> Iterator[tuple[str, Iterable[bytes]]]:
-    return load_stored(run.spec).publish(run.spec, run.records)
+    return load_stored(run.spec).publish(run.spec, run.scored)
 
 
 def _copies(paths: Iterable[Path]) -> Iterator[tuple[str, Iterable[bytes]]]:

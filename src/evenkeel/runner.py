@@ -184,7 +184,7 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
     """The run in its published formats. One odd record costs a file, never the run."""
     name = ""
     try:
-        for title, chunks in benchmark.publish(spec, run.records):
+        for title, chunks in benchmark.publish(spec, run.scored):
             name = f"export/{slug(title, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)

@@ -16,6 +16,7 @@ import msgspec
 
 from evenkeel.benchmarks import Benchmark, Scoring
 from evenkeel.errors import DataError, EvenkeelError, place_of
+from evenkeel.store import UNSCORABLE
 from evenkeel.types import Answered, Record, Response, Score
 
 Drive: TypeAlias = Callable[[Scoring], list[Score]]
@@ -153,7 +154,7 @@ class Portion:
         sample = item.sample
         blank = Score(
             sample_id=sample.id, group=sample.group, tags=sample.tags, values={},
-            statuses={"error": max(1, len(item.requests))}, answered=0,
+            statuses={"error": max(1, len(item.requests))}, answered=0, detail={UNSCORABLE: True},
         )  # fmt: skip
         try:
             asking = self._benchmark.score([self._as_failed(item)])

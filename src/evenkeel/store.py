@@ -27,6 +27,8 @@ FORMAT = 1
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
+UNSCORABLE = "unscorable"
+"""In the detail of a score: the benchmark could make nothing of the sample."""
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
 """Bytes of a file that is read as a whole."""
 DEEPEST = 8
@@ -66,6 +68,10 @@ class Run:
         if path is None:
             raise DataError(self.path, UNFINISHED)
         return read_json_lines(path, Record)
+
+    def scored(self) -> Iterator[Record]:
+        """The records that the benchmark knows the shape of: all but those that it could not score at all."""
+        return (record for record in self.records() if not record.score.detail.get(UNSCORABLE))
 
     @property
     def headline(self) -> Figure:

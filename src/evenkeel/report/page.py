@@ -44,7 +44,7 @@ def render(run: Run, *others: Run) -> str:
             charts=_charts(runs, layout, whose),
             differences=_differences(given) if several else None,
             grids=_grids(runs, layout),
-            examples=fitting([shown for shown in benchmark.examples(run.records) if shown.items]),
+            examples=fitting([shown for shown in benchmark.examples(run.scored) if shown.items]),
             settings=[
                 (f" of {name}" if several else "", _settings(each.spec)) for name, each in runs.items()
             ],

@@ -152,7 +152,7 @@ def _by_order(score: Score, method: str) -> Iterator[Score]:
         values = {name: own[f"{order}{name}@{method}"] if whole else None for name in COUNTED}
         if order != ORDERS[1] and f"flips@{method}" in own:
             values["flips"] = own[f"flips@{method}"]
-        ended = next(end for end in ENDS if f"{order}ended_{end}@{method}" in own)
+        ended = next((end for end in ENDS if own.get(f"{order}ended_{end}@{method}")), "error")
         yield msgspec.structs.replace(
             score,
             tags={**score.tags, "method": method},

@@ -1,0 +1,121 @@
+"""Signals: a run that is told to end keeps what was answered, says how to go on, and ends by convention."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evenkeel.cli.stopping import stopping
+from loopback import Loopback
+
+IGNORING = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+DEAF = """
+import sys, threading, time
+from evenkeel.cli.stopping import stopping
+with stopping():
+    try:
+        print("ready", flush=True); time.sleep(60)
+    except KeyboardInterrupt:
+        print("first", flush=True)
+        while True:  # a library that hears no interrupt
+            try: threading.Event().wait(60)
+            except BaseException: pass
+"""
+
+
+def command(questions: Path, server: Loopback, out: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
+        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--out", str(out),
+        "--concurrency", "2",
+    ]  # fmt: skip
+
+
+def answered(path: Path) -> int:
+    with closing(sqlite3.connect(path / "journal.sqlite")) as connection:
+        count: int = connection.execute("SELECT count(*) FROM responses").fetchone()[0]
+    return count
+
+
+def begun(arguments: list[str], server: Loopback, run: Path) -> subprocess.Popen[str]:
+    """A run that has stored some answers."""
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    while sum(server.answered.values()) < 6 or not (run / "journal.sqlite").is_file() or not answered(run):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_a_run_and_keeps_its_answers(
+    questions: Path, tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
+    with Loopback(latency=0.2) as server:
+        process = begun(command(questions, server, tmp_path / "run"), server, tmp_path / "run")
+        process.send_signal(sent)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "stopped." in said
+    assert "Traceback" not in said
+    assert f"kept in {tmp_path / 'run'}: the same command with --out {tmp_path / 'run'} goes on" in said
+    assert answered(tmp_path / "run") >= 2
+    assert not list((tmp_path / "run").glob("journal.sqlite-*"))  # the log was folded in
+
+
+def test_a_run_that_outlives_its_terminal_goes_on(questions: Path, tmp_path: Path) -> None:
+    """nohup has SIGHUP ignored, and it stays so."""
+    with Loopback(latency=0.05) as server:
+        arguments = [sys.executable, "-c", IGNORING, *command(questions, server, tmp_path / "run")]
+        process = begun(arguments, server, tmp_path / "run")
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_second_signal_ends_it_at_once(sent: signal.Signals, code: int) -> None:
+    process = subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "first\n"
+    process.send_signal(sent)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+
+
+def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path, tmp_path: Path) -> None:
+    with Loopback(latency=600) as server:
+        process = subprocess.Popen(
+            command(questions, server, tmp_path / "run"), stderr=subprocess.PIPE, text=True
+        )
+        while not server.requests:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert "stopped." in said
+    assert "kept" not in said
+
+
+def test_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with stopping():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
