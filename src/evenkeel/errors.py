@@ -7,6 +7,7 @@
     │   ├── CapabilityError       2   the model cannot do what the benchmark needs
     │   └── RunConflict           2   the run's folder belongs to another spec, version or process
     ├── ModelUnreachable          3   the model could not be reached, or refuses every call
+    ├── DataUnreachable           3   a published data set could not be fetched
     ├── StorageError              1   the disk is full or the run's folder cannot be written
     └── BudgetReached             1   a limit on requests, tokens or money was met; answers are kept
 
@@ -66,6 +67,12 @@ class RunConflict(UsageError):
 
 class ModelUnreachable(EvenkeelError):
     """The model could not be reached, or refuses every call."""
+
+    exit_code = 3
+
+
+class DataUnreachable(EvenkeelError):
+    """A published data set could not be fetched; its notes say which files to place by hand, and where."""
 
     exit_code = 3
 

@@ -13,7 +13,7 @@ import evenkeel as ek
 from evenkeel.api import dry_run
 from evenkeel.benchmarks import load_benchmark
 from evenkeel.benchmarks.rgb.task import Rgb
-from evenkeel.data import git_blob, own_file, published_set
+from evenkeel.data import own_file, published_set
 from evenkeel.errors import DataError, UsageError
 from evenkeel.types import Generate, Message
 from rgb_rules import (
@@ -229,7 +229,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
     fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     fetched.parent.mkdir(parents=True)
     fetched.write_text(OWN)
-    fetched.with_name("instruction.yaml.blob").write_text(git_blob(fetched))
+    fetched.with_name("instruction.yaml.sha256").write_text(own_file(fetched).sha256)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
