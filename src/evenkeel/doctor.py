@@ -33,14 +33,15 @@ EXTRAS = {
     "hf": "models of transformers, the embedded one among them",
     "sbert": "embedders, the embedded one among them",
     "words": "words of Chinese and Korean, for BM25",
-    "ray": "runs on a cluster",
-    "app": "the web app",
 }
 VARIABLES = {
     "OPENAI_API_KEY": "the key of a server that asks for one",
     "OPENAI_BASE_URL": "where openai: models are, unless --base-url says it",
     "HF_TOKEN": "for gated models of the Hugging Face Hub",
-    "EVENKEEL_MIRROR": "another host for published data",
+    "HF_HUB_OFFLINE": "1: load models from this machine alone",
+    "EVENKEEL_CACHE": "the folder for fetched data and converted models",
+    "EVENKEEL_MIRROR": "another host for published data, with the same paths",
+    "NO_COLOR": "1: no colours",
 }
 
 

@@ -61,7 +61,13 @@ Examples:
   evenkeel run multiview --method bm25 --method embed:embedded-embedder
   evenkeel compare runs/old runs/new
 
-Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 the model was not reached;
+\b
+Environment (`evenkeel doctor` says which are set):
+  OPENAI_API_KEY, OPENAI_BASE_URL  the key of a server, and where it is
+  EVENKEEL_CACHE                   the folder for fetched data and converted models
+  EVENKEEL_MIRROR                  another host for published data, with the same paths
+
+Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a server was not reached;
 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: what was answered is kept."""
 
 

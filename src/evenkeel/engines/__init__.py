@@ -1,4 +1,4 @@
-"""Where models run: in this process, or spread over a cluster."""
+"""Where models run: so far in this process alone."""
 
 from __future__ import annotations
 
