@@ -187,7 +187,9 @@ def test_without_a_network_the_address_is_given(
     mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(DataUnreachable, match=r"^http://127.0.0.1:9/greatgompang/.*EVENKEEL_MIRROR") as caught:
+    with pytest.raises(
+        DataUnreachable, match=r"^http://127.0.0.1:9/greatgompang/.*EVENKEEL_MIRROR"
+    ) as caught:
         data.fetch("mirae")
     (note,) = caught.value.__notes__
     published, target = note.split("\n    to ")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from textwrap import dedent
 
 import pytest
 
@@ -48,9 +51,34 @@ def test_a_server_model_needs_no_torch() -> None:
 
 
 def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:
+    table = evenkeel.__doc__.partition("under the names of the command line:")[2].partition("Each has")[0]
+    documented = {name for line in table.splitlines() for name in re.split(r",? ", line[4:].split("  ")[0])}
+    assert documented - {""} == set(evenkeel.__all__) - {"__version__"}
     assert evenkeel.__all__ == [
-        "Run", "__version__", "compare", "load_model", "load_run", "rescore", "run", "score",
+        "Embed", "Generate", "Message", "Run", "Sampling", "__version__", "build", "compare", "dry_run",
+        "export", "gate", "load_model", "load_run", "rescore", "run", "score", "scorecard",
     ]  # fmt: skip
     assert all(getattr(evenkeel, name) is not None for name in evenkeel.__all__)
     with pytest.raises(AttributeError):
         _ = evenkeel.nothing
+
+
+def test_every_function_has_an_example_in_its_help() -> None:
+    functions = [name for name in evenkeel.__all__ if inspect.isfunction(getattr(evenkeel, name))]
+    assert {"build", "compare", "dry_run", "export", "gate", "scorecard"} <= set(functions)
+    for name in functions:
+        assert re.search(rf"(ek\.)?{name}\(", inspect.getdoc(getattr(evenkeel, name)) or ""), name
+
+
+def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
+    code = """
+        import evenkeel, evenkeel.gate, evenkeel.scorecard, evenkeel.export
+        import evenkeel.cli.gate
+        from evenkeel import export, gate, scorecard
+        for name in ("export", "gate", "scorecard"):
+            assert callable(getattr(evenkeel, name)), name
+            assert callable(getattr(evenkeel, name)), name
+        assert callable(export) and callable(gate) and callable(scorecard)
+        from evenkeel.gate import Gate
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)

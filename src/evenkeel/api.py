@@ -1,4 +1,4 @@
-"""What the command line and Python call: run, dry_run, score, rescore."""
+"""What the command line and Python call: run, dry_run, score, rescore, build."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, parse
 from evenkeel.permission import Permitted
 from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, probe, read_samples
-from evenkeel.progress import Progress, Silent
+from evenkeel.progress import Progress
 from evenkeel.recording import Recording
 from evenkeel.runner import TITLES, Road, ask, drive, publish
 from evenkeel.runner import score as score_run
 from evenkeel.scoring import UNCAUGHT
 from evenkeel.store import Run, RunFolder, member, read_spec
 from evenkeel.types import KIND_NEEDS, ModelRef, Response, RunSpec, Sample
+from evenkeel.watching import watcher
 
 RUNS = Path("runs")
 
@@ -52,6 +53,13 @@ class Plan(Struct, frozen=True):
     requests: dict[str, int]
     tokens_in: dict[str, int]
     tokens_out: dict[str, int]
+    usd: float | None = None
+    """What that costs at the most, where prices were given; embedding and ranking are not counted."""
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import plan_html
+
+        return plan_html(self)
 
 
 def run(
@@ -69,12 +77,16 @@ def run(
     reuse: str | Path | None = None,
     engine: str = "local",
     concurrency: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
     **rest: Any,
 ) -> Run:
     """Ask, score and store. `rest` is the benchmark's own options and the limits (`max_requests=…`).
 
-    `run("mirae", model="embedded", lang=["en"], limit=8, levels="1-3")`
+        run = ek.run("mirae", model="embedded", lang=["en"], limit=8, levels="1-3")
+        run.summary["mean_similarity"].value
+
+    The names are those of `evenkeel run`, whose help lists them. `progress` is shown in a notebook and on a
+    terminal; False shows none.
     """
     limits, options = _split_limits(rest)
     with _engine(engine, concurrency) as running:
@@ -83,19 +95,28 @@ def run(
             base_url=base_url, data=str(data), langs=parse_langs(lang), limit=limit, seed=seed,
         )  # fmt: skip
         folder = Path(out) if out else default_folder(benchmark, setup.spec.subject)
-        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=progress or Silent())
+        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watcher(progress))
 
 
 def dry_run(
     benchmark: str,
+    model: str | None = None,
     *,
+    model_args: Mapping[str, Any] | None = None,
     data: str | Path = "starter",
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
-    **options: Any,
+    **rest: Any,
 ) -> Plan:
-    """Count what a run would ask, without a model."""
+    """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
+
+    plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
+    plan.requests, plan.usd
+    """
+    limits, options = _split_limits(rest)
+    if model:
+        check_spec(model, dict(model_args or {}))
     loaded = load_benchmark(benchmark, options, seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
@@ -113,7 +134,11 @@ def dry_run(
     for further, (number, reads) in loaded.forecast(samples, asked).items():
         requests[further] += number
         tokens_in[further] += reads
-    return Plan(dict(requests), dict(tokens_in), dict(tokens_out))
+    usd = None
+    if limits.price_in or limits.price_out:
+        paid = [kind for kind in requests if kind not in ("embed", "rank")]
+        usd = limits.usd(sum(tokens_in[kind] for kind in paid), sum(tokens_out[kind] for kind in paid))
+    return Plan(dict(requests), dict(tokens_in), dict(tokens_out), usd)
 
 
 def score(
@@ -125,10 +150,13 @@ def score(
     out: str | Path | None = None,
     fresh: bool = False,
     concurrency: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
     **options: Any,
 ) -> Run:
-    """Score answers that were recorded elsewhere, in one of the benchmark's published formats."""
+    """Score answers that were recorded elsewhere, in one of the benchmark's published formats.
+
+    `ek.score("mirae", "MIRAE_claude_haiku_results_english.json").summary["mean_similarity/level=7"]`
+    """
     path = Path(file)
     asking = {option.name for option in describe(benchmark_class(benchmark).Options) if option.asking}
     if chosen := sorted(asking & set(options)):
@@ -146,7 +174,7 @@ def score(
         probe(loaded, models)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(benchmark, recorded.model)
-        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=progress or Silent())
+        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watcher(progress))
 
 
 def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
@@ -162,9 +190,9 @@ def rescore(
     models: Sequence[str] = (),
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Run:
-    """Score a run's stored answers again, in place.
+    """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
 
     What was never asked is asked only of `models`, the specs of those that may be: a run's folder may come
     from anyone, and does not choose whom this machine talks to or what it loads.
@@ -174,7 +202,7 @@ def rescore(
     loaded = load_stored(spec)
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
-    watching = progress or Silent()
+    watching = watcher(progress)
     with (
         _engine("local", None) as running,
         RunFolder.open(target, spec) as folder,
@@ -205,12 +233,15 @@ def build(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     concurrency: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
     **rest: Any,
 ) -> tuple[list[Path], Built]:
     """Make a data set: `out` and beside it a file for each further language, or files in the folder `out`.
 
-    What a model answered is journaled beside `out`, so that a build that was stopped goes on.
+        paths, built = ek.build("mirae", "mine.json", questions="mine.txt")
+        built.failures  # what did not come out
+
+    The names are those of `evenkeel build`, whose help lists them. What a model answered is journaled beside `out`, so that a build that was stopped goes on.
     """
     limits, options = _split_limits(rest)
     cls = builder_class(benchmark)
@@ -219,7 +250,7 @@ def build(
     given = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
     if target.resolve() in given:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
-    watching = progress or Silent()
+    watching = watcher(progress)
     with _engine("local", concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_building(target, folder=cls.folder))

@@ -94,16 +94,29 @@ class Comparison(Struct, frozen=True, kw_only=True):
     ranking: tuple[Place, ...]
     """By the first metric, the highest first."""
 
+    def __repr__(self) -> str:
+        from evenkeel.report.inline import comparison_text
+
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import comparison_html
+
+        return comparison_html(self)
+
 
 def compare(
-    *runs: Run | str | Path, metrics: Sequence[str] | None = None, unpaired: bool = False
+    *runs: Run | str | Path, metrics: str | Sequence[str] | None = None, unpaired: bool = False
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
     Without `metrics`, two runs are compared by all that their benchmark shows of samples (of methods, by the
     headline of each that both have), and more than two by its headline. Runs that were asked different
     things are refused, unless `unpaired` takes them for samples that have nothing to do with each other.
+
+    `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
     layout = layout_of(loaded)
     wanted = list(dict.fromkeys(metrics or _usual(layout, loaded)))

@@ -38,18 +38,42 @@ FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
-def export(run: Run, form: Form, out: Path | None = None) -> list[Path]:
-    """Write a run to `out` (a file; a folder for `published`) or into its own `export/`; gives the paths."""
+def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
+    """Write a run to `out` (a file; a folder for `published`) or into its own `export/`; gives the paths.
+
+    `ek.export("runs/mine", to="parquet", out="mine.parquet")`
+    """
+    if to not in get_args(Form):
+        raise UsageError(f"cannot export to '{to}'. Available: {', '.join(get_args(Form))}.")
+    run = run if isinstance(run, Run) else Run(run)
     if (run.path / "export").is_symlink():
         raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
-    if form == "published":
-        return publish(run, out or run.path / "export")
-    target = out or run.path / "export" / f"records.{form}"
+    if to == "published":
+        return publish(run, Path(out) if out else run.path / "export")
+    target = Path(out) if out else run.path / "export" / f"records.{to}"
     if target.is_dir():
-        raise UsageError(f"--out {target} is a folder: name a file, such as {target / f'records.{form}'}.")
-    write = to_csv if form == "csv" else to_parquet
+        raise UsageError(f"--out {target} is a folder: name a file, such as {target / f'records.{to}'}.")
+    write = to_csv if to == "csv" else to_parquet
     write(run, target)
     return [target]
+
+
+def frame(run: Run) -> pl.DataFrame:
+    """A run's records in memory: the columns of a table, but the answers of a sample in one list."""
+    import polars as pl
+
+    types = columns(run.records())
+    answers = [key for key in types if key[0] == "answer"]
+    table = _scan(run, {key: kind for key, kind in types.items() if key not in answers}, str).collect()
+    texts = [_answers(record, answers) for record in run.records()]
+    name = "answers" if "answers" not in table.columns else "answer_texts"
+    return table.with_columns(pl.Series(name, texts, dtype=pl.List(pl.String)))
+
+
+def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
+    """The texts of one sample at the places where any sample has one; None where nothing came."""
+    row = cells(record)
+    return [row.get(key) for key in keys if int(key[1]) < len(record.answers)]
 
 
 def to_csv(run: Run, target: Path) -> None:

@@ -35,12 +35,22 @@ class Gate(Struct, frozen=True, kw_only=True):
     passed: bool
     checks: tuple[Check, ...]
 
+    def __repr__(self) -> str:
+        from evenkeel.report.inline import gate_text
+
+        return gate_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import gate_html
+
+        return gate_html(self)
+
 
 def gate(
     run: Run | str | Path,
     baseline: Run | str | Path,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     max_drop: float = 0.0,
     higher_is_worse: bool = False,
     min_coverage: float = 0.95,
@@ -48,6 +58,8 @@ def gate(
     """Fails where the interval of a paired difference lies wholly below −`max_drop`, and on low coverage.
 
     `metrics` is the benchmark's headline where none is named.
+
+    `assert ek.gate("runs/new", baseline="runs/old", max_drop=0.02).passed`
     """
     new, old = (given if isinstance(given, Run) else Run(given) for given in (run, baseline))
     differences = compare(old, new, metrics=metrics or [layout_of([old, new]).headline]).differences

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks import BENCHMARKS, benchmark_class
+from evenkeel.cache import write_whole
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import figure, summaries, values_of
@@ -48,13 +50,41 @@ class Scorecard(Struct, frozen=True, kw_only=True):
     entries: list[Entry]
     notes: list[str]
 
+    def __repr__(self) -> str:
+        from evenkeel.report.inline import scorecard_text
 
-def scorecard(runs: Sequence[Run], *, mixed: bool = False) -> Scorecard:
-    """Put runs on one card. Those of different models are refused unless `mixed` says that this is meant.
+        return scorecard_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import scorecard_html
+
+        return scorecard_html(self)
+
+
+def scorecard(
+    runs: Sequence[Run | str | Path], *, mixed: bool = False, out: str | Path | None = None
+) -> Scorecard:
+    """Put runs on one card, and with `out` on a page. Those of different models are refused unless `mixed`
+    says that this is meant.
 
     A benchmark without a model under test sets methods side by side; it goes with any model.
+
+    `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
+    if isinstance(runs, Run | str | Path):
+        raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
+    card = _card([given if isinstance(given, Run) else Run(given) for given in runs], mixed=mixed)
+    if out is not None:
+        from evenkeel.report.scorecard import render
+
+        write_whole(Path(out), render(card, Path(out)))
+    return card
+
+
+def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
     runs = list({run.path.resolve(): run for run in runs}.values())
+    if not runs:
+        raise UsageError("scorecard needs at least one run.")
     models = list(dict.fromkeys(run.spec.subject for run in runs if "model" in run.spec.models))
     if len(models) > 1 and not mixed:
         raise UsageError(

@@ -12,16 +12,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel import lock
 from evenkeel.cache import replacing
-from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
+from evenkeel.errors import DataError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.jsonfile import convert, read_json, read_json_lines
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = 1
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
@@ -102,8 +105,36 @@ class Run:
             return None
         return f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
 
+    def frame(self) -> pl.DataFrame:
+        """The records as a polars data frame, one row a sample.
+
+            run.frame().group_by("level").agg(polars.col("mean_similarity").mean())
+
+        Columns as in `evenkeel export`: `sample`, `group`, the tags, how its requests ended (`answered`,
+        `status_ok`, …), its values, and those of its inputs that are single texts or numbers; `answers` is a
+        list, with null for a request that brought none.
+        """
+        from evenkeel.export import frame
+
+        return frame(self)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas data frame; pandas must be installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("to_pandas()", package="pandas", install="pip install pandas") from None
+        return pandas.DataFrame(self.frame().to_dict(as_series=False))
+
     def __repr__(self) -> str:
-        return f"<Run {self.spec.benchmark} of {self.spec.subject} at {self.path}>"
+        from evenkeel.report.inline import run_text
+
+        return run_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import run_html
+
+        return run_html(self)
 
 
 def member(folder: Path, name: str) -> Path | None:
@@ -198,7 +229,7 @@ def _depth(value: Any) -> int:
 
 
 def load_run(path: str | Path) -> Run:
-    """A run from its folder."""
+    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`."""
     return Run(path)
 
 

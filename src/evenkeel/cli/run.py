@@ -112,15 +112,14 @@ def _run(
 ) -> int:
     from evenkeel import api
     from evenkeel.engines import load_engine
-    from evenkeel.models import check_spec, parse_args
+    from evenkeel.models import parse_args
 
     args = parse_args(model_args)
     if dry_run:
-        if model:
-            check_spec(model, args)
         load_engine(given["engine"])
-        wanted = {"data", "lang", "limit", "seed", *(o.name for o in describe(benchmark_class(name).Options))}
-        plan = api.dry_run(name, **{key: given[key] for key in wanted})
+        asked = (benchmark_class(name).Options, Limits)
+        wanted = {"data", "lang", "limit", "seed", *(o.name for struct in asked for o in describe(struct))}
+        plan = api.dry_run(name, model, model_args=args, **{key: given[key] for key in wanted})
         if as_json:
             from evenkeel.cli.outcome import print_json
 
@@ -142,12 +141,9 @@ def print_plan(plan: Any, given: dict[str, Any]) -> None:
         out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
         click.echo(f"{kind:<10}{plan.requests[kind]:>12,}{plan.tokens_in[kind]:>14,}{out:>14}")
     click.echo("Tokens are estimated; every answer is taken at its full length.")
-    if given["price_in"] or given["price_out"]:
-        limits = Limits(price_in=given["price_in"], price_out=given["price_out"])
+    if plan.usd is not None:
         counted = [kind for kind in plan.requests if kind not in ("embed", "rank")]
-        reads, writes = (sum(of.get(kind, 0) for kind in counted) for of in (plan.tokens_in, plan.tokens_out))
-        usd = limits.usd(reads, writes)
         partly = "" if given["price_in"] else ", for what is written; --price-in counts what is read too"
         if any(not plan.tokens_out.get(kind) for kind in counted if kind != "weigh"):
             partly += "; what judges and writers of summaries write is not in it"
-        click.echo(f"That costs at the most about ${usd:,.2f}{partly}.")
+        click.echo(f"That costs at the most about ${plan.usd:,.2f}{partly}.")

@@ -59,7 +59,13 @@ BACKENDS: dict[str, Backend] = {
 
 
 def load_model(spec: str, **args: Any) -> Model:
-    """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`."""
+    """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`.
+
+    model = ek.load_model("embedded")
+    asked = ek.Generate(prompt=(ek.Message("user", "Hello!"),), sampling=ek.Sampling(max_tokens=16))
+    [(request, response)] = model.answer([asked])
+    model.close()
+    """
     options = check_spec(spec, args)
     scheme, _, name = spec.partition(":")
     cls = backend_class(scheme)
