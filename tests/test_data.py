@@ -61,7 +61,7 @@ class Mirror(BaseHTTPRequestHandler):
 
 
 class Hub(Mirror):
-    """The Hugging Face Hub: it names the commit and the digest, and redirects to a store that names neither."""
+    """The Hugging Face Hub: it names commit and digest, and redirects to a store that names neither."""
 
     commit = data.published_sets()["miron"].revision
     digest = hashlib.sha256(CONTENT).hexdigest()

@@ -1,4 +1,4 @@
-"""What Python offers beside the figures: displays, a data frame, progress, and the calls of the command line."""
+"""What Python offers beside the figures: displays, a data frame, progress, the calls of the command line."""
 
 from __future__ import annotations
 

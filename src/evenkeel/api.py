@@ -241,7 +241,8 @@ def build(
         paths, built = ek.build("mirae", "mine.json", questions="mine.txt")
         built.failures  # what did not come out
 
-    The names are those of `evenkeel build`, whose help lists them. What a model answered is journaled beside `out`, so that a build that was stopped goes on.
+    The names are those of `evenkeel build`, whose help lists them. What a model answered is journaled beside
+    `out`, so that a build that was stopped goes on.
     """
     limits, options = _split_limits(rest)
     cls = builder_class(benchmark)

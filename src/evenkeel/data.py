@@ -22,7 +22,7 @@ from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageEr
 CHUNK = 1 << 16
 TIMEOUT = 30
 CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
-"""What the Hugging Face Hub says of a file: its commit, the SHA-256 of a large one, Git's id of a small one."""
+"""What the Hugging Face Hub says of a file: its commit; SHA-256 of a large one, Git's id of a small one."""
 DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{40}")
 
 State: TypeAlias = Literal["missing", "whole", "changed", "unchecked"]
@@ -61,7 +61,7 @@ class PublishedFile(Struct, frozen=True):
 
     @property
     def pinned_by(self) -> Literal["digest", "commit"]:
-        """By the digest of its content, or by the commit alone, with the digest recorded at the first fetch."""
+        """By the digest of its content, or by the commit alone; the digest is then recorded when fetched."""
         return "digest" if self.blob else "commit"
 
 

@@ -73,7 +73,7 @@ class NotebookLine(Silent):
         parts = [f"{self._title}: {self._done:,} of {self._total:,}"]
         if new and seconds > 0:
             parts.append(f"{new / seconds:.1f}/s")
-        if 10 <= new and self._done < self._total:  # the first few say little: a model may have been loaded
+        if new >= 10 and self._done < self._total:  # the first few say little: a model may have been loaded
             parts.append(f"{seconds / new * (self._total - self._done):,.0f} s left")
         parts += [f"{self._failed:,} errors"] if self._failed else []
         parts += [f"${usd:.2f}"] if usd else []

@@ -28,8 +28,8 @@ def list_() -> None:
             click.echo(f"        {data.state(key, file):<9}  by {file.pinned_by}  {file.path}")
     click.echo(
         "\nby digest: the content is checked against a digest that comes with Evenkeel.\n"
-        "by commit: fetched at that commit, and checked against the commit and digest that the server names;\n"
-        "           no digest comes with Evenkeel, so that of the first fetch is recorded and must not change."
+        "by commit: fetched at that commit, and checked against the commit and digest the server names;\n"
+        "           no digest comes with Evenkeel, so that of the first fetch is recorded and holds."
     )
 
 

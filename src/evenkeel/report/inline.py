@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.api import Plan
-    from evenkeel.comparison import Comparison
+    from evenkeel.comparison import Comparison, Difference
     from evenkeel.gate import Gate
     from evenkeel.scorecard import Line, Scorecard
     from evenkeel.store import Run
@@ -83,15 +83,18 @@ def comparison_html(found: Comparison) -> str:
     how = "paired by sample" if found.paired else "as unrelated samples"
     heads = ["metric", "A", "B", "of A", "of B", "B − A", "95% interval", "p (Holm)", "samples"]
     rows = [
-        [
-            d.metric, d.a, d.b, _number(d.value_a, d.unit), _number(d.value_b, d.unit),
-            "–" if d.difference is None else signed(d.difference, d.unit),
-            "–" if d.low is None or d.high is None else f"{signed(d.low, d.unit)} to {signed(d.high, d.unit)}",
-            probability(d.p_holm), f"{d.n:,}",
-        ]
-        for d in found.differences
-    ]  # fmt: skip
+        [d.metric, d.a, d.b, *_difference(d), probability(d.p_holm), f"{d.n:,}"] for d in found.differences
+    ]
     return _html(f"{found.benchmark}: {len(found.runs)} runs, {how}", found.differs, [Shown("", heads, rows)])
+
+
+def _difference(found: Difference) -> list[str]:
+    unit, low, high = found.unit, found.low, found.high
+    return [
+        *(_number(amount, unit) for amount in (found.value_a, found.value_b)),
+        "–" if found.difference is None else signed(found.difference, unit),
+        "–" if low is None or high is None else f"{signed(low, unit)} to {signed(high, unit)}",
+    ]
 
 
 def comparison_text(found: Comparison) -> str:
