@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,16 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import evenkeel
+
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "mirae.ipynb"
 CHARTS = ("heatmap", "consistency", "drift-curve", "own-heatmap")
 TIMEOUT = 1800
 """Seconds for one cell. The model's takes under a minute; a busy machine may need many times that."""
 
 
-def read() -> nbformat.NotebookNode:
-    notebook: nbformat.NotebookNode = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+def read(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
+    notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     return notebook
 
 
@@ -81,6 +85,40 @@ def test_exported_answers_score_as_they_did_in_the_run(outputs: dict[str, list[A
 def test_a_figure_is_shown_with_its_interval_and_coverage(outputs: dict[str, list[Any]]) -> None:
     assert "t over groups" in printed(outputs["summary"])
     assert "coverage  100%" in printed(outputs["summary"])
+
+
+def test_a_run_shows_its_progress_and_itself(outputs: dict[str, list[Any]]) -> None:
+    lines = [output.data["text/plain"] for output in outputs["run"] if output.output_type == "display_data"]
+    assert len(lines) == 2  # one for each run, written over
+    assert all(re.match(r"embedding: (\d+) of \1, ", line) for line in lines)
+    assert [output.output_type for output in outputs["questions"]] == ["stream"]  # a build asked nothing
+    [shown] = outputs["shown"]
+    assert "95% interval" in shown.data["text/html"]
+    assert "coverage 100%" in shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("<Run mirae of SmolLM2")
+
+
+def test_the_frame_has_a_row_for_each_prompt(outputs: dict[str, list[Any]]) -> None:
+    [frame] = outputs["frame"]
+    assert "shape: (16, 7)" in frame.data["text/plain"]
+
+
+def test_notebooks_import_nothing_internal() -> None:
+    """What a notebook shows, its reader can do: `import evenkeel as ek`, and libraries that everyone knows."""
+    notebooks = sorted(NOTEBOOK.parent.glob("*.ipynb"))
+    assert NOTEBOOK in notebooks
+    for path in notebooks:
+        code = [cell.source for cell in read(path).cells if cell.cell_type == "code"]
+        nodes = [node for source in code for node in ast.walk(ast.parse(source))]
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert {name for name in names if name.split(".")[0] == "evenkeel"} == {"evenkeel"}
+        used = {
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ek"
+        }
+        assert used <= set(evenkeel.__all__)
 
 
 def test_nothing_is_left_behind(outputs: dict[str, list[Any]], workplace: Path) -> None:

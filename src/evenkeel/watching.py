@@ -66,7 +66,8 @@ class NotebookLine(Silent):
         self._show()
 
     def finish(self) -> None:
-        self._show()
+        if self._line:
+            self._show()
 
     def _count(self, usd: float = 0.0) -> None:
         new, seconds = self._done - self._before, time.monotonic() - self._start

@@ -1,4 +1,4 @@
-"""`evenkeel demo`: all four benchmarks on the embedded models, over slices that take about three minutes."""
+"""`evenkeel demo`: all four benchmarks on the embedded models, over slices of a minute or two on two cores."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from evenkeel.benchmarks import BENCHMARKS
 from evenkeel.cli import options
 
 SLICES: dict[str, dict[str, Any]] = {
-    "mirae": {"model": "embedded", "limit": 4, "levels": "1-4", "samples": 3, "max_tokens": 32},
+    "mirae": {"model": "embedded", "limit": 4, "levels": "1-3", "samples": 3, "max_tokens": 24},
     "rgb": {
         "model": "embedded",
-        "limit": 5,
-        "noise_rates": "0,0.4,0.8",
+        "limit": 4,
+        "noise_rates": "0,0.6",
         "integration_rates": "0",
-        "max_tokens": 32,
+        "max_tokens": 24,
     },
     "miron": {"model": "embedded", "limit": 40},
-    "multiview": {"method": ["bm25", "embed:embedded-embedder", "judge:embedded+weigh"], "limit": 5},
+    "multiview": {"method": ["bm25", "embed:embedded-embedder", "judge:embedded+weigh"], "limit": 4},
 }
 
 
