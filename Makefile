@@ -7,10 +7,14 @@ READY   = $(VENV)/.ready
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test lint types tests bench format clean
+.PHONY: demo pictures test lint types tests bench format clean
 
 demo: $(READY)
 	$(BIN)/evenkeel demo
+
+# What the README shows: the pages of a fresh demo, in chromium.
+pictures: demo
+	$(BIN)/python tools/screenshot.py
 
 test: lint types tests
 

@@ -1,38 +1,73 @@
-"""Take the picture of a report that the README shows.
+"""Take the pictures that the README shows, from the pages of a demo.
 
-    python tools/screenshot.py RUN/report.html docs/report.png [--width 1100] [--height 1200] [--dark]
+    python tools/screenshot.py                  the newest demo below runs/
+    python tools/screenshot.py FOLDER --dark    another one, on a dark page
 
-Needs chromium on the path and the dev extra (Playwright drives it).
+Run `evenkeel demo` first. Needs chromium (on Debian: apt-get install chromium) and the dev extra, whose
+Playwright drives it.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from playwright.sync_api import sync_playwright
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Picture(NamedTuple):
+    """A file of docs/pictures, the demo's page that it shows, and how much of it."""
+
+    name: str
+    page: str
+    width: int = 1000
+    height: int = 1000
+
+
+WANTED = (
+    Picture("scorecard.png", "scorecard.html", height=640),
+    Picture("report.png", "multiview/report.html"),
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("page", type=Path)
-    parser.add_argument("picture", type=Path)
-    parser.add_argument("--width", type=int, default=1100)
-    parser.add_argument("--height", type=int, default=1200)
+    parser.add_argument("folder", type=Path, nargs="?", help="a demo's folder")
+    parser.add_argument("--out", type=Path, default=PICTURES, help="where the pictures go")
     parser.add_argument("--dark", action="store_true")
     given = parser.parse_args()
+    folder = given.folder or newest_demo()
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if missing := [page for _, page, *_ in WANTED if not (folder / page).is_file()]:
+        sys.exit(f"{folder} has no {missing[0]}: run evenkeel demo first.")
+    if browser is None:
+        sys.exit(f"no browser is on the path ({', '.join(BROWSERS)}): apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(
-            viewport={"width": given.width, "height": given.height},
-            color_scheme="dark" if given.dark else "light",
-        )
-        page.goto(given.page.resolve().as_uri())
-        page.screenshot(path=given.picture)
-        browser.close()
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for picture in WANTED:
+            page = chromium.new_page(
+                viewport={"width": picture.width, "height": picture.height},
+                color_scheme="dark" if given.dark else "light",
+            )
+            page.goto((folder / picture.page).resolve().as_uri())
+            page.screenshot(path=given.out / picture.name)
+            print(given.out / picture.name)
+        chromium.close()
+
+
+def newest_demo() -> Path:
+    demos = sorted(Path("runs").glob("*-demo-embedded*/scorecard.html"))
+    if not demos:
+        sys.exit("there is no demo below runs/: run evenkeel demo first.")
+    return demos[-1].parent
 
 
 if __name__ == "__main__":
