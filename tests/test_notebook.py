@@ -104,7 +104,7 @@ def test_the_frame_has_a_row_for_each_prompt(outputs: dict[str, list[Any]]) -> N
 
 
 def test_notebooks_import_nothing_internal() -> None:
-    """What a notebook shows, its reader can do: `import evenkeel as ek`, and libraries that everyone knows."""
+    """What a notebook shows, its reader can do: `import evenkeel as ek`, and well-known libraries."""
     notebooks = sorted(NOTEBOOK.parent.glob("*.ipynb"))
     assert NOTEBOOK in notebooks
     for path in notebooks:

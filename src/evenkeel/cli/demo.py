@@ -1,4 +1,4 @@
-"""`evenkeel demo`: all four benchmarks on the embedded models, over slices of a minute or two on two cores."""
+"""`evenkeel demo`: all four benchmarks on the embedded models, in slices of a minute or two on two cores."""
 
 from __future__ import annotations
 
