@@ -34,7 +34,17 @@ from evenkeel.models import check_spec
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe, parse
 from evenkeel.permission import Permitted
-from evenkeel.prepare import Setup, identities, make_spec, open_models, prepare, probe, read_samples
+from evenkeel.prepare import (
+    Setup,
+    follow,
+    identities,
+    make_spec,
+    open_models,
+    prepare,
+    probe,
+    read_samples,
+    tell_address,
+)
 from evenkeel.progress import Progress
 from evenkeel.recording import Recording
 from evenkeel.runner import TITLES, Road, ask, drive, publish
@@ -89,13 +99,15 @@ def run(
     terminal; False shows none.
     """
     limits, options = _split_limits(rest)
+    watching = watcher(progress)
     with _engine(engine, concurrency) as running:
         setup = prepare(
             running, benchmark, ModelRef(model, dict(model_args or {})) if model else None, options,
             base_url=base_url, data=str(data), langs=parse_langs(lang), limit=limit, seed=seed,
+            progress=watching,
         )  # fmt: skip
         folder = Path(out) if out else default_folder(benchmark, setup.spec.subject)
-        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watcher(progress))
+        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watching)
 
 
 def dry_run(
@@ -171,10 +183,11 @@ def score(
         spec = make_spec(
             benchmark, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
         )
-        probe(loaded, models)
+        watching = watcher(progress)
+        probe(loaded, models, watching)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(benchmark, recorded.model)
-        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watcher(progress))
+        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
 
 
 def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
@@ -258,7 +271,7 @@ def build(
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
         models = open_models(running, builder, benchmark, ref, base_url, model_args=model_args)
-        probe(builder, models)
+        probe(builder, models, watching)
         beside = (
             target / "journal.sqlite" if cls.folder else target.with_name(f"{target.stem}.journal.sqlite")
         )
@@ -330,14 +343,15 @@ def _carry_out(
 ) -> Run:
     with contextlib.ExitStack() as stack:
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
-        recording = stack.enter_context(_recording(other)) if other else None
+        recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
         journal = stack.enter_context(_journal(folder.journal, progress))
         stack.callback(progress.finish)
+        follow(folder, setup.spec, progress)
         journal.put_samples(setup.samples)
         road = Road(
             journal,
-            identities(setup.spec),
+            identities(folder.spec),
             opener=setup.models.__getitem__,
             budget=Budget(limits),
             progress=progress,
@@ -359,11 +373,13 @@ def _journal(path: Path, progress: Progress) -> Iterator[Journal]:
 
 
 @contextlib.contextmanager
-def _recording(folder: Path) -> Iterator[Recording]:
+def _recording(folder: Path, here: RunSpec, progress: Progress) -> Iterator[Recording]:
     """Another run's answers."""
-    if member(folder, "spec.json") is not None:
-        read_spec(folder)  # refuses another format
-    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
+    there = read_spec(folder) if member(folder, "spec.json") is not None else None
+    if there is not None:
+        tell_address(there, here, progress)
+    known = list(identities(there).values()) if there is not None else []
+    with contextlib.closing(Recording(folder / "journal.sqlite", identities=known)) as recording:
         yield recording
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,12 +35,11 @@ def slug(name: str, *, longest: int = 80) -> str:
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that takes its place when the block ends well, and is gone if not."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT)
-    os.close(handle)
-    draft = Path(name)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}{DRAFT}")
+    # Made as any new file is, so that the umask says who may read it.
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield draft
-        draft.chmod(0o644)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

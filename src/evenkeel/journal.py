@@ -18,7 +18,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -72,8 +72,13 @@ class Key(NamedTuple):
     body: bytes
 
 
-def model_digest(identity: dict[str, Any]) -> bytes:
+def model_digest(identity: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
+
+
+def without_address(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is, without where it is reached, which identities held once."""
+    return {name: value for name, value in identity.items() if name != "base_url"}
 
 
 def make_key(model: bytes, request: Request) -> Key:
@@ -90,7 +95,11 @@ def make_key(model: bytes, request: Request) -> Key:
         case Rank():
             body = _encode(["rank", request.query, request.document])
     digest = hashlib.sha256(body).digest()
-    return Key(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest, body)
+    return Key(_key(model, digest, request.repeat), digest, body)
+
+
+def _key(model: bytes, digest: bytes, repeat: int) -> bytes:
+    return hashlib.sha256(model + digest + repeat.to_bytes(8, "big")).digest()
 
 
 class Journal:

@@ -15,10 +15,12 @@ from typing import Any
 
 from evenkeel.engines import Engine
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
+from evenkeel.journal import without_address
 from evenkeel.models import BACKENDS, Model, backend_class
 from evenkeel.options import describe
 from evenkeel.prepare import on_server
 from evenkeel.runner import Refusal
+from evenkeel.store import served_at
 from evenkeel.types import ModelRef, RunSpec
 
 RISKY = ("trust_remote_code",)
@@ -42,6 +44,7 @@ class Permitted:
         self._engine = engine
         self._path = path
         self._models = spec.models
+        self._addresses = served_at(spec)
         stored = {role: model["spec"] for role, model in spec.models.items()}
         if unknown := [name for name in named if name not in stored.values()]:
             there = ", ".join(f"{role} {name}" for role, name in stored.items())
@@ -73,7 +76,7 @@ class Permitted:
         identity = opened.identity()
         if differences := [
             f"{name} is {there.get(name)} there and {identity.get(name)} here"
-            for there in (stored["identity"],)
+            for there in (without_address(stored["identity"]),)
             for name in {**there, **identity}
             if there.get(name) != identity.get(name)
         ]:
@@ -85,7 +88,7 @@ class Permitted:
 
     def _refuse(self, role: str, number: int) -> EvenkeelError:
         stored = self._models[role]
-        address = stored["identity"].get("base_url")
+        address = ", ".join(self._addresses.get(role, ()))
         command = ["evenkeel", "rescore", str(self._path), "--model", stored["spec"]]
         command += ["--base-url", str(address)] if address else []
         for name, value in _options(stored).items():

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 import evenkeel
@@ -18,9 +19,11 @@ from evenkeel import data as datasets
 from evenkeel.benchmarks import Benchmark, Builder, load_benchmark
 from evenkeel.engines import Engine
 from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.journal import without_address
 from evenkeel.models import Model
 from evenkeel.options import lasting
-from evenkeel.store import FORMAT
+from evenkeel.progress import Progress, watch
+from evenkeel.store import FORMAT, RunFolder, served_at
 from evenkeel.types import ModelRef, RunSpec, Sample, to_jsonable
 
 
@@ -44,6 +47,7 @@ def prepare(
     langs: list[str] | None,
     limit: int | None,
     seed: int,
+    progress: Progress,
 ) -> Setup:
     loaded = load_benchmark(name, options, seed=seed)
     if ref is None and "model" in loaded.needs:
@@ -52,7 +56,7 @@ def prepare(
         try:
             models = open_models(engine, loaded, name, ref, base_url)
             samples, source = read_samples(loaded, name, data, langs, limit)
-            probe(loaded, models)
+            probe(loaded, models, progress)
         except CapabilityError as error:
             less = loaded.without(error.lacking)
             if less is None:
@@ -63,9 +67,10 @@ def prepare(
             return Setup(loaded, spec, samples, models)
 
 
-def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model]) -> None:
+def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress) -> None:
     """Have every model tried out for what its role needs."""
     for role, model in models.items():
+        watch(model, progress)
         model.probe(benchmark.needs[role])
 
 
@@ -144,8 +149,13 @@ def make_spec(
         data=source,
         seed=seed,
         limit=limit,
-        provenance=provenance(),
+        provenance={**provenance(), "servers": addresses(models)},
     )
+
+
+def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
+    """By role: where a model on a server is reached. That is no part of what it is."""
+    return {role: [address] for role, model in models.items() if (address := getattr(model, "address", ""))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +169,35 @@ def _described(identity: dict[str, Any]) -> dict[str, Any]:
 
 def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
     return {role: model["identity"] for role, model in spec.models.items()}
+
+
+def follow(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
+    """Say, and write down, that a run goes on with a server at another address than before."""
+    before, now = served_at(folder.spec), served_at(spec)
+    moved = {role: held for role, held in now.items() if not set(held) <= set(before.get(role, held))}
+    for role, held in moved.items():
+        progress.note(
+            f"{spec.models[role]['spec']} was reached at {', '.join(before[role])} and is reached at "
+            f"{', '.join(held)} now: it is taken for the same model."
+        )
+    if moved:
+        servers = {role: list(dict.fromkeys([*before.get(role, ()), *held])) for role, held in now.items()}
+        provenance = {**folder.spec.provenance, "servers": servers}
+        folder.spec = msgspec.structs.replace(folder.spec, provenance=provenance)
+        folder.write_json("spec.json", folder.spec)
+
+
+def tell_address(there: RunSpec, here: RunSpec, progress: Progress) -> None:
+    """Say where a model was reached whose answers are taken over, if that was elsewhere."""
+    for role, model in here.models.items():
+        for other, former in there.models.items():
+            if without_address(former["identity"]) == without_address(model["identity"]):
+                old, new = served_at(there).get(other, []), served_at(here).get(role, [])
+                if old != new:
+                    progress.note(
+                        f"{model['spec']} was reached at {', '.join(old)} there and is reached at "
+                        f"{', '.join(new)} here: it is taken for the same model."
+                    )
 
 
 def on_server(ref: ModelRef) -> bool:

@@ -16,6 +16,9 @@ class Progress(Protocol):
     def answered(self, response: Response, *, usd: float) -> None:
         """One more request ended."""
 
+    def retrying(self, count: int) -> None:
+        """So many requests wait now to be tried again."""
+
     def note(self, text: str) -> None:
         """Something worth a line."""
 
@@ -30,6 +33,14 @@ class Silent:
 
     def answered(self, response: Response, *, usd: float) -> None: ...
 
+    def retrying(self, count: int) -> None: ...
+
     def note(self, text: str) -> None: ...
 
     def finish(self) -> None: ...
+
+
+def watch(model: object, progress: Progress) -> None:
+    """Have a model tell the watcher what it waits for, if it is one that waits."""
+    if (tell := getattr(model, "watch", None)) is not None:
+        tell(progress)

@@ -9,25 +9,43 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from evenkeel import lock
 from evenkeel.errors import DataError, RunConflict
-from evenkeel.journal import check, decode, find, harden, make_key, refuse_links
+from evenkeel.journal import (
+    check,
+    decode,
+    find,
+    harden,
+    make_key,
+    model_digest,
+    refuse_links,
+    without_address,
+)
 from evenkeel.types import Request, Response
 
 
 class Recording:
     """The answers of one model, or of whichever answered alone."""
 
-    def __init__(self, path: Path, model: bytes | None = None) -> None:
+    def __init__(
+        self, path: Path, model: bytes | None = None, identities: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self.path = path
         self.damaged = 0
         """Answers that are there and cannot be read."""
         self._model = model
+        self._identities = identities
         self._stack = contextlib.ExitStack()
         self._connection = self._stack.enter_context(reading(path))
+
+    def digest_of(self, identity: Mapping[str, Any]) -> bytes:
+        """Under which digest a model's answers are filed here, wherever it was reached."""
+        same = (there for there in self._identities if without_address(there) == without_address(identity))
+        return model_digest(next(same, identity))
 
     def find(self, request: Request) -> Response | None:
         """The answer to a request; None where there is none that can be read."""

@@ -13,7 +13,7 @@ from evenkeel.cache import slug
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
 from evenkeel.journal import LOOKUP, Journal, make_key, model_digest
 from evenkeel.models import Model
-from evenkeel.progress import Progress
+from evenkeel.progress import Progress, watch
 from evenkeel.recording import Recording
 from evenkeel.scoring import UNCAUGHT, Portion
 from evenkeel.store import Run, RunFolder
@@ -55,6 +55,7 @@ class Road:
         self._reuse = reuse
         self._refusals = refusals or {}
         self._damaged = 0
+        self._identities = identities
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
@@ -78,6 +79,7 @@ class Road:
         if not pending:
             return
         model = self._opener(role)
+        watch(model, self._progress)
         while self._send(model, role, self._unanswered(role, requests())):
             self.journal.flush()
         self.journal.flush()
@@ -87,9 +89,10 @@ class Road:
     ) -> None:
         """File what another run was answered to these very requests, by this very model."""
         wanted, taken = 0, 0
+        there = reuse.digest_of(self._identities[role])
         stream = self._unanswered(role, requests())
         while chunk := list(islice(stream, LOOKUP)):
-            keys = {(key := make_key(self._digests[role], request)).key: (key, request) for request in chunk}
+            keys = {make_key(there, r).key: (make_key(self._digests[role], r), r) for r in chunk}
             wanted += len(keys)
             for name, response in reuse.find_keys(list(keys)).items():
                 if response.status != "error":

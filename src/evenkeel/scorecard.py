@@ -13,7 +13,7 @@ from evenkeel.cache import write_whole
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import figure, summaries, values_of
-from evenkeel.store import Run
+from evenkeel.store import Run, served_at
 from evenkeel.types import Figure
 
 
@@ -152,7 +152,7 @@ def _methods(run: Run, metric: str) -> list[Line]:
 def _notes(model: str, runs: Sequence[Run]) -> list[str]:
     """Whether one name stands for the model in different states: another data type, another server."""
     identities = [
-        run.spec.models["model"]["identity"]
+        {**run.spec.models["model"]["identity"], "base_url": served_at(run.spec).get("model")}
         for run in runs
         if "model" in run.spec.models and run.spec.subject == model and run.spec.data["source"] != "recorded"
     ]

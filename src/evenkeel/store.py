@@ -236,8 +236,10 @@ def load_run(path: str | Path) -> Run:
 class RunFolder:
     """The folder of a run that this process is writing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spec: RunSpec) -> None:
         self.path = path
+        self.spec = spec
+        """As it is stored: that of the run's beginning, where this is a resumed one."""
 
     @classmethod
     @contextlib.contextmanager
@@ -246,7 +248,7 @@ class RunFolder:
         with _writing(path):
             path.mkdir(parents=True, exist_ok=True)
         with lock.writing(path):
-            folder = cls(path)
+            folder = cls(path, spec)
             folder._begin(spec, fresh=fresh)
             yield folder
 
@@ -268,7 +270,8 @@ class RunFolder:
                 folder = target.is_dir() and not target.is_symlink()
                 shutil.rmtree(target) if folder else target.unlink(missing_ok=True)
         elif existing.is_file():
-            differences = spec_differences(read_spec(self.path), spec)
+            self.spec = read_spec(self.path)
+            differences = spec_differences(self.spec, spec)
             if differences:
                 raise RunConflict(
                     f"{self.path} holds another run: {'; '.join(differences)}. "
@@ -302,10 +305,21 @@ class RunFolder:
 
 
 def spec_differences(there: RunSpec, here: RunSpec) -> list[str]:
-    """What two specs ask differently, in words; provenance does not count."""
+    """What two specs ask differently, in words; provenance and servers' addresses do not count."""
     old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (there, here))
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
     return [f"{name} is {_shown(old.get(name))} there and {_shown(new.get(name))} here" for name in names]
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith("models.") and name.endswith(".identity.base_url")
+
+
+def served_at(spec: RunSpec) -> dict[str, list[str]]:
+    """By role: the addresses at which its model was reached, where it is on a server."""
+    before = {role: model["identity"].get("base_url") for role, model in spec.models.items()}
+    former = {role: [str(address)] for role, address in before.items() if address}
+    return {**former, **spec.provenance.get("servers", {})}
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

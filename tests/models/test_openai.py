@@ -21,7 +21,7 @@ import pytest
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models import load_model
 from evenkeel.models.openai import client as openai_client
-from evenkeel.models.openai import throttle
+from evenkeel.models.openai import health, throttle
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.echo import read_weigh
 from evenkeel.models.openai.throttle import asked_wait
@@ -340,7 +340,7 @@ def test_a_forbidden_prompt_among_good_ones_is_its_own_failure() -> None:
 
 @pytest.mark.parametrize("concurrency", [2, 64])
 def test_a_dead_server_is_told_within_seconds(concurrency: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_client, "NO_CONTACT_S", 1.5)
+    monkeypatch.setattr(health, "NO_CONTACT_S", 1.5)
     url = f"http://127.0.0.1:{free_port()}/v1"
     started = time.monotonic()
     seen: list[tuple[Request, Response]] = []
@@ -432,17 +432,18 @@ def test_credentials_in_the_address_are_used_and_not_shown() -> None:
     shown = repr([response, model, model.identity(), vars(model)["_options"], raised.value])
     assert "hunter2" not in shown
     assert "bWU6" not in shown
-    assert model.identity()["base_url"] == server.url
+    assert model.address == server.url
 
 
 def test_a_key_in_the_query_is_used_and_not_shown() -> None:
     model = model_of(f"https://example.test/v1?api-version=3&api-key={CANARY}")
-    assert model.identity()["base_url"] == "https://example.test/v1?api-version=3"
+    assert model.address == "https://example.test/v1?api-version&api-key"
 
 
 def test_a_missing_key_is_named_before_anything_is_sent() -> None:
     model = load_model("openai:gpt", api_key_env="SOME_KEY")
-    assert model.identity()["base_url"] == "https://api.openai.com/v1"
+    assert isinstance(model, OpenAI)
+    assert model.address == "https://api.openai.com/v1"
     for use in (lambda: model.probe(frozenset()), lambda: model.answer([])):
         with pytest.raises(UsageError, match="SOME_KEY"):
             use()
@@ -450,7 +451,9 @@ def test_a_missing_key_is_named_before_anything_is_sent() -> None:
 
 def test_the_address_comes_from_the_environment_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9/v1/")
-    assert load_model("openai:m").identity()["base_url"] == "http://localhost:9/v1"
+    model = load_model("openai:m")
+    assert isinstance(model, OpenAI)
+    assert model.address == "http://localhost:9/v1"
 
 
 @pytest.mark.parametrize(
@@ -467,7 +470,6 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
     ).identity()
     assert identity == {
         "spec": "openai:m",
-        "base_url": "http://127.0.0.1:1/v1",
         "send_seed": True,
         "extra_body": "",
     }

@@ -102,6 +102,8 @@ def _outcome() -> int:
     try:
         return int(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
+        # It quotes what was typed, and names of files.
+        error.message = visible(error.message)  # type: ignore[misc]
         error.show()
         return error.exit_code
     except EvenkeelError as error:
@@ -126,16 +128,21 @@ def _outcome() -> int:
 
 def complain(error: BaseException) -> None:
     """One message to stderr, with what to do next."""
-    say_error(visible(str(error)))
+    say_error(str(error))
     _show_notes(error)
 
 
 def say_error(text: str) -> None:
     """`error: …` to stderr, in red unless NO_COLOR asks for none."""
     mark = "error:" if os.environ.get("NO_COLOR") else click.style("error:", fg="red", bold=True)
-    click.echo(f"{mark} {text}", err=True)
+    click.echo(f"{mark} {visible(text)}", err=True)
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """A line of text that may come from elsewhere: a server, a model, a file's name."""
+    click.echo(visible(str(text)), err=err)
 
 
 def _show_notes(error: BaseException) -> None:
     for note in getattr(error, "__notes__", []):
-        click.echo(note, err=True)
+        say(note, err=True)

@@ -8,7 +8,7 @@ import click
 
 from evenkeel.benchmarks import builder_class
 from evenkeel.budget import Limits
-from evenkeel.cli import options, say_error
+from evenkeel.cli import options, say, say_error
 
 EXAMPLES = {
     "mirae": (
@@ -78,9 +78,9 @@ def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **given)
     for note in built.notes:
-        click.echo(note, err=True)
+        say(note, err=True)
     for path in paths:
-        click.echo(str(path))
+        say(path)
     if built.failures:
         listed = "\n  ".join(built.failures)
         say_error(f"not written well enough:\n  {listed}")

@@ -8,6 +8,7 @@ import time
 import click
 
 from evenkeel import data
+from evenkeel.cli import say
 from evenkeel.errors import DataError
 
 name = click.argument("name", type=click.Choice(list(data.published_sets())))
@@ -42,7 +43,7 @@ def fetch(name: str) -> None:
     folder of the cache; EVENKEEL_MIRROR is another host that serves the same paths.
     """
     for path in data.fetch(name, progress=_show):
-        click.echo(str(path))
+        say(path)
     for file in data.published_set(name).files:
         if file.pinned_by == "commit":
             digest = data.recorded(data.place(name, file))

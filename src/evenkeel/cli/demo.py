@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from evenkeel.benchmarks import BENCHMARKS
-from evenkeel.cli import options
+from evenkeel.cli import options, say
 
 SLICES: dict[str, dict[str, Any]] = {
     "mirae": {"model": "embedded", "limit": 4, "levels": "1-3", "samples": 3, "max_tokens": 24},
@@ -46,5 +46,5 @@ def command(ctx: click.Context, min_coverage: float) -> None:
     write_whole(page, render(card, page))
     show_scorecard(Console(), card)
     click.echo("Small slices, so that the intervals are wide; the page leads to each benchmark's own report.")
-    click.echo(f"Report: {page}")
+    say(f"Report: {page}")
     ctx.exit(max(check_coverage(run, min_coverage) for run in runs))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evenkeel.cli import say
+
 if TYPE_CHECKING:
     from evenkeel.export import Form
 
@@ -42,4 +44,4 @@ def command(run: str, form: Form, out: Path | None) -> None:
     from evenkeel.store import load_run
 
     for path in export(load_run(run), form, out):
-        click.echo(str(path))
+        say(path)

@@ -129,9 +129,11 @@ def _xml(text: str) -> str:
 
 def as_github(found: Gate) -> str:
     """One annotation a check, as GitHub Actions reads them from the log."""
+    from evenkeel.report.text import visible
+
     return "".join(
         f"::{'notice' if check.passed else 'error'} "
-        f"title={_escaped(f'evenkeel gate: {check.name}', ':,')}::{_escaped(check.reason)}\n"
+        f"title={_escaped(f'evenkeel gate: {check.name}', ':,')}::{_escaped(visible(check.reason))}\n"
         for check in found.checks
     )
 
@@ -144,7 +146,9 @@ def _escaped(text: str, more: str = "") -> str:
 def as_json(found: Gate) -> str:
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
+    from evenkeel.report.text import escaped_json
+
+    return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=2).decode()) + "\n"
 
 
 FORMATS: dict[str, Callable[[Gate], str]] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from evenkeel.cli import say
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
@@ -68,13 +69,12 @@ def runs(folder: str, as_json: bool) -> None:
     elif found:
         show_table(Console(), _table(found))
     else:
-        click.echo(f"no runs below {folder}", err=True)
+        say(f"no runs below {folder}", err=True)
 
 
 def find_runs(folder: Path) -> list[Found]:
     """The runs below a folder, the newest first. What looks like one and cannot be read is told on stderr."""
     from evenkeel.errors import EvenkeelError
-    from evenkeel.report.text import visible
 
     found = []
     for path in sorted(spec.parent for spec in folder.rglob("spec.json")):
@@ -82,7 +82,7 @@ def find_runs(folder: Path) -> list[Found]:
             found.append(_found(path))
         except (EvenkeelError, LookupError) as error:
             problem = error if isinstance(error, EvenkeelError) else f"{path}: spec.json lacks {error}."
-            click.echo(f"left out: {visible(str(problem))}", err=True)
+            say(f"left out: {problem}", err=True)
     return sorted(found, key=lambda run: run.created, reverse=True)
 
 

@@ -9,9 +9,9 @@ import msgspec
 from rich.console import Console
 
 from evenkeel.benchmarks import benchmark_class
-from evenkeel.cli import say_error
+from evenkeel.cli import say, say_error
 from evenkeel.report.terminal import show_run
-from evenkeel.report.text import share, visible
+from evenkeel.report.text import escaped_json, share
 from evenkeel.store import Run
 
 
@@ -24,24 +24,25 @@ def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
         notes = benchmark.notes(run.spec, run.summary)
         show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes)
         if (run.path / "report.html").is_file():
-            click.echo(f"Report: {run.path / 'report.html'}")
+            say(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)
 
 
 def print_json(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    click.echo(escaped_json(text))
 
 
 def check_coverage(run: Run, floor: float) -> int:
     """1 where coverage is under the floor, or a file of the run could not be written."""
     for problem in run.problems:
-        say_error(visible(f"{run.path}: {problem}"))
+        say_error(f"{run.path}: {problem}")
     coverage = run.headline.coverage
     if coverage >= floor:
         return 1 if run.problems else 0
     # What was cut off by max-tokens is scored as far as it goes, and so covered.
     failures = {why: n for why, n in run.failures().most_common() if not why.startswith("truncated")}
-    ends = ", ".join(f"{visible(why)} ×{count:,}" for why, count in list(failures.items())[:8])
+    ends = ", ".join(f"{why} ×{count:,}" for why, count in list(failures.items())[:8])
     again = any(why.startswith("error") for why in failures)
     say_error(
         f"coverage {share(coverage)} is under the floor of {share(floor)} (--min-coverage): {ends}."

@@ -9,6 +9,7 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from evenkeel.report.text import visible
 from evenkeel.types import Response
 
 PLAIN_SECONDS = 5.0
@@ -39,17 +40,17 @@ class Watcher:
             return
         if self._console.is_terminal:
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[tally]}"),
+                TextColumn("{task.fields[tally]}", markup=False),
                 TimeRemainingColumn(compact=True),
                 TextColumn("left"),
                 console=self._console,
                 auto_refresh=True,
                 transient=True,
             )
-            self._task = self._bar.add_task(title, total=total, completed=done, tally="")
+            self._task = self._bar.add_task(visible(title), total=total, completed=done, tally="")
             self._bar.start()
             self._next = 0.0
         else:
@@ -62,6 +63,7 @@ class Watcher:
         self._tokens = 0
         self._usd = 0.0
         self._ends: Counter[str] = Counter()
+        self._retrying = 0
 
     def answered(self, response: Response, *, usd: float) -> None:
         self._done += 1
@@ -71,6 +73,13 @@ class Watcher:
             # An error by its kind (HTTP 429, connection lost); its details follow a colon.
             kind = response.reason.partition(":")[0].partition(" after ")[0]
             self._ends[kind if response.status == "error" and kind else response.status] += 1
+        self._show()
+
+    def retrying(self, count: int) -> None:
+        self._retrying = count
+        self._show()
+
+    def _show(self) -> None:
         now = time.monotonic()
         if now < self._next:
             return
@@ -86,8 +95,9 @@ class Watcher:
     def _left(self, now: float) -> str:
         """The time left; the first few answers say little of it, since a model may have been loaded first."""
         done = self._done - self._before
-        left = (now - self._start) / done * (self._total - self._done)
-        return f", {left:,.0f} s left" if done >= 10 else ""
+        if done < 10:
+            return ""
+        return f", {(now - self._start) / done * (self._total - self._done):,.0f} s left"
 
     def _tally(self, now: float) -> str:
         rate = (self._done - self._before) / max(now - self._start, 1e-9)
@@ -97,9 +107,12 @@ class Watcher:
         if self._usd:
             parts.append(f"${self._usd:.2f}")
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._ends.most_common(KINDS)]
-        return ", ".join(parts)
+        if self._retrying:
+            parts.append(f"{self._retrying:,} waiting to be tried again")
+        return visible(", ".join(parts))
 
     def note(self, text: str) -> None:
+        text = visible(text)
         if self._bar is not None:
             self._console.print(text, style="dim", markup=False, highlight=False)
         else:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evenkeel.cli import say
 from evenkeel.errors import UsageError
 
 
@@ -35,4 +36,4 @@ def command(runs: tuple[str, ...], out: str | None) -> None:
         raise UsageError("these runs are of different benchmarks: report them one by one.")
     target = Path(out or (Path(runs[0], "report.html") if len(runs) == 1 else "report.html"))
     write_whole(target, render(*loaded))
-    click.echo(f"Report: {target}")
+    say(f"Report: {target}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evenkeel.benchmarks import benchmark_class
-from evenkeel.cli import options
+from evenkeel.cli import options, say
 
 EXAMPLES = {
     "mirae": (
@@ -82,7 +82,7 @@ def _score(
         runs.append(api.score(benchmark, file, out=folder, fresh=not resume, progress=Watcher(), **given))
     for file, run in zip(files, runs, strict=True):
         if (agreement := run.agreement()) is not None:
-            click.echo(f"{file.name}: {agreement}", err=True)
+            say(f"{file.name}: {agreement}", err=True)
     if len(runs) == 1:
         return show(runs[0], min_coverage=min_coverage, as_json=as_json)
     if as_json:
@@ -90,5 +90,5 @@ def _score(
         return max(check_coverage(run, min_coverage) for run in runs)
     show_side_by_side(Console(), runs, benchmark_class(benchmark).layout)
     for run in runs:
-        click.echo(f"Report: {run.path / 'report.html'}")
+        say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, min_coverage) for run in runs)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from evenkeel.cli import say
+
 EPILOG = """\b
 Examples:
   evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview
@@ -47,4 +49,4 @@ def command(runs: tuple[str, ...], out: Path | None, mixed: bool, as_json: bool)
     if out:
         write_whole(out, render(card, out))
     if out and not as_json:
-        click.echo(f"Scorecard: {out}")
+        say(f"Scorecard: {out}")

@@ -75,12 +75,25 @@ def load_model(spec: str, **args: Any) -> Model:
 
 def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
     """The backend's options for a spec and its arguments, or a UsageError that says what is known."""
+    for text in (spec, *(f"{key}={value}" for key, value in args.items())):
+        if not _is_unicode(text):
+            shown = text.partition("=")[0].encode("ascii", "backslashreplace").decode()
+            raise UsageError(f"'{shown}' is not written in UTF-8, which the names of models are.")
     scheme, colon, name = spec.partition(":")
     backend = BACKENDS.get(scheme)
     if backend is None or bool(colon and name) != backend.named:
         raise UsageError(f"unknown model '{spec}'. A model is one of: {', '.join(spec_forms())}.")
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, args, of=f"the model '{spec}'")
+
+
+def _is_unicode(text: str) -> bool:
+    """False where a command line's bytes were no UTF-8, so that Python keeps them as halves of pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:

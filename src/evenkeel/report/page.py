@@ -15,7 +15,7 @@ from evenkeel.report.environment import environment
 from evenkeel.report.examples import fitting, shortened
 from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
-from evenkeel.store import Run
+from evenkeel.store import Run, served_at
 from evenkeel.types import Figure, Record, RunSpec
 
 
@@ -195,6 +195,7 @@ def _settings(spec: RunSpec) -> list[tuple[str, str]]:
         ("made", [made.get("created"), *versions, made.get("platform")]),
         ("packages", made.get("packages")),
     ]
+    rows += [(f"{role} reached at", held) for role, held in served_at(spec).items()]
     rows += [(f"{role} identity", model["identity"]) for role, model in spec.models.items()]
     return [(name, shown) for name, value in rows if (shown := _plain(value))]
 

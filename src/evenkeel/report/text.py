@@ -122,3 +122,15 @@ _SHOWN = _Shown()
 def visible(text: str) -> str:
     """Hostile text made harmless: control, unseen and direction-changing characters are shown, not obeyed."""
     return text.translate(_SHOWN)
+
+
+def escaped_json(text: str) -> str:
+    """The same JSON without any character that a terminal obeys: each is there by its number."""
+    return re.sub(r"[^\x00-\x7e]", lambda match: _json_escape(match[0]), text)
+
+
+def _json_escape(character: str) -> str:
+    if unicodedata.category(character) not in HIDDEN:
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

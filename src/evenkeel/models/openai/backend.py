@@ -13,9 +13,12 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models.openai import echo, wire
-from evenkeel.models.openai.background import Outbox, iterate
-from evenkeel.models.openai.client import THIS_REQUEST, Call, Client, Failed, Standing, Trouble, endpoint
+from evenkeel.models.openai.background import Outbox, Relay, iterate
+from evenkeel.models.openai.client import Call, Client
+from evenkeel.models.openai.endpoint import endpoint
+from evenkeel.models.openai.health import THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.options import RUNTIME, lasting
+from evenkeel.progress import Progress, Silent
 from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Weigh
 
 if TYPE_CHECKING:
@@ -37,7 +40,10 @@ class OpenAI:
     class Options(Struct, frozen=True, kw_only=True):
         base_url: Annotated[
             str | None,
-            Meta(description="address of the server, up to /v1; else OPENAI_BASE_URL, else OpenAI's own"),
+            Meta(
+                description="address of the server, up to /v1; else OPENAI_BASE_URL, else OpenAI's own",
+                extra=RUNTIME,
+            ),
         ] = None
         api_key_env: Annotated[
             str, Meta(description="environment variable that holds the key", extra=RUNTIME)
@@ -83,10 +89,20 @@ class OpenAI:
         self._extra = _json_object(self._options.extra_body)
         self._dialect = wire.Dialect(self._options.token_field)
         self._standing = Standing(self._to.shown)
+        self._progress: Progress = Silent()
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, base_url={self._to.shown!r})"
+
+    @property
+    def address(self) -> str:
+        """Where the model is reached, without credentials; that is no part of what it is."""
+        return self._to.shown
+
+    def watch(self, progress: Progress) -> None:
+        """Tell this watcher of retries from now on."""
+        self._progress = progress
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash tells bodies apart and tells nothing else.
@@ -95,7 +111,6 @@ class OpenAI:
             **lasting(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
             "spec": f"openai:{self._name}",
-            "base_url": self._to.shown,
         }
 
     def probe(self, needs: frozenset[Capability]) -> None:
@@ -107,7 +122,7 @@ class OpenAI:
 
         async def ask(outbox: Outbox[None]) -> None:
             nonlocal fault
-            async with self._client(concurrency=1) as client:
+            async with self._client(1, outbox) as client:
                 fault = await self._fault_in_echo(client)
 
         for _ in iterate(ask):
@@ -137,11 +152,12 @@ class OpenAI:
                 "(to any word if the server needs none), or name another with api_key_env."
             )
 
-    def _client(self, concurrency: int) -> Client:
+    def _client(self, concurrency: int, outbox: Outbox[Any]) -> Client:
         return Client(
             self._to,
             dialect=self._dialect,
             standing=self._standing,
+            relay=Relay(outbox, self._progress),
             concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
@@ -150,7 +166,7 @@ class OpenAI:
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
         weighing: Weighing = {}
-        async with self._client(self._options.concurrency) as client:
+        async with self._client(self._options.concurrency, outbox) as client:
             workers = [
                 asyncio.create_task(self._work(client, source, outbox, weighing))
                 for _ in range(self._options.concurrency)

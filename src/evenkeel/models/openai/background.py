@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
+    from evenkeel.progress import Progress
+
 T = TypeVar("T")
 
 HAND_OVER_S = 0.01
 """How long finished items wait for company: a switch of threads for each would cost more than the item."""
+RETRYING_S = 0.1
+"""How long a change in what waits to be tried again may go untold."""
 UNREAD_BATCHES = 32
 """A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
 
@@ -30,7 +34,7 @@ class _Ended(NamedTuple):
 class Outbox(Generic[T]):
     """Where the producer puts what is finished. It belongs to the producer's event loop."""
 
-    def __init__(self, queue: SimpleQueue[list[T] | _Ended]) -> None:
+    def __init__(self, queue: SimpleQueue[list[T] | Callable[[], object] | _Ended]) -> None:
         self._queue = queue
         self._batch: list[T] = []
         self._loop = asyncio.get_running_loop()
@@ -45,6 +49,10 @@ class Outbox(Generic[T]):
             self._queue.put(self._batch)
             self._batch = []
 
+    def call(self, function: Callable[[], object]) -> None:
+        """Have the reader's thread call something while it waits for more."""
+        self._queue.put(function)
+
     @property
     def full(self) -> bool:
         return self._queue.qsize() >= UNREAD_BATCHES
@@ -54,12 +62,40 @@ class Outbox(Generic[T]):
             await asyncio.sleep(HAND_OVER_S)
 
 
+class Relay:
+    """Tells a watcher, in the reader's thread, what its producer is waiting for."""
+
+    def __init__(self, outbox: Outbox[Any], progress: Progress) -> None:
+        self._outbox = outbox
+        self._progress = progress
+        self._retrying = 0
+        self._due = False
+        self._loop = asyncio.get_running_loop()
+
+    def note(self, text: str) -> None:
+        self._outbox.call(lambda: self._progress.note(text))
+
+    def retrying(self, change: int) -> None:
+        """So many requests more, or fewer, wait to be tried again."""
+        self._retrying += change
+        if not self._due:
+            self._due = True
+            self._loop.call_later(RETRYING_S, self._tell)
+
+    def _tell(self) -> None:
+        self._due = False
+        count = self._retrying
+        # A watcher of an older make knows nothing of it.
+        if (show := getattr(self._progress, "retrying", None)) is not None:
+            self._outbox.call(lambda: show(count))
+
+
 def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:
     """Yield what `produce` puts into its outbox; then raise what it raised, if anything.
 
     Leaving early (a break, an exception, Ctrl-C) cancels the producer and waits for its thread to end.
     """
-    queue: SimpleQueue[list[T] | _Ended] = SimpleQueue()
+    queue: SimpleQueue[list[T] | Callable[[], object] | _Ended] = SimpleQueue()
     ready = threading.Event()
     cancel: Callable[[], object] = object
 
@@ -89,7 +125,10 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
     thread.start()
     try:
         while not isinstance(batch := _next(queue), _Ended):
-            yield from batch
+            if isinstance(batch, list):
+                yield from batch
+            else:
+                batch()
         if batch.error is not None:
             raise batch.error
     finally:

@@ -1,106 +1,49 @@
-"""One server over HTTP: where it is, what is tried again, and when it is pointless to go on."""
+"""One server over HTTP: how a request is sent, what is tried again, and what a person is told meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import ipaddress
 import json
 import os
 import re
-import urllib.request
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
-from yarl import URL
 
-from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.errors import ModelUnreachable
+from evenkeel.models.openai import health
+from evenkeel.models.openai.health import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
+from evenkeel.models.openai.reply import (
+    ERROR_BODY,
+    LARGE_AT_ONCE,
+    Stalled,
+    Unreadable,
+    read_body,
+    reply_limit,
+)
 from evenkeel.models.openai.throttle import Throttle, asked_wait, back_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from yarl import URL
+
+    from evenkeel.models.openai.background import Relay
+    from evenkeel.models.openai.endpoint import Endpoint
     from evenkeel.models.openai.wire import Dialect
 
 R = TypeVar("R")
 
 CONNECT_S = 10.0
-NO_CONTACT_S = 4.0
-"""How long a server in doubt may refuse connections: time to start up, not to be dead."""
-NO_ANSWER_S = 60.0
-"""How long a server in doubt may fail otherwise before nothing is tried again."""
+STALL_S = 120.0
+"""How long a reply that has begun may stand still."""
 LONGEST_WAIT_S = 600.0
 """A server that asks for a longer pause has shut the door: a daily quota, say."""
-FAILURES_AT_START = 8
-REFUSALS_AT_START = 100
-FAILURES_IN_A_ROW = 50
+LONGEST_WAIT_IN_DOUBT_S = 2.0
+"""Between tries of a server that has never answered: whoever started the run is still there to see it."""
 SHOWN = 300
-SHORTEST_SECRET = 8
-"""A shorter key is a placeholder (`none`, `EMPTY`); to strike it out would maim ordinary answers."""
-
-OVERLOADED = frozenset({429, 503, 529})
-TRANSIENT = frozenset({408, 409, 425, 429})
-POINTLESS = frozenset({401, 402, 404})
-THIS_REQUEST = frozenset({400, 413, 422})
-"""Refusals of one request by a server that is well."""
-
-
-class Endpoint:
-    """A base URL and the credentials for it, which never leave this object but in a request's header."""
-
-    def __init__(self, base_url: str, key: str) -> None:
-        url = URL(base_url.rstrip("/"))
-        if url.scheme not in ("http", "https") or not url.host:
-            raise UsageError("base_url must be a web address such as http://127.0.0.1:8000/v1.")
-        secret_query = {name: value for name, value in url.query.items() if _names_secret(name)}
-        self._url = url.with_user(None).with_fragment(None)
-        self.shown = str(self._url.without_query_params(*secret_query))
-        self.local = _is_loopback(url.host)
-        self.headers = {"Content-Type": "application/json"}
-        basic = (
-            base64.b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode() if url.user else ""
-        )
-        if basic:
-            self.headers["Authorization"] = f"Basic {basic}"
-        elif key:
-            self.headers["Authorization"] = f"Bearer {key}"
-        secrets = [key, url.password or "", basic, *secret_query.values()]
-        self._secrets = [secret.encode() for secret in secrets if len(secret) >= SHORTEST_SECRET]
-        self.has_credentials = bool(key or basic or secret_query)
-
-    def url(self, path: str) -> URL:
-        return self._url.joinpath(*path.split("/")).with_query(self._url.query)
-
-    def proxy(self) -> str | None:
-        """The proxy that the environment names, looked up once: aiohttp would do so for every request."""
-        if self.local or urllib.request.proxy_bypass(self._url.host or ""):
-            return None
-        return urllib.request.getproxies().get(self._url.scheme)
-
-    def scrubbed(self, data: bytes) -> bytes:
-        for secret in self._secrets:
-            if secret in data:
-                data = data.replace(secret, b"[key]")
-        return data
-
-
-def endpoint(base_url: str | None, api_key_env: str) -> Endpoint:
-    base_url = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    return Endpoint(base_url, os.environ.get(api_key_env, "").strip())
-
-
-def _names_secret(name: str) -> bool:
-    return any(word in name.lower() for word in ("key", "token", "secret", "sig", "password", "auth"))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 class Call(NamedTuple, Generic[R]):
@@ -111,97 +54,14 @@ class Call(NamedTuple, Generic[R]):
     read: Callable[[bytes], R]
 
 
-class Trouble(Exception):
-    """Why a try came to nothing."""
-
-    def __init__(self, kind: str, said: str = "", *, status: int = 0, wait: float | None = None) -> None:
-        super().__init__(f"{kind}: {said}" if said else kind)
-        self.kind = kind
-        self.said = said
-        self.status = status
-        self.wait = wait
-        self.no_contact = False
-        self.transient = status in TRANSIENT or status >= 500 or status < 300
-
-    def after(self, tries: int) -> str:
-        """For a response's reason: `HTTP 500 after 9 tries: the server is on fire`."""
-        times = f" after {tries} tries" if tries > 1 else ""
-        return f"{self.kind}{times}: {self.said}" if self.said else f"{self.kind}{times}"
-
-
-class Failed(Exception):
-    """A request that failed for good; the message is the response's reason."""
-
-    def __init__(self, trouble: Trouble, tries: int) -> None:
-        super().__init__(trouble.after(tries))
-        self.trouble = trouble
-
-
-class Standing:
-    """How a server has done so far, from which it is told when to give it up."""
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self._ever_answered = False
-        self._kinds: Counter[str] = Counter()  # of failures since the last answer
-        self._last = ""
-        self._in_a_row = 0
-        self._doubted_at: float | None = None
-
-    def still_hopeful(self, trouble: Trouble, now: float) -> bool:
-        """Whether a server that has not answered (for long) is worth another try.
-
-        The time counts from its first trouble, not from each request's, so that few requests at once
-        learn of a dead server as soon as many.
-        """
-        if (self._ever_answered and self._in_a_row < FAILURES_AT_START) or trouble.status in OVERLOADED:
-            return True
-        if self._doubted_at is None:
-            self._doubted_at = now
-        return now - self._doubted_at < (NO_CONTACT_S if trouble.no_contact else NO_ANSWER_S)
-
-    def answered(self) -> None:
-        self._ever_answered = True
-        self._doubted_at = None
-        if self._kinds:
-            self._kinds.clear()
-            self._in_a_row = 0
-
-    def failed(self, failure: Failed) -> None:
-        """Take note of a request that failed for good; raise where no further call has a prospect."""
-        trouble = failure.trouble
-        self._kinds[trouble.kind] += 1
-        self._last = str(failure)
-        if trouble.status not in THIS_REQUEST:
-            self._in_a_row += 1
-        # Refusals of single requests are no sign of a dead server, unless it refuses everything.
-        refused = self._kinds.total() - self._in_a_row
-        if not self._ever_answered and (self._in_a_row >= FAILURES_AT_START or refused >= REFUSALS_AT_START):
-            self._give_up("The server has answered none of the requests")
-        if self._in_a_row >= FAILURES_IN_A_ROW:
-            self._give_up(f"The last {FAILURES_IN_A_ROW} requests have failed")
-
-    def ended(self) -> None:
-        """A short stream of which nothing came through: nothing was learnt but that the server is away."""
-        if not self._ever_answered and self._in_a_row:
-            self._give_up("The server has answered none of the requests")
-
-    def pointless(self, trouble: Trouble) -> bool:
-        """Whether a refusal holds for every further request.
-
-        A 403 is about the key at first, but later about one prompt (moderation).
-        """
-        if trouble.status == 403:
-            return not self._ever_answered
-        return trouble.status in POINTLESS or _is_quota(trouble)
-
-    def _give_up(self, what: str) -> None:
-        kinds = ", ".join(f"{kind} ({count} times)" for kind, count in self._kinds.most_common())
-        raise ModelUnreachable(f"{what} at {self._server}: {kinds}. The last one: {self._last}")
-
-
-def _is_quota(trouble: Trouble) -> bool:
-    return trouble.status == 429 and "insufficient_quota" in trouble.said
+class Reply(NamedTuple):
+    status: int
+    kind: str
+    """Its media type."""
+    data: bytes
+    wait: float | None
+    """The pause that it asks for, in seconds."""
+    location: str
 
 
 class Client:
@@ -213,6 +73,7 @@ class Client:
         *,
         dialect: Dialect,
         standing: Standing,
+        relay: Relay,
         concurrency: int,
         timeout: float,
         retries: int,
@@ -220,16 +81,19 @@ class Client:
         self._to = to
         self._dialect = dialect
         self._standing = standing
+        self._relay = relay
         self._retries = retries
         self._timeout = timeout
         self._urls: dict[str, URL] = {}
         self._clock = asyncio.get_running_loop().time
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self.throttle = Throttle(concurrency)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
             headers=to.headers,
             timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, CONNECT_S)),
             cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,  # so that it is done within bounds
             proxy=to.proxy(),
         )
 
@@ -243,26 +107,33 @@ class Client:
 
     async def send(self, call: Call[R]) -> R:
         """The reply, after as many tries as it takes; else `Failed`, or `ModelUnreachable` at once."""
-        body, tries = call.body(), 1
+        body, tries = _written(call), 1
         while True:
             try:
                 reply = await self._try(call, body)
             except Trouble as trouble:
                 if trouble.status in THIS_REQUEST:
                     self._dialect.learn(trouble.said)
-                    if (better := call.body()) != body:
+                    if (better := _written(call)) != body:
                         body = better
                         continue
                 if self._standing.pointless(trouble):
-                    raise ModelUnreachable(f"{self._to.shown} refuses the requests. {trouble}") from trouble
+                    raise self._unreachable(trouble) from trouble
                 delay = self._delay(trouble, tries)
                 if delay is None:
                     raise Failed(trouble, tries) from None
+                await self._wait(delay, trouble, tries)
             else:
                 self._standing.answered()
                 return reply
-            await asyncio.sleep(delay)
             tries += 1
+
+    def _unreachable(self, trouble: Trouble) -> ModelUnreachable:
+        hint = self._to.hint() if trouble.no_such_api else ""
+        if trouble.foreign:
+            hint = hint or "Is this the address of an OpenAI-compatible API?"
+        what = "does not answer as an OpenAI-compatible API does" if hint else "refuses the requests"
+        return ModelUnreachable(f"{self._to.shown} {what}. {trouble}{f'. {hint}' if hint else ''}")
 
     def _delay(self, trouble: Trouble, tries: int) -> float | None:
         """Seconds to wait before the next try; None where there is to be none."""
@@ -272,47 +143,87 @@ class Client:
         if not self._standing.still_hopeful(trouble, self._clock()):
             return None
         if trouble.no_contact:  # evenly, so that the tries last as long as the hope does
-            return min(NO_CONTACT_S / self._retries, NO_CONTACT_S / 4)
-        return wait + back_off(tries, overload=trouble.status in OVERLOADED and trouble.wait is None)
+            return min(health.NO_CONTACT_S / self._retries, health.NO_CONTACT_S / 4)
+        if trouble.status in OVERLOADED:
+            return wait + back_off(tries, overload=trouble.wait is None)
+        delay = back_off(tries)
+        return wait + (min(delay, LONGEST_WAIT_IN_DOUBT_S) if self._standing.in_doubt else delay)
+
+    async def _wait(self, delay: float, trouble: Trouble, tries: int) -> None:
+        if self._standing.worth_telling(trouble, self._clock()):
+            again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
+            self._relay.note(f"{trouble.at(self._to.shown).rstrip('.')}. {again}")
+        self._relay.retrying(+1)
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            self._relay.retrying(-1)
 
     async def _try(self, call: Call[R], body: bytes) -> R:
         throttle = self.throttle
         await throttle.enter()
         sent_at = self._clock()
         try:
-            status, data, wait = await self._post(call.path, body)
-            if status == 200:
-                reply = _read(call, data)
+            reply = await self._post(call.path, body)
+            if reply.status == 200:
+                answer = _read(call, reply)
                 throttle.succeeded()
-                return reply
+                return answer
         finally:
             throttle.leave()
-        trouble = Trouble(f"HTTP {status}", _said(data), status=status, wait=wait)
+        status, wait, said = reply.status, reply.wait, _said(reply)
+        if wait and wait > LONGEST_WAIT_S:
+            said = f"{said}; it asks for a pause of {wait:,.0f} s, which is too long to wait for"
         if status in OVERLOADED:
             throttle.overloaded(sent_at)
             if wait and wait <= LONGEST_WAIT_S:
                 throttle.pause(wait)
-        raise trouble
+        foreign = _is_page(reply) and status < 500
+        raise Trouble(f"HTTP {status}", said, status=status, wait=wait, foreign=foreign)
 
-    async def _post(self, path: str, body: bytes) -> tuple[int, bytes, float | None]:
+    async def _post(self, path: str, body: bytes) -> Reply:
         url = self._urls.get(path) or self._urls.setdefault(path, self._to.url(path))
         try:
             async with self._http.post(url, data=body, allow_redirects=False) as reply:
-                data = self._to.scrubbed(await reply.read())
-                wait = None if reply.status == 200 else asked_wait(reply.headers)
-                return reply.status, data, wait
+                well = reply.status == 200
+                limit = reply_limit(body) if well else ERROR_BODY
+                data, whole = await read_body(
+                    reply, limit, large=self._large, stall=min(self._timeout, STALL_S)
+                )
+                if well and not whole:
+                    raise Trouble(
+                        "reply too large", f"more than {limit:,} bytes for what was asked", final=True
+                    )
+                redacted, headers = self._to.redacted, reply.headers
+                location = redacted.text(headers.get("Location", "")).partition("?")[0]
+                wait = None if well else asked_wait(headers)
+                return Reply(reply.status, reply.content_type.lower(), redacted(data), wait, location)
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             trouble = Trouble("no connection", _os_reason(error))
             trouble.no_contact = True
+        except Stalled:
+            trouble = Trouble("timeout", "the reply began and did not go on")
         except TimeoutError:
             trouble = Trouble("timeout", f"no reply within {self._timeout:g} s")
+        except Unreadable as error:
+            trouble = Trouble("broken reply", _short(str(error)))
         except (aiohttp.ClientError, OSError) as error:
             # Only the kind: the text of such an error may hold the address with its credentials.
             trouble = Trouble("connection lost", type(error).__name__)
         raise trouble from None
 
 
-def _read(call: Call[R], data: bytes) -> R:
+def _written(call: Call[Any]) -> bytes:
+    try:
+        return call.body()
+    except UnicodeEncodeError:
+        raise Failed(Trouble("not sent", "the text holds half a character, which no JSON can"), 1) from None
+
+
+def _read(call: Call[R], reply: Reply) -> R:
+    data = reply.data
+    if data.lstrip()[:1] not in (b"{", b"["):
+        raise Trouble("reply is not JSON", _said(reply) or "it is empty", status=200, foreign=True)
     try:
         try:
             return call.read(data)
@@ -321,8 +232,11 @@ def _read(call: Call[R], data: bytes) -> R:
             if b"\\ud" not in data.lower():
                 raise
             return call.read(mended(data))
-    except (msgspec.DecodeError, ValueError, OverflowError) as error:
-        raise Trouble("broken reply", f"{_short(str(error))}; {_said(data)}") from None
+    except RecursionError:
+        raise Trouble("broken reply", "it is nested too deeply", status=200) from None
+    except Exception as error:  # noqa: BLE001  # whatever a server makes up must not end the run
+        why = str(error) if isinstance(error, ValueError) else repr(error)
+        raise Trouble("broken reply", f"{_short(why)}; {_said(reply)}", status=200) from None
 
 
 def mended(data: bytes) -> bytes:
@@ -336,28 +250,38 @@ def _os_reason(error: Exception) -> str:
     if cause is None:
         return "connecting took too long"
     errno = getattr(cause, "errno", None) or 0
-    return os.strerror(errno) if errno > 0 else getattr(cause, "strerror", None) or _short(str(cause))
+    return os.strerror(errno) if errno > 0 else _short(getattr(cause, "strerror", None) or str(cause))
 
 
-def _said(data: bytes) -> str:
+def _is_page(reply: Reply) -> bool:
+    return reply.kind == "text/html" or reply.data.lstrip()[:1] == b"<"
+
+
+def _said(reply: Reply) -> str:
     """What an error body says, in a few words."""
+    if 300 <= reply.status < 400:
+        return f"it redirects to {_short(reply.location) or 'nowhere'}"
+    data = reply.data[:ERROR_BODY]
+    text = data.decode(errors="replace")
+    if _is_page(reply):
+        title = re.search(r"<title[^>]*>([^<]+)", text, re.IGNORECASE)
+        return f"a web page ('{_short(title[1])}')" if title else "a web page"
     try:
         body: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, ValueError):
-        return _short(data.decode(errors="replace"))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _short(text)
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         message = error.get("message") or error.get("detail")
         code = error.get("code") or error.get("type") or ""
         if isinstance(message, str):
-            return (
-                _short(message)
-                if not isinstance(code, str) or not code
-                else f"{_short(message)} ({code[:60]})"
-            )
-    return _short(error if isinstance(error, str) else data.decode(errors="replace"))
+            named = f" ({_short(code)[:60]})" if isinstance(code, str) and code else ""
+            return f"{_short(message)}{named}"
+    return _short(error if isinstance(error, str) else text)
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
+    """One line of at most SHOWN characters; what cannot be shown, such as an escape, by its code."""
+    text = " ".join(text[: 4 * SHOWN].split())
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -101,11 +101,11 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         return wait
     try:
         moment = parsedate_to_datetime(given)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):  # a date such as no calendar has
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def _number(text: str | None) -> float | None:

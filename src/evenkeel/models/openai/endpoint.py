@@ -1,0 +1,117 @@
+"""Where a server is, and the credentials for it, which leave here in a request's header alone."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import re
+import urllib.request
+from typing import TYPE_CHECKING
+
+from yarl import URL
+
+from evenkeel.errors import UsageError
+from evenkeel.models.openai.redaction import SHORTEST_SECRET, Redaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXAMPLE = "http://127.0.0.1:8000/v1"
+LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+NO_SECRETS = frozenset({"api-version", "version", "model", "deployment", "region"})
+"""Query fields whose values a server may well write in an answer; they are not shown, but not struck out."""
+
+
+class Endpoint:
+    """A base URL and its credentials. `shown` is the address without any of them."""
+
+    def __init__(self, base_url: str, key: str, *, named: str = "base_url") -> None:
+        url = _parsed(base_url, named)
+        self._url = url.with_user(None).with_fragment(None)
+        self.local = _is_loopback(url.host or "")
+        user, password = url.user or "", url.password or ""
+        basic = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
+        self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
+        if basic:
+            self.headers["Authorization"] = f"Basic {basic}"
+        elif key:
+            self.headers["Authorization"] = f"Bearer {key}"
+        values = [value for name, value in url.query.items() if name.lower() not in NO_SECRETS]
+        self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
+        # A user without a password is a key.
+        secrets = [key, password or user, basic, *values, url.fragment]
+        self.redacted = Redaction(secrets)
+        self.shown = self.redacted.text(_shown(self._url, url.query))
+
+    def url(self, path: str) -> URL:
+        return self._url.joinpath(*path.split("/")).with_query(self._url.query)
+
+    def proxy(self) -> str | None:
+        """The proxy that the environment names, looked up once: aiohttp would do so for every request."""
+        if self.local or urllib.request.proxy_bypass(self._url.host or ""):
+            return None
+        return urllib.request.getproxies().get(self._url.scheme)
+
+    def hint(self) -> str:
+        """A better address, where this one looks unlike those at which such an API is; else nothing."""
+        steps = [step for step in self._url.path.split("/") if step]
+        while steps and steps[-1] in ("chat", "completions", "embeddings"):
+            steps.pop()
+        if not any(re.fullmatch(r"v\d+\w*", step) for step in steps):
+            steps.append("v1")
+        better = self._url.with_path("/" + "/".join(steps))
+        if better.path == self._url.path:
+            return ""
+        return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
+
+
+def endpoint(base_url: str | None, api_key_env: str) -> Endpoint:
+    named = "base_url"
+    if not base_url and (base_url := os.environ.get("OPENAI_BASE_URL", "").strip()):
+        named = "OPENAI_BASE_URL"
+    key = os.environ.get(api_key_env, "").strip()
+    if not key.isprintable():  # a header is one line of text
+        raise UsageError(f"{api_key_env} holds a line break or another character that no key has.")
+    return Endpoint(base_url or "https://api.openai.com/v1", key, named=named)
+
+
+def _parsed(base_url: str, named: str) -> URL:
+    # An address that may hold a password is not repeated.
+    quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
+    try:
+        url = URL(base_url.strip().rstrip("/"))
+        port = url.port
+    except ValueError as error:  # UnicodeError is one
+        what = "its port is not a number from 1 to 65535" if "ort" in str(error) else "it is malformed"
+        raise UsageError(f"{named}{quoted} is not a web address: {what}. Example: {EXAMPLE}") from None
+    if url.scheme not in ("http", "https"):
+        problem = "it must begin with http:// or https://"
+    elif not url.host or not _is_host(url.raw_host or ""):
+        problem = "it names no host" if not url.host else "its host is malformed"
+    elif not port:
+        problem = "its port is not a number from 1 to 65535"
+    else:
+        return url
+    raise UsageError(f"{named}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
+
+
+def _is_host(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return len(host) < 254 and all(LABEL.fullmatch(label) for label in host.removesuffix(".").split("."))
+    return True
+
+
+def _shown(url: URL, query: Iterable[str]) -> str:
+    """An address with the names of its query fields; a value may be a secret whatever its name."""
+    names = list(dict.fromkeys(query))
+    return f"{url.with_query(None)}{'?' if names else ''}{'&'.join(names)}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,216 @@
+"""Keys struck out of what a server sends, however it spells them.
+
+A server may repeat a key with JSON, percent or HTML escapes, in base64, in another case, with line breaks
+inside, or only half of it. So a reply is searched in a plain form, without escapes, case and punctuation,
+and what is found there is struck out of the reply itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import string
+from array import array
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+STRUCK = b"[key]"
+SHORTEST_SECRET = 8
+"""A shorter key is a placeholder (`none`, `EMPTY`); to strike it out would damage ordinary answers."""
+SHORTEST_RANDOM = 12
+"""Letters and digits from which on a secret with both is taken for random, and found in any spelling."""
+LONG = 20
+"""From which on it may be letters alone: no answer holds them all in this order by chance."""
+SHORTEST_PART, LONGEST_PART = 9, 16
+"""Letters and digits of a secret that are struck out alone: half of it, between these bounds."""
+ENCODED_PART = 24
+
+ESCAPE = re.compile(
+    rb"[\\%&](?:"  # the first byte alone decides at most places, which is quick
+    rb"(?<=\\)\\*(?:(?:u00|x)([0-7][0-9a-f])|[nrtbf])"
+    rb"|(?<=%)(?:25)*([0-7][0-9a-f])"
+    rb"|(?<=&)(?:\#x0*([0-9a-f]{2})|\#0*([0-9]{2,3})|[a-z]{2,8});"
+    rb")",
+    re.IGNORECASE,
+)
+_KEPT = (string.ascii_letters + string.digits).encode()
+_NOT_KEPT = bytes(set(range(256)) - set(_KEPT))
+
+
+class _Form(NamedTuple):
+    """How a text is made plain: which bytes stay, and as what."""
+
+    table: bytes
+    dropped: bytes
+    stays: bytes
+    """1 at every byte that stays."""
+
+
+def _form(table: bytes, dropped: bytes) -> _Form:
+    return _Form(table, dropped, bytes(byte not in dropped for byte in range(256)))
+
+
+LOOSE = _form(bytes(range(256)).lower(), _NOT_KEPT)
+"""Letters and digits alone, in lower case."""
+EXACT = _form(bytes(range(256)), b"\\")
+
+
+class _Needle(NamedTuple):
+    """One spelling of a secret, in a plain form."""
+
+    text: bytes
+    shortest: int
+    """How much of it is enough."""
+    blocks: list[tuple[int, bytes]]
+    """Parts with their places: whatever holds `shortest` bytes of the text holds one of these whole."""
+
+
+class Redaction:
+    """Strikes secrets out of bytes."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._needles: dict[_Form, list[_Needle]] = {LOOSE: [], EXACT: []}
+        for secret in dict.fromkeys(secrets):
+            raw = secret.encode(errors="surrogateescape")
+            if len(raw) >= SHORTEST_SECRET:
+                self._add(raw)
+
+    def _add(self, secret: bytes) -> None:
+        plain = _plain(secret, LOOSE)
+        if _is_random(plain):
+            part = max(SHORTEST_PART, min(LONGEST_PART, len(plain) // 2))
+            self._needles[LOOSE].append(_needle(plain, part))
+        else:
+            exact = _plain(secret, EXACT)
+            self._needles[EXACT].append(_Needle(exact, len(exact), [(0, exact)]))
+        for encoded in _encoded(secret):
+            plain = _plain(encoded, LOOSE)
+            if len(plain) >= SHORTEST_RANDOM:
+                part = max(ENCODED_PART, len(plain) // 4)
+                self._needles[LOOSE].append(_needle(plain, min(part, len(plain))))
+
+    def __call__(self, data: bytes) -> bytes:
+        for form, needles in self._needles.items():
+            if not needles:
+                continue
+            plain = _plain(data, form)
+            if any(block in plain for needle in needles for _, block in needle.blocks):
+                data = _struck(data, form, needles)
+        return data
+
+    def text(self, text: str) -> str:
+        return self(text.encode(errors="replace")).decode(errors="replace")
+
+
+def _is_random(plain: bytes) -> bool:
+    """Whether letters and digits are unlike words and numbers, so that no answer holds them by chance."""
+    return _is_no_number(plain) and (
+        len(plain) >= LONG or (len(plain) >= SHORTEST_RANDOM and _has_digit(plain))
+    )
+
+
+def _is_telling(part: bytes, whole: bytes) -> bool:
+    """Whether a part of a secret is not a word or a number that an answer may well hold."""
+    return _is_no_number(part) and (len(part) * 2 >= len(whole) or _has_digit(part))
+
+
+def _is_no_number(plain: bytes) -> bool:
+    return sum(byte in b"abcdfghijklmnopqrstuvwxyz" for byte in plain) > 1  # 1e-05 is one
+
+
+def _has_digit(plain: bytes) -> bool:
+    return any(byte in b"0123456789" for byte in plain)
+
+
+def _encoded(secret: bytes) -> Iterator[bytes]:
+    """The secret in hexadecimal, and in base64 behind 0, 1 or 2 other bytes, without what those decide."""
+    yield secret.hex().encode()
+    for before in range(3):
+        whole = len(secret) - (len(secret) + before) % 3
+        text = base64.b64encode(b"\0" * before + secret[:whole])
+        yield text[(0, 2, 3)[before] :]
+
+
+def _needle(plain: bytes, shortest: int) -> _Needle:
+    size = (shortest + 1) // 2
+    starts = range(0, len(plain) - size + 1, size)
+    return _Needle(plain, shortest, [(start, plain[start : start + size]) for start in starts])
+
+
+def _plain(data: bytes, form: _Form) -> bytes:
+    return ESCAPE.sub(_unescaped, data).translate(form.table, form.dropped)
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    hexadecimal = match[1] or match[2] or match[3]
+    if hexadecimal:
+        return bytes([int(hexadecimal, 16)])
+    return bytes([code]) if match[4] and (code := int(match[4])) < 128 else b""
+
+
+def _struck(data: bytes, form: _Form, needles: list[_Needle]) -> bytes:
+    plain, starts, ends = _located(data, form)
+    result, at = bytearray(), 0
+    for first, last in _merged(span for needle in needles for span in _found(plain, needle)):
+        start, end = starts[first], ends[last - 1]
+        result += data[at:start]
+        if b'"' not in data[start:end]:
+            result += STRUCK
+        else:  # over several strings, as tokens are given: each stays a string
+            for i in range(first, last):
+                result += b"*" + data[ends[i] : starts[i + 1] if i + 1 < last else end]
+        at = end
+    return bytes(result + data[at:])
+
+
+def _located(data: bytes, form: _Form) -> tuple[bytes, array[int], array[int]]:
+    """The plain form of the data, and where in the data each byte of it begins and ends."""
+    plain, starts, ends = bytearray(), array("L"), array("L")
+
+    def take(start: int, end: int) -> None:
+        part = data[start:end]
+        stays = part.translate(form.stays)
+        plain.extend(part.translate(form.table, form.dropped))
+        starts.extend(compress(range(start, end), stays))
+        ends.extend(compress(range(start + 1, end + 1), stays))
+
+    at = 0
+    for match in ESCAPE.finditer(data):
+        take(at, match.start())
+        at = match.end()
+        if character := _unescaped(match).translate(form.table, form.dropped):
+            plain.extend(character)
+            starts.append(match.start())
+            ends.append(at)
+    take(at, len(data))
+    return bytes(plain), starts, ends
+
+
+def _found(plain: bytes, needle: _Needle) -> Iterator[tuple[int, int]]:
+    """Where the needle is, or enough of it."""
+    text = needle.text
+    for place, block in needle.blocks:
+        at = -1
+        while (at := plain.find(block, at + 1)) >= 0:
+            before = 0
+            while before < min(place, at) and plain[at - before - 1] == text[place - before - 1]:
+                before += 1
+            after, most = len(block), min(len(text) - place, len(plain) - at)
+            while after < most and plain[at + after] == text[place + after]:
+                after += 1
+            size = before + after
+            if size >= needle.shortest and _is_telling(text[place - before : place + after], text):
+                yield at - before, at + after
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
