@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 import torch
 
+from evenkeel.models import token_counter, tokenizer
+from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.types import Weigh, Weighed
-from models.tiny import ARCHITECTURES, ask, open_hf, say, tiny_model, weighed_of
+from models.tiny import ARCHITECTURES, ask, chat, open_hf, say, tiny_model, weighed_of
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
+START, END = "<|im_start|>", "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
 
 
@@ -177,7 +180,7 @@ def test_the_pieces_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
 def test_a_start_token_of_the_tokenizers_own_is_told_and_conditioned_on(
     shared: HuggingFace, folder: Path, tmp_path: Path
 ) -> None:
-    started = open_hf(with_start(folder, tmp_path / "started"))
+    started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
     asked = [Weigh(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
     for request, response in zip(asked, ask(started, *asked), strict=True):
         weighed = weighed_of(response)
@@ -191,19 +194,53 @@ def test_a_start_token_of_the_tokenizers_own_is_told_and_conditioned_on(
     assert with_it != pytest.approx(without, abs=1e-3)
 
 
-START = "<|im_start|>"
+@pytest.mark.parametrize("template", [f"$A {END}", f"{START} $A {END}", f"{END} $A {END}"])
+def test_an_end_token_that_the_tokenizer_appends_is_left_out(
+    folder: Path, tmp_path: Path, template: str
+) -> None:
+    """The same answers as of the tokenizer that does not append it."""
+    without = template.removesuffix(f" {END}")
+    ended, plain = (
+        open_hf(with_template(folder, tmp_path / str(n), single))
+        for n, single in enumerate((template, without))
+    )
+    asked = [
+        *(Weigh(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
+        *(Weigh(prefix="Par", continuation=after) for after in ("is", "is is not")),
+        say("The ship sails", length_of=" on and on"),
+        *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
+        chat(("user", "Hi")),
+    ]
+    responses = ask(ended, *asked)
+    assert responses == ask(plain, *asked)
+    assert [weighed_of(response).merged for response in responses[:5]] == [False, False, False, True, True]
+    lead = 0 if template.startswith("$A") else 1
+    assert responses[6].tokens_in == lead + 4
+    assert responses[7].tokens_in == lead + 5  # what the text itself ends with is the text's
 
 
-def with_start(folder: Path, copy: Path) -> Path:
-    """The same model, its tokenizer made to put a start token before every text."""
+@pytest.mark.parametrize("template", ["$A", f"$A {END}", f"{START} $A {END}", f"{END} $A {END} {END}"])
+def test_a_tokenizer_by_itself_leaves_an_appended_end_token_out(
+    folder: Path, tmp_path: Path, template: str
+) -> None:
+    spec = f"hf:{with_template(folder, tmp_path / 'ended', template)}"
+    tokenise, count = tokenizer(spec), token_counter(spec).count
+    leading = template.split("$A")[0].split()
+    assert len(tokenise("")) == len(leading)
+    assert len(tokenise("Once upon a time")) == len(leading) + 4
+    assert count("Once upon a time") == 4
+    assert find_boundary(tokenise("Once upon"), tokenise("Once upon a time")) == (len(leading) + 2, False)
+
+
+def with_template(folder: Path, copy: Path, single: str) -> Path:
+    """The same model, its tokenizer made to put special tokens around every text."""
     from tokenizers.processors import TemplateProcessing
     from transformers import AutoTokenizer
 
     shutil.copytree(folder, copy)
     tokenizer = AutoTokenizer.from_pretrained(copy)
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{START} $A", special_tokens=[(START, tokenizer.convert_tokens_to_ids(START))]
-    )
+    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in (START, END)]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=ids)
     tokenizer.save_pretrained(copy)
     return copy
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError
+from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
@@ -204,7 +205,7 @@ class HuggingFace:
 
 
 def tokenizer(name: str) -> Callable[[str], list[int]]:
-    """A model's tokenizer, without its weights."""
+    """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
     require_packages("transformers", what="a tokenizer", extra="hf")
     spec = f"hf:{name}"
     weights = locate(spec, weights=False)
@@ -218,7 +219,12 @@ def tokenizer(name: str) -> Callable[[str], list[int]]:
         loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
     except LOAD_ERRORS as error:
         raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-    return lambda text: list(loaded(text, verbose=False)["input_ids"])
+
+    def tokenise(text: str) -> list[int]:
+        return list(loaded(text, verbose=False)["input_ids"])
+
+    appended = appended_tokens(tokenise)
+    return lambda text: without_appended(tokenise(text), appended)
 
 
 class Couple(NamedTuple):

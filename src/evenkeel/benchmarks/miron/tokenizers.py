@@ -8,6 +8,7 @@ from evenkeel import data as datasets
 from evenkeel.benchmarks.miron.data import Example, check_langs, read_examples
 from evenkeel.benchmarks.miron.task import Miron
 from evenkeel.models import tokenizer
+from evenkeel.models.boundary import find_boundary
 from evenkeel.report.tables import Grid, figure, values_of
 from evenkeel.types import Score, Summary, Unit
 
@@ -44,6 +45,7 @@ def score(example: Example, tokenise: Callable[[str], list[int]]) -> Score:
     """One example: its tokens over its words, those past the prefix's, and whether they merge there."""
     start = len(tokenise(""))
     whole, before = tokenise(example.prefix + example.target), tokenise(example.prefix)
+    target, merged = find_boundary(before, whole)
     words = len((example.prefix + example.target).split())
     return Score(
         sample_id=example.id,
@@ -51,8 +53,8 @@ def score(example: Example, tokenise: Callable[[str], list[int]]) -> Score:
         tags={"category": example.category, "lang": example.lang},
         values={
             "pieces_per_word": (len(whole) - start) / words,
-            "target_pieces": float(max(0, len(whole) - len(before))),
-            "boundary_merges": float(whole[: len(before)] != before),
+            "target_pieces": float(len(whole) - target),
+            "boundary_merges": float(merged),
         },
         statuses={"ok": 1},
         answered=1,

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from evenkeel.errors import UsageError
+from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
@@ -56,9 +57,9 @@ class Causal:
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
         starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.start_id: int | None = next((start for start in starts if start is not None), None)
-        leading = tokenizer("")["input_ids"][:1]
-        starts_all = leading == tokenizer("a")["input_ids"][:1]  # an end token stands there too, of some
-        self.start: str = tokenizer.decode(leading) if leading and starts_all else ""
+        self._appended = appended_tokens(lambda text: tokenizer(text)["input_ids"])
+        leading, before_a = (self._tokenise(text, special=True)[:1] for text in ("", "a"))
+        self.start: str = tokenizer.decode(leading) if leading == before_a else ""
         """The start token that the tokenizer puts before every text by itself."""
         self._accepts = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in CACHES if name in self._accepts), None)
@@ -70,9 +71,7 @@ class Causal:
         self.pads = "attention_mask" in self._accepts and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
-        self._tokenised = lru_cache(maxsize=1024)(
-            lambda text, special: tuple(tokenizer(text, add_special_tokens=special)["input_ids"])
-        )
+        self._tokenised = lru_cache(maxsize=1024)(self._tokenise)
         self._ahead: dict[str, list[int]] = {}
         self.piece = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
@@ -101,9 +100,14 @@ class Causal:
         self._ahead = dict(zip(distinct, ids, strict=True))
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
+        """Token ids: if `special` after the tokenizer's own start token; never before its own end token."""
         if special and text in self._ahead:
-            return list(self._ahead[text])
+            return without_appended(self._ahead[text], self._appended)
         return list(self._tokenised(text, special))
+
+    def _tokenise(self, text: str, special: bool) -> list[int]:
+        ids = self.tokenizer(text, add_special_tokens=special)["input_ids"]
+        return without_appended(ids, self._appended) if special else ids
 
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.

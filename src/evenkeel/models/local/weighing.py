@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
 from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
 from evenkeel.models.local.kvcache import is_plain
@@ -36,14 +37,14 @@ class Pair:
 
 
 def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
-    """Where the continuation begins: after as many tokens as the prefix alone has (the published rule).
+    """The tokens of prefix + continuation, and where the continuation begins among them.
 
-    Tokens that merge across the boundary are counted, not mended: `merged` says so. None where an empty
-    prefix leaves nothing to condition on, for the tokenizer has neither a start nor an end token.
+    None where an empty prefix leaves nothing to condition on, for the tokenizer has neither a start nor an
+    end token.
     """
     whole, before = causal.tokenise(prefix + continuation), causal.tokenise(prefix)
-    merged = whole[: len(before)] != before
-    target = max(0, len(whole) - len(before))
+    start, merged = find_boundary(before, whole)
+    target = len(whole) - start
     if target == len(whole) and whole:
         if causal.start_id is None:
             return None
