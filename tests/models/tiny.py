@@ -4,6 +4,7 @@ and how the tests ask them."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,41 @@ def tiny_model(folder: Path, config_class: str = "LlamaConfig", **settings: Any)
     given = {**SIZES, **HEADS, **ENDS, **CONTEXT, "initializer_range": 0.3, **settings}
     config = getattr(transformers, config_class)(**given)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return with_tokenizer(folder)
+
+
+def tiny_other(folder: Path, model_class: str, **settings: Any) -> Path:
+    """Write a model folder of any other class of transformers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    cls = getattr(transformers, model_class)
+    sizes = {"d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "num_layers": 1, "num_hidden_layers": 1}
+    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_heads": 4, "d_kv": 16}
+    wide = {"encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "d_ff": 96, "decoder_start_token_id": 1}
+    cls(cls.config_class(**{**SIZES, **HEADS, **ENDS, **CONTEXT, **sizes, **heads, **wide, **settings})).eval(
+    ).save_pretrained(folder)
+    return with_tokenizer(folder)
+
+
+def with_tokenizer(folder: Path) -> Path:
     for name in TOKENIZER_FILES:
         shutil.copy(embedded_folder() / name, folder)
     return folder
 
 
-def tiny_gguf(path: Path) -> Path:
+def change_tensors(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Write a folder's weights again after a change."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
     """Write a GGUF file: the embedded model's header and first tokens, with one small random layer."""
     import gguf
     import numpy as np
@@ -92,6 +122,8 @@ def tiny_gguf(path: Path) -> Path:
     block |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96)}
     shapes |= {f"blk.0.{name}": shape for name, shape in block.items()}
     for name, shape in shapes.items():
+        if name in leave_out:
+            continue
         writer.add_tensor(f"{name}.weight", draw.normal(0, 0.3, shape).astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

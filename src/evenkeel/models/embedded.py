@@ -17,6 +17,7 @@ from msgspec import Struct
 from evenkeel.cache import cache_dir, file_sha256
 from evenkeel.errors import UsageError
 from evenkeel.models.hf import BatchTokens, Concurrency, Device, Dtype, HuggingFace, HuggingFaceOptions
+from evenkeel.models.local.tensors import check_tensors, watched_loading
 from evenkeel.models.local.weights import (
     announced,
     first_line,
@@ -130,7 +131,9 @@ def convert(gguf: Path, folder: Path) -> None:
         warnings.simplefilter("ignore")
         source = {"gguf_file": gguf.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **source)
-        model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype="float32", **source)
+        with watched_loading() as loadings:
+            model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype="float32", **source)
+        check_tensors("embedded", gguf, loadings)
         # transformers refuses to save what it thinks is still quantised; the weights are float32 by now.
         model.hf_quantizer, model.is_quantized = None, False
         del model.config.quantization_config

@@ -128,7 +128,7 @@ class HuggingFace:
 
     def _causal(self) -> Causal:
         if self._loaded is None:
-            from evenkeel.models.local.causal import load
+            from evenkeel.models.local.loading import load
 
             options = self._options
             self._loaded = load(

@@ -15,6 +15,7 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.hf import BatchTokens, Device, Dtype, does_not_fit
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.tensors import Loading, check_tensors, watched_loading, without_unused_heads
 from evenkeel.models.local.weights import (
     Weights,
     first_line,
@@ -94,13 +95,14 @@ class Embedder:
 
             device = pick_device(options.device, spec)
             try:
-                self.model = Loader(
-                    str(weights.folder),
-                    device=str(device),
-                    trust_remote_code=options.trust_remote_code,
-                    local_files_only=True,
-                    model_kwargs={"dtype": options.dtype},
-                )
+                with watched_loading() as loadings:
+                    self.model = Loader(
+                        str(weights.folder),
+                        device=str(device),
+                        trust_remote_code=options.trust_remote_code,
+                        local_files_only=True,
+                        model_kwargs={"dtype": options.dtype},
+                    )
             except LOAD_ERRORS as error:
                 reason = first_line(error)
                 raise UsageError(f"{spec}: {weights.folder} cannot be loaded: {reason}.") from error
@@ -112,6 +114,24 @@ class Embedder:
         self.workers = min(cores, WORKERS)
         self.threads = max(1, cores // self.workers)
         self._tokenising = Lock()
+        check_tensors(spec, weights.folder, map(self._without_unused, loadings))
+
+    def _without_unused(self, loading: Loading) -> Loading:
+        """What of a loading's report matters here: not a head, nor a pooler that no vector depends on.
+
+        Whether one does is tried out: with other numbers in the pooler, the vector of a text must not move.
+        """
+        import torch
+
+        loading = without_unused_heads(loading)
+        if not loading.missing or not all("pooler" in name.split(".") for name in loading.missing):
+            return loading
+        probe = Text("A text to embed.", 0, cut=False)
+        [before] = self._vectors([probe])
+        with torch.no_grad():
+            for name in loading.missing:
+                loading.model.get_parameter(name).normal_()
+        return loading._replace(missing=()) if self._vectors([probe]) == [before] else loading
 
     def _own_prompt(self) -> str | None:
         name = self.model.default_prompt_name

@@ -6,8 +6,8 @@ This file imports torch; it is itself imported when the first request comes.
 from __future__ import annotations
 
 import inspect
+import pickle
 import struct
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from torch import Tensor
 
 from evenkeel.errors import UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
-from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
 CACHES = ("past_key_values", "cache_params")
@@ -27,7 +26,7 @@ CACHES = ("past_key_values", "cache_params")
 
 LOAD_ERRORS = (
     *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
-    *(struct.error, SafetensorError),
+    *(struct.error, pickle.UnpicklingError, EOFError, SafetensorError),
 )
 """All that the libraries raise over files that are not what they should be."""
 
@@ -171,28 +170,6 @@ class Causal:
             **{name: value for name, value in given.items() if name in self._accepts}, return_dict=True
         )
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
-
-
-def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
-    quiet_transformers()
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    place = pick_device(device, spec)
-    source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
-    if weights.gguf_file:
-        source["gguf_file"] = weights.gguf_file
-        # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
-        dtype = "float32" if dtype == "auto" else dtype
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
-            model = AutoModelForCausalLM.from_pretrained(weights.folder, dtype=dtype, **source)
-            return Causal(spec, model.to(place).eval(), tokenizer)
-    except LOAD_ERRORS as error:
-        raise UsageError(
-            f"{spec}: the model in {weights.folder} cannot be loaded: {first_line(error)}."
-        ) from error
 
 
 def pick_device(device: str, spec: str) -> torch.device:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import DynamicLayer
+from transformers.cache_utils import DynamicCache, DynamicLayer
 
 SPARE = 128
 """Places that are made at once when a layer is full."""
@@ -60,14 +59,27 @@ def is_plain(cache: Any) -> bool:
 def select(cache: Any, rows: Sequence[int]) -> bool:
     """Make the cache hold these of its rows, in this order, repeats allowed; False where it cannot.
 
-    Layers of plain attention are made to grow in place on the way; sliding windows, recurrent states and
-    whatever else a model keeps stay as they are.
+    Layers of plain attention are made to grow in place on the way; sliding windows and recurrent states
+    stay as they are.
     """
-    with contextlib.suppress(AttributeError, NotImplementedError):
-        cache.reorder_cache(torch.tensor(rows))
-        cache.layers[:] = [
-            GrowingLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
-            for layer in cache.layers
-        ]
-        return True
-    return False
+    if not is_selectable(cache):
+        return False
+    cache.reorder_cache(torch.tensor(rows))
+    cache.layers[:] = [
+        GrowingLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
+        for layer in cache.layers
+    ]
+    return True
+
+
+def is_selectable(cache: Any) -> bool:
+    """Whether all that the cache holds is in layers that transformers itself can take rows out of.
+
+    A model's own cache, or its own kind of layer, may hold a state beside what it inherits (MiniMax's
+    linear attention), which would keep the rows that were taken out.
+    """
+    return (
+        type(cache) is DynamicCache
+        and vars(cache).keys() <= vars(DynamicCache()).keys()
+        and all(type(layer).__module__ in (DynamicLayer.__module__, __name__) for layer in cache.layers)
+    )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from evenkeel.errors import UsageError
+from evenkeel.models.local.tensors import check_tensors, watched_loading
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Rank, Response
 
@@ -29,13 +30,14 @@ class Ranker:
             from evenkeel.models.local.causal import LOAD_ERRORS, pick_device
 
             try:
-                self.model = CrossEncoder(
-                    str(weights.folder),
-                    device=str(pick_device(device, spec)),
-                    trust_remote_code=trust_remote_code,
-                    local_files_only=True,
-                    model_kwargs={"dtype": dtype},
-                )
+                with watched_loading() as loadings:
+                    self.model = CrossEncoder(
+                        str(weights.folder),
+                        device=str(pick_device(device, spec)),
+                        trust_remote_code=trust_remote_code,
+                        local_files_only=True,
+                        model_kwargs={"dtype": dtype},
+                    )
             except LOAD_ERRORS as error:
                 reason = first_line(error)
                 raise UsageError(f"{spec}: {weights.folder} cannot be loaded to rank: {reason}.") from error
@@ -45,6 +47,7 @@ class Ranker:
             raise UsageError(
                 f"{spec}: {weights.folder} is no cross-encoder: it has no weights that score a pair."
             )
+        check_tensors(spec, weights.folder, loadings)
         if self.model.num_labels != 1:
             raise UsageError(
                 f"{spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."

@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,11 @@ class Weights(NamedTuple):
     commit: str | None = None
     """The Hub's commit, for a model that came from there."""
 
+    @property
+    def path(self) -> Path:
+        """The folder, or the GGUF file in it."""
+        return self.folder / (self.gguf_file or "")
+
     def identity(self) -> dict[str, str]:
         """The Hub's commit, or one digest over names and contents: equal files, equal answers."""
         if self.commit:
@@ -63,7 +69,10 @@ class Weights(NamedTuple):
         if self.gguf_file:
             from gguf import GGUFReader
 
-            has = "tokenizer.chat_template" in GGUFReader(self.folder / self.gguf_file).fields
+            try:
+                has = "tokenizer.chat_template" in GGUFReader(self.path).fields
+            except (ValueError, LookupError, struct.error) as error:
+                raise UsageError(f"{self.path} is not a whole GGUF file: {first_line(error)}.") from None
         else:
             has = any(self.folder.glob("chat_template*")) or bool(
                 read_json(self.folder / "tokenizer_config.json").get("chat_template")
@@ -88,23 +97,63 @@ def locate(
     if path.suffix == ".gguf":
         path, gguf_file = path.parent, path.name
     if path.is_dir():
-        return check(Weights(path, gguf_file), spec)
+        return check(Weights(path, gguf_file), spec, weights=weights)
     if path.exists():
         raise UsageError(f"{spec}: {path} is a file; name the model's folder, or a .gguf file.")
     if name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
         raise UsageError(f"{spec}: there is nothing at {Path(name).expanduser()}; check the path.")
-    return check(fetch(spec, name, revision, gguf_file, weights=weights), spec)
+    return check(fetch(spec, name, revision, gguf_file, weights=weights), spec, weights=weights)
 
 
-def check(weights: Weights, spec: str) -> Weights:
-    wanted = weights.gguf_file or "config.json"
-    if (weights.folder / wanted).is_file():
-        return weights
-    ggufs = sorted(file.name for file in weights.folder.glob("*.gguf"))
+def check(found: Weights, spec: str, *, weights: bool) -> Weights:
+    wanted = found.gguf_file or "config.json"
+    if (found.folder / wanted).is_file():
+        if weights and not found.gguf_file:
+            check_files(found, spec)
+        return found
+    ggufs = sorted(file.name for file in found.folder.glob("*.gguf"))
     remedy = "name the folder that holds a model's config and weights"
     if ggufs:
         remedy = f"name a file in it: {', '.join(ggufs)}"
-    raise UsageError(f"{spec}: the folder {weights.folder} has no {wanted}; {remedy}.")
+    raise UsageError(f"{spec}: the folder {found.folder} has no {wanted}; {remedy}.")
+
+
+def check_files(found: Weights, spec: str) -> None:
+    """Refuse a folder in which a file of weights is cut short, or one that its index names is missing."""
+    index = read_json(found.folder / "model.safetensors.index.json")
+    shards = index.get("weight_map", {}).values() if isinstance(index, dict) else ()
+    whole = (found.folder / "model.safetensors").is_file()  # transformers prefers it to an index
+    absent = [] if whole else sorted({shard for shard in shards if not (found.folder / shard).is_file()})
+    if absent:
+        raise UsageError(
+            f"{spec}: {found.folder} lacks {len(absent)} of the files of weights that its index names: "
+            f"{', '.join(absent[:3])}{', …' if len(absent) > 3 else ''}. Fetch the model again."
+        )
+    for file in found.files():
+        if file.match("model*.safetensors") and (wrong := what_is_wrong(file)):
+            raise UsageError(f"{spec}: {file} is not a whole file of weights: {wrong}. Fetch it again.")
+
+
+def what_is_wrong(file: Path) -> str:
+    """Why a file is not safetensors from its first byte to its last; empty where it is.
+
+    Its first eight bytes say how long the header is, and the header where each tensor ends.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        start = opened.read(8)
+        if start == b"version ":
+            return "it is a pointer of Git LFS, which `git lfs pull` replaces"
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or 8 + length > size:
+            return f"its {size:,} bytes end within the header"
+        try:
+            header = msgspec.json.decode(opened.read(length), type=dict[str, dict[str, Any]])
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            expected = 8 + length + max(ends, default=0)
+        except (msgspec.DecodeError, LookupError, TypeError):
+            return "its header cannot be read"
+    return "" if size == expected else f"it has {size:,} bytes, and its header names {expected:,}"
 
 
 def fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, weights: bool) -> Weights:

@@ -1,0 +1,286 @@
+"""What `hf:` refuses to load: a checkpoint that is not whole, and a model that is not causal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from evenkeel.errors import UsageError
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.causality import check_causal, reads_padded
+from evenkeel.types import Weigh
+from models.tiny import (
+    ARCHITECTURES,
+    ask,
+    change_tensors,
+    open_hf,
+    say,
+    tiny_gguf,
+    tiny_model,
+    tiny_other,
+    weighed_of,
+)
+
+Tensors = dict[str, Any]
+PAIR = Weigh(prefix="The sky", continuation=" is blue")
+
+
+def refused(path: Path, **args: Any) -> str:
+    """The error that a model ends with before it answers anything."""
+    model = open_hf(path, **args)
+    with pytest.raises(UsageError) as error:
+        ask(model, PAIR)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# Tensors
+
+
+@pytest.fixture(scope="module")
+def untied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("untied"), tie_word_embeddings=False)
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GGUF file that lacks two tensors."""
+    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    return tiny_gguf(path, leave_out=["blk.0.ffn_up", "output_norm"])
+
+
+@pytest.fixture
+def copied(untied: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(untied, tmp_path / "copied")
+
+
+def drop(tensors: Tensors, part: str) -> None:
+    for name in [name for name in tensors if part in name]:
+        del tensors[name]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda tensors: drop(tensors, ".layers.1."),
+            "9 tensors (model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight",
+        ),
+        (lambda tensors: drop(tensors, "lm_head"), "1 tensor (lm_head.weight) is missing, and would be random"),
+        (lambda tensors: drop(tensors, "q_proj"), "2 tensors (model.layers.0.self_attn.q_proj.weight, model."),
+        (
+            lambda tensors: tensors.update({"v_head.weight": torch.zeros(1, 64)}),
+            "1 tensor (v_head.weight) is unexpected",
+        ),
+        (
+            lambda tensors: tensors.update({"model.norm.weight": torch.ones(32)}),
+            "1 tensor (model.norm.weight: [32] in the file, [64] in the model) is of another shape",
+        ),
+    ],
+    ids=["layer", "head", "projections", "unexpected", "shape"],
+)
+def test_a_checkpoint_with_other_tensors_is_refused_by_name(
+    copied: Path, change: Callable[[Tensors], None], told: str
+) -> None:
+    message = refused(change_tensors(copied, change))
+    assert told in message
+    assert "LlamaForCausalLM" in message
+
+
+def test_a_reward_model_is_refused_though_its_embeddings_are_tied(tmp_path: Path) -> None:
+    tiny_other(tmp_path, "LlamaForSequenceClassification", num_labels=1, tie_word_embeddings=True)
+    message = refused(tmp_path)
+    assert "(its config names LlamaForSequenceClassification)" in message
+    assert "1 tensor (score.weight) is unexpected" in message
+
+
+@pytest.mark.parametrize("part", ["layers.0.block_sparse_moe.experts.2.w1", "experts.3."])
+def test_an_expert_that_is_missing_is_named(tmp_path: Path, part: str) -> None:
+    tiny_model(tmp_path, "MixtralConfig", num_local_experts=4)
+    message = refused(change_tensors(tmp_path, lambda tensors: drop(tensors, part)))
+    assert "model.layers.0.mlp.experts.gate_up_proj" in message
+
+
+def test_tied_weights_and_old_buffers_are_not_missed(untied: Path, copied: Path, tmp_path: Path) -> None:
+    buffer = {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(8)}
+    change_tensors(copied, lambda tensors: tensors.update(buffer))
+    assert ask(open_hf(copied), PAIR) == ask(open_hf(untied), PAIR)
+    tied = tiny_model(tmp_path / "tied", tie_word_embeddings=True)
+    [response] = ask(open_hf(tied), PAIR)
+    assert weighed_of(response).tokens == (" is", " blue")
+
+
+def test_a_gguf_file_without_tensors_is_refused_by_name(gguf: Path) -> None:
+    assert "2 tensors (model.layers.0.mlp.up_proj.weight, model.norm.weight) are missing" in refused(gguf)
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (lambda whole: whole[:-1000], r"and its header names [\d,]+\. Fetch it again"),
+        (lambda whole: whole + b"more", "its header names"),
+        (lambda whole: whole[:100], "its 100 bytes end within the header"),
+        (lambda whole: b"", "its 0 bytes end within the header"),
+        (lambda whole: (5).to_bytes(8, "little") + b"{nix}", "its header cannot be read"),
+        (lambda whole: b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
+def test_a_file_of_weights_that_is_not_whole_is_refused_by_name(
+    copied: Path, content: Callable[[bytes], bytes], told: str
+) -> None:
+    file = copied / "model.safetensors"
+    file.write_bytes(content(file.read_bytes()))
+    with pytest.raises(UsageError, match=told) as error:
+        open_hf(copied).probe(frozenset())  # before anything is asked
+    assert str(file) in str(error.value)
+
+
+def test_a_missing_shard_is_refused_by_name(untied: Path, copied: Path) -> None:
+    (copied / "model.safetensors").unlink()
+    AutoModelForCausalLM.from_pretrained(untied).save_pretrained(copied, max_shard_size="10MB")
+    assert ask(open_hf(copied), PAIR) == ask(open_hf(untied), PAIR)
+    shard = sorted(copied.glob("*.safetensors"))[1]
+    shard.unlink()
+    assert f"lacks 1 of the files of weights that its index names: {shard.name}." in refused(copied)
+
+
+@pytest.mark.parametrize("kept", [0, 5, 20_000, -1000])
+def test_an_old_file_of_weights_that_is_not_whole_is_a_persons_error(copied: Path, kept: int) -> None:
+    from safetensors.torch import load_file
+
+    torch.save(load_file(copied / "model.safetensors"), copied / "pytorch_model.bin")
+    (copied / "model.safetensors").unlink()
+    file = copied / "pytorch_model.bin"
+    file.write_bytes(file.read_bytes()[:kept])
+    assert "cannot be loaded" in refused(copied)
+
+
+@pytest.mark.parametrize("kept", [0, 100, 2000, -5000])
+def test_a_gguf_file_that_is_not_whole_is_refused(gguf: Path, tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(gguf.read_bytes()[:kept])
+    assert "cannot be loaded" in refused(path)
+    if kept != -5000:  # the header is whole
+        with pytest.raises(UsageError, match=r"tiny\.gguf is not a whole GGUF file"):
+            open_hf(path).identity()
+
+
+# Causality
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [
+        *("BartForConditionalGeneration", "MarianMTModel", "T5ForConditionalGeneration"),
+        "PegasusForConditionalGeneration",
+    ],
+)
+def test_an_encoder_decoder_model_is_refused(model_class: str, tmp_path: Path) -> None:
+    path = tiny_other(tmp_path, model_class)
+    assert f"{model_class} is an encoder-decoder model; hf: needs a causal" in refused(path)
+    settings = json.loads((path / "config.json").read_text())
+    del settings["architectures"]
+    (path / "config.json").write_text(json.dumps(settings))
+    assert "is an encoder-decoder model; hf: needs a causal" in refused(path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("model_class", "named"),
+    [
+        ("BertForMaskedLM", "BertForMaskedLM"),
+        ("RobertaForMaskedLM", "RobertaForMaskedLM"),
+        ("BertLMHeadModel", "BertLMHeadModel"),
+        ("RobertaForCausalLM", "RobertaForCausalLM"),
+    ],
+)
+def test_a_model_that_reads_both_ways_is_refused(
+    model_class: str, named: str, dtype: str, tmp_path: Path
+) -> None:
+    message = refused(tiny_other(tmp_path, model_class), dtype=dtype)
+    assert named in message
+    assert "not causal" in message
+    assert "hf: needs a causal language model, such as LlamaForCausalLM" in message
+
+
+def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
+    for number, (model_class, settings) in enumerate(
+        [("BertLMHeadModel", {"is_decoder": True}), ("BartForCausalLM", {})]
+    ):
+        path = tiny_other(tmp_path / str(number), model_class, initializer_range=0.3, init_std=0.3, **settings)
+        together = ask(open_hf(path), *(say(text) for text in ("The sky is", "Hello", "A b c d e f")))
+        alone = ask(
+            open_hf(path, concurrency=1), *(say(text) for text in ("The sky is", "Hello", "A b c d e f"))
+        )
+        assert together == alone
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_attention_to_the_right_is_found_by_trying(dtype: str, tmp_path: Path) -> None:
+    given = {**ARCHITECTURES["Gemma3TextConfig"], "use_bidirectional_attention": True}
+    message = refused(tiny_model(tmp_path, "Gemma3TextConfig", **given), dtype=dtype)
+    assert "Gemma3ForCausalLM is not causal: in a text of " in message
+
+
+def ahead(states: torch.Tensor, places: int) -> torch.Tensor:
+    """Every place sees a little of the one so many places further on."""
+    return states + 0.05 * torch.cat([states[:, places:], torch.zeros_like(states[:, :places])], 1)
+
+
+def in_blocks(states: torch.Tensor, size: int) -> torch.Tensor:
+    """Every place sees a little of all of its block."""
+    blocks = [block.mean(1, keepdim=True).expand_as(block) for block in states.split(size, 1)]
+    return states + 0.05 * torch.cat(blocks, 1)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        *(lambda states, n=n: ahead(states, n) for n in (1, 2, 5, 20)),
+        *(lambda states, n=n: in_blocks(states, n) for n in (2, 4, 16, 64)),
+        # Text of a certain length only, its beginning only, and padded text only.
+        lambda states: in_blocks(states, 64) if states.shape[1] > 16 else states,
+        lambda states: torch.cat([in_blocks(states[:, :4], 4), states[:, 4:]], 1),
+        lambda states: ahead(states, 1) if states.shape[1] in (11, 35) else states,
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_every_kind_of_leak_is_found(shared: HuggingFace, leak: Any, dtype: str) -> None:
+    causal = shared._causal()
+    model = causal.model
+    check_causal(causal)
+    model.to(getattr(torch, dtype))
+    hook = model.model.embed_tokens.register_forward_hook(lambda module, args, states: leak(states))
+    try:
+        with pytest.raises(UsageError, match="LlamaForCausalLM is not causal"):
+            check_causal(causal)
+    finally:
+        hook.remove()
+        model.float()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_causal_model_in_half_precision_is_not_refused(
+    architecture: str, dtype: str, tmp_path: Path
+) -> None:
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]), dtype=dtype)
+    causal = model._causal()
+    assert causal.pads == (architecture != "RwkvConfig")
+
+
+def test_a_model_that_counts_padding_as_places_reads_rows_alone(shared: HuggingFace, tmp_path: Path) -> None:
+    assert reads_padded(shared._causal())
+    path = tiny_other(tmp_path, "BartForCausalLM", init_std=0.3)
+    assert not open_hf(path)._causal().pads
