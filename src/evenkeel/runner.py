@@ -12,7 +12,7 @@ from evenkeel.budget import Budget
 from evenkeel.cache import slug
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
 from evenkeel.journal import LOOKUP, Journal, make_key, model_digest
-from evenkeel.models import Model
+from evenkeel.models import Model, Noted
 from evenkeel.progress import Progress, watch
 from evenkeel.recording import Recording
 from evenkeel.scoring import UNCAUGHT, Portion
@@ -56,6 +56,7 @@ class Road:
         self._refusals = refusals or {}
         self._damaged = 0
         self._identities = identities
+        self._asked: dict[str, Model] = {}
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
@@ -78,7 +79,7 @@ class Road:
         self._progress.phase(title, total=total, done=total - pending)
         if not pending:
             return
-        model = self._opener(role)
+        model = self._asked[role] = self._opener(role)
         watch(model, self._progress)
         while self._send(model, role, self._unanswered(role, requests())):
             self.journal.flush()
@@ -132,6 +133,11 @@ class Road:
                 f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
             )
         return bool(self.budget.exhausted)
+
+    def notes(self) -> dict[str, list[str]]:
+        """By role, what the models that were asked have to say beside the figures."""
+        noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, Noted)}
+        return {role: notes for role, notes in noted.items() if notes}
 
     def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
         return self.journal.unanswered(self._digests[role], requests)

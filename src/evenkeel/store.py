@@ -286,6 +286,14 @@ class RunFolder:
     def journal(self) -> Path:
         return self.path / "journal.sqlite"
 
+    def add_notes(self, notes: Mapping[str, list[str]]) -> None:
+        """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
+        if notes:
+            spec: RunSpec = read_json(self.path / "spec.json", RunSpec)
+            kept = {**(spec.provenance.get("notes") or {}), **notes}
+            provenance = {**spec.provenance, "notes": kept}
+            self.write_json("spec.json", msgspec.structs.replace(spec, provenance=provenance))
+
     def write_json(self, name: str, value: Any) -> Path:
         return self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 

@@ -33,6 +33,12 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "MambaConfig": {},
     "RwkvConfig": {"context_length": 128, "attention_hidden_size": 64},
     "MptConfig": {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 128},
+    "MiniMaxConfig": {
+        "layer_types": ["linear_attention", "full_attention"],
+        "head_dim": 16,
+        "num_local_experts": 4,
+        "block_size": 8,
+    },
     "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }
 

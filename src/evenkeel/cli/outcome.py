@@ -10,6 +10,7 @@ from rich.console import Console
 
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.cli import say, say_error
+from evenkeel.report.notes import notes_of
 from evenkeel.report.terminal import show_run
 from evenkeel.report.text import escaped_json, share
 from evenkeel.store import Run
@@ -21,8 +22,7 @@ def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
         print_json(run.summary)
     else:
         benchmark = benchmark_class(run.spec.benchmark)
-        notes = benchmark.notes(run.spec, run.summary)
-        show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes)
+        show_run(Console(), run, benchmark.layout, min_coverage=min_coverage, notes=notes_of(run))
         if (run.path / "report.html").is_file():
             say(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -38,6 +38,14 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Give back memory, threads and connections."""
+
+
+@runtime_checkable
+class Noted(Protocol):
+    """A model that has something to say beside the figures of what it answered."""
+
+    def notes(self) -> list[str]:
+        """What was found out about its answers while it gave them; nothing before the first."""
 
 
 class Backend(NamedTuple):

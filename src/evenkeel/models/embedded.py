@@ -16,7 +16,16 @@ from msgspec import Struct
 
 from evenkeel.cache import cache_dir, file_sha256
 from evenkeel.errors import UsageError
-from evenkeel.models.hf import BatchTokens, Concurrency, Device, Dtype, HuggingFace, HuggingFaceOptions
+from evenkeel.models.hf import (
+    BatchTokens,
+    Concurrency,
+    Deterministic,
+    Device,
+    Dtype,
+    HuggingFace,
+    HuggingFaceOptions,
+    lasting_options,
+)
 from evenkeel.models.local.tensors import check_tensors, watched_loading
 from evenkeel.models.local.weights import (
     announced,
@@ -25,7 +34,6 @@ from evenkeel.models.local.weights import (
     quiet_transformers,
     require_packages,
 )
-from evenkeel.options import lasting
 from evenkeel.types import Capability, Request, Response
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -43,6 +51,7 @@ class EmbeddedOptions(Struct, frozen=True, kw_only=True):
 
     dtype: Dtype = "float32"
     device: Device = "cpu"
+    deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
 
@@ -61,7 +70,7 @@ class Embedded:
 
     def identity(self) -> dict[str, Any]:
         sha256 = file_sha256(self._gguf)
-        return {**lasting(self._options), "spec": "embedded", "model": MODEL, "sha256": sha256}
+        return {**lasting_options(self._options), "spec": "embedded", "model": MODEL, "sha256": sha256}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Nothing to probe: it is always the same model."""
@@ -74,11 +83,15 @@ class Embedded:
                 HuggingFaceOptions(
                     dtype=options.dtype,
                     device=options.device,
+                    deterministic=options.deterministic,
                     concurrency=options.concurrency,
                     batch_tokens=options.batch_tokens,
                 ),
             )
         yield from self._model.answer(requests)
+
+    def notes(self) -> list[str]:
+        return self._model.notes() if self._model else []
 
     def close(self) -> None:
         if self._model is not None:

@@ -51,6 +51,10 @@ BatchTokens: TypeAlias = Annotated[
     Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
 ]
 
+Deterministic: TypeAlias = Annotated[
+    bool, Meta(description="read every text alone, so that no answer depends on what else is asked; slower")
+]
+
 
 class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
     """Options of `hf:`."""
@@ -60,6 +64,7 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
     revision: Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")] = None
     gguf_file: Annotated[str | None, Meta(description="GGUF file to take from a folder or Hub model")] = None
     trust_remote_code: Annotated[bool, Meta(description="run Python code that comes with the model")] = False
+    deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
 
@@ -71,6 +76,8 @@ class HuggingFace:
     gets `User: …` lines and an open `Assistant:`, and stops where a new `User:` line begins; `identity()`
     names which. Nothing but the request's sampling applies: penalties and the like that a model's
     generation config recommends are left out. The same seed gives the same text on the same kind of device.
+
+    In half precision what shares a batch changes how sums are rounded: `notes()` says by how much.
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
@@ -85,11 +92,12 @@ class HuggingFace:
         self._found: Weights | None = None
         self._loaded: Causal | None = None
         self._budget = Budget(0, 0)
+        self._notes: list[str] = []
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
         return {
-            **lasting(self._options),
+            **lasting_options(self._options),
             **weights.identity(),
             "spec": self._spec,
             "chat": weights.chat(),
@@ -105,7 +113,8 @@ class HuggingFace:
         for window in batching.windows(requests, WINDOW):
             causal = self._causal()
             causal.read_ahead(text for request in window for text in texts_of(request))
-            couples = couples_in(causal, window)
+            # Read together with another request, a text would depend on which others are asked.
+            couples = [] if self._options.deterministic else couples_in(causal, window)
             yield from self._weigh_and_write(causal, couples)
             coupled = {id(request) for couple in couples for request in couple[:2]}
             window = [request for request in window if id(request) not in coupled]
@@ -114,6 +123,9 @@ class HuggingFace:
             for request in window:
                 if not isinstance(request, Generate | Weigh):
                     yield request, failed(f"{self._spec} cannot embed")
+
+    def notes(self) -> list[str]:
+        return self._notes
 
     def close(self) -> None:
         if self._loaded is not None:
@@ -139,7 +151,9 @@ class HuggingFace:
                 trust_remote_code=options.trust_remote_code,
             )
             kind = self._loaded.device.type
-            rows = options.concurrency or ROWS[kind] if self._loaded.pads else 1
+            alone = options.deterministic or not self._loaded.pads
+            rows = 1 if alone else options.concurrency or ROWS[kind]
+            self._notes = [] if alone else precision_notes(self._loaded)
             self._budget = Budget(
                 rows, options.batch_tokens or TOKENS.get(kind) or self._loaded.tokens_that_fit()
             )
@@ -202,6 +216,26 @@ class HuggingFace:
             lambda batch: weigh(causal, [pair for _, pair in batch]),
         ):
             yield request, weighed_response(pair, weighed)
+
+
+def lasting_options(options: Struct) -> dict[str, Any]:
+    """The options that enter a model's identity: `deterministic` only where it is chosen, so that the
+    identity of all other runs stays what it was before there was such a choice."""
+    return {name: value for name, value in lasting(options).items() if name != "deterministic" or value}
+
+
+def precision_notes(causal: Causal) -> list[str]:
+    """What half precision does to the answers, measured on this model and device."""
+    from evenkeel.models.local.precision import TEXTS, batch_dependence
+
+    dtype = str(causal.model.dtype).removeprefix("torch.")
+    if dtype not in ("bfloat16", "float16"):
+        return []
+    return [
+        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of {TEXTS} short texts "
+        f"differ by up to {batch_dependence(causal):.2g} between reading them alone and together; "
+        "--model-arg deterministic=true reads every text alone."
+    ]
 
 
 def tokenizer(name: str) -> Callable[[str], list[int]]:

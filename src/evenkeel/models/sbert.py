@@ -115,6 +115,7 @@ class Embedder:
         self.threads = max(1, cores // self.workers)
         self._tokenising = Lock()
         check_tensors(spec, weights.folder, map(self._without_unused, loadings))
+        self.notes = self._precision_notes()
 
     def _without_unused(self, loading: Loading) -> Loading:
         """What of a loading's report matters here: not a head, nor a pooler that no vector depends on.
@@ -132,6 +133,24 @@ class Embedder:
             for name in loading.missing:
                 loading.model.get_parameter(name).normal_()
         return loading._replace(missing=()) if self._vectors([probe]) == [before] else loading
+
+    def _precision_notes(self) -> list[str]:
+        """What half precision does to the vectors, measured on a few texts, alone and together."""
+        import numpy as np
+
+        parameter = next(self.model.parameters(), None)
+        if parameter is None or parameter.dtype.itemsize != 2:
+            return []
+        texts = [Text("boats in the harbour " * length, 0, cut=False) for length in range(1, 9)]
+        alone = np.frombuffer(b"".join(self._vectors([text])[0] for text in texts), "<f4").reshape(8, -1)
+        together = np.frombuffer(b"".join(self._vectors(texts)), "<f4").reshape(8, -1)
+        norms = np.linalg.norm(alone, axis=1) * np.linalg.norm(together, axis=1)
+        apart = float(np.max(1 - (alone * together).sum(1) / norms))
+        return [
+            f"Embedded in {str(parameter.dtype).removeprefix('torch.')}: vectors depend on what shares a batch. "
+            f"{len(texts)} short texts embedded alone and together have cosines down to 1 − {max(0, apart):.1g}; "
+            "--model-arg concurrency=1 embeds every text alone."
+        ]
 
     def _own_prompt(self) -> str | None:
         name = self.model.default_prompt_name
@@ -247,6 +266,9 @@ class SentenceTransformer:
             )
         return self._ranker.rank(requests)
 
+    def notes(self) -> list[str]:
+        return self._embedder.notes if self._embedder else []
+
     def close(self) -> None:
         if self._embedder is not None or self._ranker is not None:
             self._embedder = self._ranker = None
@@ -287,6 +309,9 @@ class EmbeddedEmbedder:
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         return self._model.answer(requests)
+
+    def notes(self) -> list[str]:
+        return self._model.notes()
 
     def close(self) -> None:
         self._model.close()

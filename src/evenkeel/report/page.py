@@ -14,6 +14,7 @@ from evenkeel.report import charts, text
 from evenkeel.report.environment import environment
 from evenkeel.report.examples import fitting, shortened
 from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
+from evenkeel.report.notes import notes_of
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.store import Run, served_at
 from evenkeel.types import Figure, Record, RunSpec
@@ -72,7 +73,7 @@ def _notes(runs: Mapping[str, Run]) -> list[Note]:
     return [
         note._replace(text=f"{name}: {note.text}") if len(runs) > 1 else note
         for name, run in runs.items()
-        for note in benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
+        for note in notes_of(run)
     ]
 
 

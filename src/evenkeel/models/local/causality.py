@@ -49,7 +49,9 @@ def check_causal(causal: Causal) -> None:
         raise UsageError(f"{causal.spec}: its config names {other}, which is not causal; {EXPECTED}.")
     decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
     if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not decodes:
-        raise UsageError(f"{causal.spec}: {class_name} is not causal: it reads in both directions; {EXPECTED}.")
+        raise UsageError(
+            f"{causal.spec}: {class_name} is not causal: it reads in both directions; {EXPECTED}."
+        )
     trials = [(rows, 0) for rows in probes(causal)]
     if causal.pads:  # with padding, the attention may run on another path
         trials += [(rows, PADDING) for rows, _ in trials[-2:]]

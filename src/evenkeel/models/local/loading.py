@@ -36,4 +36,6 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             causal.pads = causal.pads and reads_padded(causal)
             return causal
     except LOAD_ERRORS as error:
-        raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {first_line(error)}.") from error
+        raise UsageError(
+            f"{spec}: the model in {weights.path} cannot be loaded: {first_line(error)}."
+        ) from error

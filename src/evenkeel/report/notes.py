@@ -1,0 +1,18 @@
+"""What is said beside a run's figures: by its benchmark, and by the models that answered."""
+
+from __future__ import annotations
+
+from evenkeel.benchmarks import benchmark_class
+from evenkeel.report.layout import Note
+from evenkeel.store import Run
+
+
+def notes_of(run: Run) -> list[Note]:
+    by_models = run.spec.provenance.get("notes") or {}
+    said = [
+        text if role == "model" else f"{role}: {text}"
+        for role, texts in (by_models.items() if isinstance(by_models, dict) else ())
+        for text in texts
+    ]
+    own: list[Note] = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
+    return [*own, *map(Note, said)]

@@ -1,0 +1,129 @@
+"""Half precision: what depends on the batch is measured and told, and with `deterministic` nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from rich.console import Console
+
+import evenkeel as ek
+from evenkeel.cli.outcome import show
+from evenkeel.models.embedded import Embedded, EmbeddedOptions
+from evenkeel.models.hf import HuggingFace, couples_in
+from evenkeel.models.local.precision import batch_dependence
+from evenkeel.types import Generate, Request, Weigh
+from models.tiny import ask, embedded_folder, open_hf, say, tiny_model, weighed_of
+
+TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
+WEIGHING = [Weigh(prefix=text, continuation=after) for text in TEXTS for after in (" and more", " A", " B")]
+WRITING = [
+    *(say(text, length_of=" and more") for text in TEXTS),
+    *(say(text, temperature=1.0, repeat=repeat) for text in TEXTS for repeat in range(3)),
+]
+
+
+@pytest.fixture(scope="module")
+def half(folder: Path) -> Iterator[HuggingFace]:
+    model = open_hf(folder, dtype="bfloat16")
+    yield model
+    model.close()
+
+
+def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
+    """Those of bfloat16 would have eight bits: steps of 0.06 at −10."""
+    model = open_hf(folder, dtype="bfloat16", deterministic=True)
+    causal = model._causal()
+    for request, response in zip(WEIGHING, ask(model, *WEIGHING), strict=True):
+        whole = causal.tokenise(request.prefix + request.continuation)
+        with torch.inference_mode():
+            logits = causal.model(torch.tensor([whole[:-1]])).logits[0]
+        assert logits.dtype == torch.bfloat16
+        start = len(causal.tokenise(request.prefix))
+        naive = logits.float().log_softmax(-1)
+        wanted = [float(naive[place - 1, whole[place]]) for place in range(start, len(whole))]
+        assert list(weighed_of(response).logprobs) == pytest.approx(wanted, abs=1e-6)
+        assert any(value != float(torch.tensor(value).bfloat16()) for value in wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype: str) -> None:
+    """The same bits at any concurrency, in any order, and whatever else is asked."""
+    requests: list[Request] = [*WEIGHING, *WRITING]
+    model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
+    assert couples_in(model._causal(), requests)  # what would be read together otherwise
+    together = ask(model, *requests)
+    assert ask(open_hf(folder, dtype=dtype, deterministic=True, concurrency=1), *requests[::-1]) == together[::-1]
+    assert [ask(model, request)[0] for request in requests] == together
+    assert model.notes() == []
+
+
+def test_the_embedded_model_is_deterministic_in_bfloat16() -> None:
+    embedded_folder()
+    asked = [*WEIGHING[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
+    answers = []
+    for concurrency, order in ((16, asked), (1, asked[::-1])):
+        model = Embedded(EmbeddedOptions(dtype="bfloat16", deterministic=True, concurrency=concurrency))
+        answers.append(dict(model.answer(order)))
+        model.close()
+    assert answers[0] == answers[1]
+
+
+def test_only_a_chosen_option_enters_the_identity(folder: Path) -> None:
+    plain, chosen = open_hf(folder).identity(), open_hf(folder, deterministic=True).identity()
+    assert "deterministic" not in plain
+    assert chosen == {**plain, "deterministic": True}
+    assert open_hf(folder, deterministic="true").identity() == chosen
+    assert "deterministic" not in Embedded(EmbeddedOptions()).identity()
+
+
+def test_the_dependence_is_measured(half: HuggingFace, shared: HuggingFace) -> None:
+    measured, in_float32 = batch_dependence(half._causal()), batch_dependence(shared._causal())
+    print(f"bfloat16 {measured:.2g}, float32 {in_float32:.2g}")
+    assert 1e-4 < measured < 1
+    assert in_float32 < 1e-4
+    [note] = half.notes()
+    assert f"differ by up to {measured:.2g} " in note
+    assert shared.notes() == []
+
+
+def rows(path: Path) -> Path:
+    examples = [{"prefix": text, "target": " and more", "category": "Logic", "lang": "en"} for text in TEXTS]
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in examples))
+    return path
+
+
+def told(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bool, bool]:
+    """Whether a text is on the page, and on the terminal."""
+    capsys.readouterr()
+    show(run, min_coverage=0, as_json=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    return text in (run.path / "report.html").read_text(), text in shown
+
+
+def test_the_report_tells_what_was_measured(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = rows(tmp_path / "rows.jsonl")
+
+    def run(out: str, limit: int | None = None, **args: Any) -> ek.Run:
+        return ek.run(
+            "miron", f"hf:{folder}", model_args={"device": "cpu", **args}, data=data, out=tmp_path / out
+        )
+
+    first = run("half", dtype="bfloat16")
+    [note] = first.spec.provenance["notes"]["model"]
+    assert note.startswith("Computed in bfloat16: answers depend on what shares a batch.")
+    assert told(first, capsys, note) == (True, True)
+    # A run that goes on, with nothing left to ask and at another concurrency, is the same run.
+    again = run("half", dtype="bfloat16", concurrency=1)
+    assert again.spec == first.spec
+    assert told(ek.rescore(first.path), capsys, note) == (True, True)
+    for out, args in (("alone", {"dtype": "bfloat16", "deterministic": True}), ("whole", {})):
+        other = run(out, **args)
+        assert "notes" not in other.spec.provenance
+        assert told(other, capsys, "shares a batch") == (False, False)
