@@ -169,6 +169,8 @@ class _Provenance(Struct):
     python: str = ""
     platform: str = ""
     packages: dict[str, str] = {}
+    notes: dict[str, list[str]] = {}
+    servers: dict[str, list[str]] = {}
 
 
 class _Parts(Struct):
@@ -289,10 +291,10 @@ class RunFolder:
     def add_notes(self, notes: Mapping[str, list[str]]) -> None:
         """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
         if notes:
-            spec: RunSpec = read_json(self.path / "spec.json", RunSpec)
-            kept = {**(spec.provenance.get("notes") or {}), **notes}
-            provenance = {**spec.provenance, "notes": kept}
-            self.write_json("spec.json", msgspec.structs.replace(spec, provenance=provenance))
+            kept = {**self.spec.provenance.get("notes", {}), **notes}
+            provenance = {**self.spec.provenance, "notes": kept}
+            self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
+            self.write_json("spec.json", self.spec)
 
     def write_json(self, name: str, value: Any) -> Path:
         return self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
