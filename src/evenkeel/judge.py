@@ -6,7 +6,9 @@ yielding requests, so that they are journaled, resumed and kept within the budge
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,11 +16,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from evenkeel.answers import is_blank
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Status
 
 T = TypeVar("T", bound=Struct)
 
 MAX_TOKENS = 512
+NO_OBJECT = "there is no whole JSON object in it"
+LONE = re.compile("[\ud800-\udfff]")
 
 
 class Verdict(NamedTuple, Generic[T]):
@@ -59,16 +64,37 @@ def ask(
 
 
 def read(kind: type[T], response: Response) -> Verdict[T]:
-    """The first JSON object in an answer that is a verdict, whatever prose or code fence stands around it."""
+    """The first JSON object in an answer that is a verdict, whatever prose or code fence stands around it.
+
+    Of an answer that was cut off only what it begins with, if that is whole: an object further on may be a
+    draft of one that was still being thought about. An answer that says nothing is no verdict.
+    """
     if response.status in ("refused", "error"):
         return Verdict(None, response.status, response.reason)
-    reason = ""
-    for found in objects(response.text):
+    if response.status == "unparsed" or is_blank(response.text):
+        return Verdict(None, "unparsed", response.reason or NO_OBJECT)
+    cut = response.status == "truncated"
+    reason = f"it was cut off ({response.reason or 'length'})" if cut else ""
+    for found in _leading(response.text) if cut else objects(response.text):
         try:
-            return Verdict(msgspec.convert(found, kind, strict=False), "ok")
-        except msgspec.ValidationError as error:
+            return Verdict(msgspec.convert(_encodable(found), kind, strict=False), "ok")
+        except (msgspec.ValidationError, RecursionError) as error:
             reason = reason or str(error)
-    return Verdict(None, "unparsed", reason or "there is no whole JSON object in it")
+    return Verdict(None, "unparsed", reason or NO_OBJECT)
+
+
+def _leading(text: str) -> Iterator[Any]:
+    """The JSON object that a text begins with, in a code fence or not."""
+    start = text.lstrip().removeprefix("```json").removeprefix("```").lstrip()
+    if start.startswith("{"):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield json.JSONDecoder().raw_decode(start)[0]
+
+
+def _encodable(found: Any) -> Any:
+    """The same with the replacement character for half a character, which no file can hold."""
+    text = json.dumps(found, ensure_ascii=False)
+    return json.loads(LONE.sub("\ufffd", text)) if LONE.search(text) else found
 
 
 def objects(text: str) -> Iterator[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -20,11 +21,14 @@ from evenkeel.benchmarks import Benchmark, Builder, load_benchmark
 from evenkeel.engines import Engine
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.journal import without_address
-from evenkeel.models import Model
+from evenkeel.models import Echoing, Model
 from evenkeel.options import lasting
 from evenkeel.progress import Progress, watch
 from evenkeel.store import FORMAT, RunFolder, served_at
-from evenkeel.types import ModelRef, RunSpec, Sample, to_jsonable
+from evenkeel.types import ModelRef, RunSpec, Sample, Weigh, to_jsonable
+
+EXAMPLES = 3
+"""Texts of each language that a server is tried out with."""
 
 
 class Setup(Struct, frozen=True):
@@ -57,6 +61,7 @@ def prepare(
             models = open_models(engine, loaded, name, ref, base_url)
             samples, source = read_samples(loaded, name, data, langs, limit)
             probe(loaded, models, progress)
+            probe_languages(loaded, models, samples)
         except CapabilityError as error:
             less = loaded.without(error.lacking)
             if less is None:
@@ -72,6 +77,21 @@ def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress:
     for role, model in models.items():
         watch(model, progress)
         model.probe(benchmark.needs[role])
+
+
+def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
+    """Have texts of the data itself weighed, a few of each language, where a server does the weighing."""
+    examples: defaultdict[str, defaultdict[str, list[Weigh]]] = defaultdict(lambda: defaultdict(list))
+    servers = {role: model for role, model in models.items() if isinstance(model, Echoing)}
+    for sample in samples if any("weigh" in benchmark.needs[role] for role in servers) else ():
+        lang = str(sample.tags.get("lang", "the data"))
+        if len(examples["model"][lang]) < EXAMPLES:
+            for request in benchmark.requests(sample):
+                if isinstance(request, Weigh):
+                    examples[request.role][lang].append(request)
+    for role, model in servers.items():
+        if examples[role]:
+            model.probe_weighing(examples[role])
 
 
 def open_models(

@@ -150,6 +150,8 @@ class Score(Struct, frozen=True, kw_only=True):
     """How many of the sample's requests ended in which status."""
     answered: int
     """How many of them can be scored: the numerator of coverage."""
+    parts: dict[str, Status] = {}
+    """How each request ended by what it is for, where metrics need different ones of them."""
     detail: dict[str, Any] = {}
 
 

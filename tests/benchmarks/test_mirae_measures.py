@@ -133,12 +133,14 @@ def test_cuts_twins_and_silence_are_counted() -> None:
         Response(status="error", reason="HTTP 500"),
     ]
     (score,) = scored([answered(1, answers)], {})
-    assert score.values["duplicates"] == pytest.approx(1 / 4)
+    assert score.values["duplicates"] == pytest.approx(1 / 3)
     assert score.values["cut_by_max_tokens"] == pytest.approx(1 / 4)
-    assert score.values["cut_by_embedder"] == pytest.approx(1 / 4)
+    assert score.values["cut_by_embedder"] == pytest.approx(1 / 3)
     assert score.values["empty"] == pytest.approx(1 / 4)
     assert score.values["refusals"] == pytest.approx(1 / 5)
-    assert score.answered == 4
+    assert score.answered == 3
+    assert score.statuses == {"ok": 2, "truncated": 1, "unparsed": 1, "refused": 1, "error": 1}
+    assert score.detail["failures"] == ["unparsed: empty answer"]
 
 
 def test_an_answer_that_could_not_be_embedded_is_named() -> None:

@@ -62,11 +62,14 @@ def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Pa
         {"prefix": "y", "generated": None, "target_confidence": 0.0},
     )
     run = ek.score("miron", file, out=tmp_path / "run")
-    assert run.headline.statuses == {"ok": 4, "error": 2}
-    assert run.headline.coverage == 3 / 6  # the last has no score, so that its confidence covers nothing
+    # A text keeps its score where the confidence is missing, and the other way round.
+    confidence = run.summary["target_confidence"]
+    assert (run.headline.statuses, run.headline.coverage) == ({"ok": 2, "error": 1}, 2 / 3)
     assert (run.headline.value, run.headline.n) == (100, 2)
-    assert run.summary["target_confidence"].value == pytest.approx(6.25)
-    assert run.summary["target_confidence"].n == 2
+    assert (confidence.statuses, confidence.coverage) == ({"ok": 2, "error": 1}, 2 / 3)
+    assert confidence.value == pytest.approx(6.25)
+    assert confidence.n == 2
+    assert run.summary["knows"].coverage == 2 / 6  # both are needed to tell
     # What has no figure is exported as null, and the export can be read again.
     assert [line["generated"] for line in exported(run)] == [" ships", " ships", None]
     assert [line["target_confidence"] for line in exported(run)] == [12.5, None, 0.0]

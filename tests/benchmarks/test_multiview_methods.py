@@ -182,7 +182,7 @@ def test_summaries_under_the_criterion_are_written_and_embedded(tools: Path, tmp
     figure = run.summary["accuracy"]
     assert (figure.value, figure.n) == (1.0, 5)
     assert figure.coverage == pytest.approx(5 / 6)
-    assert run.failures() == {f"error ({method})": 1}
+    assert run.failures() == {f"unparsed ({method})": 1}
 
 
 # Judges

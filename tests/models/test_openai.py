@@ -138,7 +138,7 @@ def test_usage_is_reported_and_absent_usage_is_none() -> None:
         ("[tool]", "unparsed", "finish_reason tool_calls"),
         ("[odd]", "unparsed", "finish_reason sunset"),
         ("[silent]", "unparsed", "no message"),
-        ("[think-on]", "truncated", "length"),
+        ("[think-on]", "truncated", "length inside the reasoning"),
     ],
 )
 def test_a_finish_reason_becomes_a_status(mark: str, status: str, reason: str) -> None:
@@ -494,13 +494,24 @@ def test_the_tokens_of_the_continuation_are_weighed(offsets: str, bos: str, min_
 
 
 @pytest.mark.parametrize("offsets", ["given", "unset"])
-def test_a_token_across_the_border_is_counted_and_marked(offsets: str) -> None:
-    assert tokenise("The shipping")[1:] == [" ship", "ping"]
-    with Loopback(offsets=offsets) as server:
+def test_a_token_across_the_border_follows_the_published_rule(offsets: str) -> None:
+    """The continuation begins after as many tokens as the prefix alone has."""
+    assert (tokenise("The sh"), tokenise("The shipping")) == (["The", " sh"], ["The", " ship", "ping"])
+    with Loopback(offsets=offsets, record=True) as server:
         response = one(model_of(server), Weigh(prefix="The sh", continuation="ipping"))
+    assert [body["prompt"] for body in server.bodies] == ["The shipping", "The sh"]
     assert response.weighed is not None
-    assert response.weighed.tokens == (" ship", "ping")
+    assert response.weighed.tokens == ("ping",)
+    assert response.weighed.logprobs == (logprob("ping"),)
     assert response.weighed.merged
+
+
+def test_a_target_that_merges_into_the_prefix_leaves_nothing_to_weigh() -> None:
+    with Loopback() as server:
+        response = one(model_of(server), Weigh(prefix="The sh", continuation="ip"))
+    assert response.status == "ok"
+    assert response.weighed is not None
+    assert (response.weighed.tokens, response.weighed.logprobs, response.weighed.merged) == ((), (), True)
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:
@@ -550,10 +561,9 @@ def echoed(tokens: list[str], offsets: list[int] | None = None) -> bytes:
 @pytest.mark.parametrize(
     ("tokens", "offsets", "wanted"),
     [
-        # vLLM and SGLang show a part of a character as U+FFFD, or show it with the last part only
-        (["나", "는", "\ufffd", "\ufffd", "다"], None, (2, 3, 4)),
+        # vLLM shows a part of a character with the last part only
         (["나", "는", "", "간", "다"], None, (2, 3, 4)),
-        # OpenAI's offsets stay with the character that the parts belong to
+        # OpenAI gives the bytes of the parts
         (["나", "는", "bytes:\\xea", "bytes:\\xb0\\x84", "다"], [0, 1, 2, 2, 3], (2, 3, 4)),
         # a special token in front, and a generated one behind
         (["<|begin|>", "▁나는", "▁간다"], None, None),
@@ -564,6 +574,7 @@ def test_tokens_find_their_place_in_the_text(
     tokens: list[str], offsets: list[int] | None, wanted: tuple[int, ...] | None
 ) -> None:
     response = read_weigh(echoed(tokens, offsets), Weigh(prefix="나는", continuation="간다"))
+    assert isinstance(response, Response)
     if wanted is None:
         assert (response.status, response.reason) == (
             "unparsed",
@@ -573,12 +584,6 @@ def test_tokens_find_their_place_in_the_text(
         assert response.weighed is not None
         assert response.weighed.logprobs == tuple(-float(i) for i in wanted)
         assert not response.weighed.merged
-
-
-def test_a_border_among_parts_of_characters_is_not_guessed() -> None:
-    response = read_weigh(echoed(["나", "\ufffd", "\ufffd", "다"]), Weigh(prefix="나는", continuation="간다"))
-    assert response.status == "unparsed"
-    assert "does not give" in response.reason
 
 
 # Embedding
@@ -806,11 +811,17 @@ def test_only_a_cut_at_the_wanted_length_is_taken_for_an_end() -> None:
     assert (response.status, response.reason) == ("refused", "content_filter")
 
 
-def test_where_tokens_cannot_be_counted_nothing_is_written() -> None:
-    with Loopback(logprobs="missing", record=True) as server:
-        response = one(model_of(server), as_long_as("The ship", " sails"))
-    assert (response.status, response.reason) == ("unparsed", "the server returned no prompt logprobs")
-    assert len(server.bodies) == 1
+def test_where_log_probabilities_fail_the_server_counts_by_what_it_reads() -> None:
+    with Writer(logprobs="missing", record=True) as server:
+        response = one(model_of(server), as_long_as("The ship is", " unsinkable"))
+    pieces = len(tokenise(" unsinkable"))
+    assert (response.status, response.reason, response.text) == ("ok", "", " keel" * pieces)
+    assert [(body["prompt"], body["max_tokens"]) for body in server.bodies] == [
+        ("The ship is unsinkable", 0),
+        ("The ship is unsinkable", 1),
+        ("The ship is", 1),
+        ("The ship is", pieces),
+    ]
 
 
 def test_a_count_that_fails_fails_the_text() -> None:
@@ -823,7 +834,7 @@ def test_a_count_that_fails_fails_the_text() -> None:
 @pytest.mark.parametrize("offsets", ["given", "absent"])
 @pytest.mark.parametrize(
     ("prefix", "pieces"),
-    [("The ship is unsinkable", 3), ("The ship\nunsinkable", 3), ("unsink ", 3), ("", 0)],
+    [("The ship is unsinkable", 3), ("The ship\nunsinkable", 4), ("unsink ", 3), ("", 0)],
 )
 def test_the_pieces_of_the_last_word_and_the_start_token_are_told(
     prefix: str, pieces: int, offsets: str

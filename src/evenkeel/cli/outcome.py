@@ -15,6 +15,8 @@ from evenkeel.report.terminal import show_run
 from evenkeel.report.text import escaped_json, share
 from evenkeel.store import Run
 
+SCORED = frozenset({"truncated: length", "truncated: max_tokens"})
+
 
 def show(run: Run, *, min_coverage: float, as_json: bool) -> int:
     """The tables (or the summary as JSON), where the report lies, and 1 where coverage is under the floor."""
@@ -34,18 +36,24 @@ def print_json(value: Any) -> None:
 
 
 def check_coverage(run: Run, floor: float) -> int:
-    """1 where coverage is under the floor, or a file of the run could not be written."""
+    """1 where the headline, or what a benchmark wants covered beside it, is under the floor,
+    or a file of the run could not be written."""
     for problem in run.problems:
         say_error(f"{run.path}: {problem}")
-    coverage = run.headline.coverage
-    if coverage >= floor:
+    beside = getattr(benchmark_class(run.spec.benchmark), "covered", ())
+    coverages = {"coverage": run.headline.coverage}
+    coverages |= {f"coverage of {name}": run.summary[name].coverage for name in beside if name in run.summary}
+    low = {name: coverage for name, coverage in coverages.items() if coverage < floor}
+    if not low:
         return 1 if run.problems else 0
-    # What was cut off by max-tokens is scored as far as it goes, and so covered.
-    failures = {why: n for why, n in run.failures().most_common() if not why.startswith("truncated")}
+    name, coverage = next(iter(low.items()))
+    # What was cut off by max-tokens with some text is scored as far as it goes, and so covered.
+    failures = {why: n for why, n in run.failures().most_common() if why not in ("truncated", *SCORED)}
     ends = ", ".join(f"{why} ×{count:,}" for why, count in list(failures.items())[:8])
     again = any(why.startswith("error") for why in failures)
     say_error(
-        f"coverage {share(coverage)} is under the floor of {share(floor)} (--min-coverage): {ends}."
+        f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "
+        f"{ends or 'there are no answers'}."
         + (f" The same command with --out {run.path} asks again what ended in error." if again else "")
     )
     return 1

@@ -7,7 +7,7 @@ nobody pays for torch who talks to a server.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec import Struct
 from evenkeel.errors import UsageError
 from evenkeel.options import describe, parse
 from evenkeel.tokens import TokenCounter
-from evenkeel.types import Capability, ModelRef, Request, Response
+from evenkeel.types import Capability, ModelRef, Request, Response, Weigh
 
 
 class Model(Protocol):
@@ -46,6 +46,14 @@ class Noted(Protocol):
 
     def notes(self) -> list[str]:
         """What was found out about its answers while it gave them; nothing before the first."""
+
+
+@runtime_checkable
+class Echoing(Protocol):
+    """A model whose log-probabilities come from elsewhere, and may be sound in one language and no other."""
+
+    def probe_weighing(self, examples: Mapping[str, Sequence[Weigh]]) -> None:
+        """Raise CapabilityError where the examples of a language, taken from the data, cannot be weighed."""
 
 
 class Backend(NamedTuple):

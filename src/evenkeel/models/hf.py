@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 from msgspec import Meta, Struct
 
+from evenkeel.answers import BEFORE_TEXT, ending
 from evenkeel.errors import UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
-from evenkeel.models.reasoning import without_thought
+from evenkeel.models.reasoning import THINK, opens_thought, without_thought
 from evenkeel.options import RUNTIME, lasting
-from evenkeel.types import Capability, Generate, Request, Response, Weigh, Weighed
+from evenkeel.types import Capability, Generate, Request, Response, Status, Weigh, Weighed
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 WINDOW = 2048
 """Requests read ahead, so that texts of like length can share a batch."""
+
+TAIL = 16
+"""Tokens at the end of a chat's prompt that may hold the tag of an open block of reasoning."""
 
 ROWS = {"cpu": 16, "mps": 32, "cuda": 512}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
@@ -330,23 +334,26 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         most=min(most, room),
         clipped=room < most,
         stop=tuple(text for text in stop if text),
+        thinking=not isinstance(request.prompt, str) and opens_thought(causal.text(ids[-TAIL:])),
     )
 
 
 def written_response(request: Generate, prompt: Prompt, written: Written | None) -> Response:
     if written is None:
         return does_not_fit(len(prompt.ids))
-    text, thought, closed = written.text, "", True
-    if not isinstance(request.prompt, str):
-        text, thought, closed = without_thought(text)
     # A text that was to have a certain length, and has it, is whole.
     long_enough = bool(request.sampling.length_of) and written.tokens == prompt.most and not prompt.clipped
-    ended = written.ended or long_enough
-    reason = "" if ended else "length"
-    if ended and not closed:
-        reason = "the thinking never ended"
+    ended = written.ended or (long_enough and bool(written.text))
+    status: Status = "ok" if ended else "truncated"
+    if isinstance(request.prompt, str):
+        text, thought = written.text, ""
+        reason = "" if ended else "length" if text else f"length {BEFORE_TEXT}"
+    else:
+        opened = THINK if prompt.thinking else ""
+        text, thought, closed = without_thought(opened + written.text, cut=not ended)
+        status, reason = ending(status, text, thought, closed=closed, cut="length")
     return Response(
-        status="truncated" if not ended else "ok" if closed else "unparsed",
+        status=status,
         text=text,
         reasoning=thought,
         reason=reason,

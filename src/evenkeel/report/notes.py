@@ -1,8 +1,9 @@
-"""What is said beside a run's figures: by its benchmark, and by the models that answered."""
+"""What is said beside a run's figures: by its benchmark, of how requests ended, and by the models."""
 
 from __future__ import annotations
 
 from evenkeel.benchmarks import benchmark_class
+from evenkeel.report.endings import ending_notes
 from evenkeel.report.layout import Note
 from evenkeel.store import Run
 
@@ -15,4 +16,4 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     own: list[Note] = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*own, *map(Note, said)]
+    return [*own, *ending_notes(run), *map(Note, said)]

@@ -22,6 +22,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.models import token_counter
 from evenkeel.tokens import APPROXIMATE
 from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling
+from evenkeel.vectors import usable
 
 LONGEST = 48
 """Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""
@@ -256,7 +257,7 @@ def _likeness(pairs: Sequence[tuple[str, str]]) -> Asking:
 
     split = [sentences(text) for _, text in pairs]
     wanted = dict.fromkeys(s for (q, _), parts in zip(pairs, split, strict=True) for s in (q, *parts))
-    responses = yield [Embed(text=text) for text in wanted]
+    responses = usable((yield [Embed(text=text) for text in wanted]))
     vectors = {
         text: unit(np.frombuffer(response.vector, dtype="<f4")[None])[0]
         for text, response in zip(wanted, responses, strict=True)

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from evenkeel.answers import Rule, is_blank
 from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.data import METRICS
 from evenkeel.benchmarks.mirae.layout import READS
 from evenkeel.tokens import estimate_tokens
-from evenkeel.types import Answered, Response, Score, Status
+from evenkeel.types import Answered, Response, Score
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SCORED: tuple[Status, ...] = ("ok", "truncated")
+ANSWERS = Rule(truncated=True)
 """A truncated answer is what the model said as far as it was let, and the published script scores it."""
 
 HEADLINE = "embedder"
@@ -42,7 +43,7 @@ class Prompt(NamedTuple):
 def texts_to_embed(answered: Iterable[Answered]) -> list[str]:
     """Every distinct answer that can be scored, once."""
     responses = (response for item in answered for response in item.responses)
-    return list(dict.fromkeys(response.text for response in responses if response.status in SCORED))
+    return list(dict.fromkeys(response.text for response in responses if ANSWERS.counts(response)))
 
 
 def measure(
@@ -80,7 +81,7 @@ def _prompt(item: Answered, embedded: Mapping[str, Response]) -> Prompt:
     kept = [
         index
         for index, response in enumerate(item.responses)
-        if response.status in SCORED and embedded[response.text].vector is not None
+        if ANSWERS.counts(response) and embedded[response.text].vector is not None
     ]
     return Prompt(item, kept, _stack([embedded[item.responses[index].text].vector for index in kept]))
 
@@ -100,7 +101,8 @@ def _alone(prompt: Prompt, embedded: Mapping[str, Response], distance: float) ->
     matrix = scoring.cosine_matrix(prompt.vectors)
     figures = scoring.similarity(matrix)
     responses = prompt.item.responses
-    answers = [response for response in responses if response.status in SCORED]
+    answers = [response for response in responses if ANSWERS.counts(response)]
+    arrived = [response for response in responses if response.status not in ("error", "refused")]
     lang = str(prompt.item.sample.tags["lang"])
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
     groups = scoring.meanings(matrix, distance) if figures else None
@@ -110,8 +112,8 @@ def _alone(prompt: Prompt, embedded: Mapping[str, Response], distance: float) ->
     values["cut_by_embedder"] = _share(
         cut for text in prompt.texts if (cut := embedded[text].cut) is not None
     )
-    values["cut_by_max_tokens"] = _share(response.status == "truncated" for response in answers)
-    values["empty"] = _share(not response.text.strip() for response in answers)
+    values["cut_by_max_tokens"] = _share(response.status == "truncated" for response in arrived)
+    values["empty"] = _share(is_blank(response.text) for response in arrived)
     values["refusals"] = _share(
         response.status == "refused" or is_refusal(response.text, lang)
         for response in responses
@@ -182,15 +184,21 @@ def _score(prompt: Prompt, values: dict[str, float | None], embedded: Mapping[st
         group=sample.group,
         tags=sample.tags,
         values=values,
-        statuses=dict(Counter(response.status for response in prompt.item.responses)),
+        statuses=dict(Counter(ANSWERS.status(response) for response in prompt.item.responses)),
         answered=len(prompt.kept) if values["mean_similarity"] is not None else 0,
         detail={
             "responses": prompt.kept,
             "pairwise_similarities": scoring.cosine_matrix(prompt.vectors).tolist() if prompt.kept else [],
             "failures": [
-                f"not embedded: {embedded[response.text].reason or embedded[response.text].status}"
+                failure
                 for response in prompt.item.responses
-                if response.status in SCORED and embedded[response.text].vector is None
+                for failure in ANSWERS.failure(response) or _not_embedded(response, embedded)
             ],
         },
     )
+
+
+def _not_embedded(response: Response, embedded: Mapping[str, Response]) -> list[str]:
+    if not ANSWERS.counts(response) or embedded[response.text].vector is not None:
+        return []
+    return [f"not embedded: {embedded[response.text].reason or embedded[response.text].status}"]

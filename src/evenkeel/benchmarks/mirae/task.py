@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from itertools import islice
 from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -36,6 +37,7 @@ from evenkeel.types import (
     Tag,
     tags_match,
 )
+from evenkeel.vectors import usable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,7 +161,11 @@ class Mirae:
         sentences = [sentence for lang in ("en", *probed) for sentence in probes()[lang]] if probed else []
         asked = [Embed(text=text, role=role) for role in self.helpers for text in (*texts, *sentences)]
         responses = iter((yield asked))
-        embedded = {role: {text: next(responses) for text in (*texts, *sentences)} for role in self.helpers}
+        asked_for = [*texts, *sentences]
+        embedded = {
+            role: dict(zip(asked_for, usable(islice(responses, len(asked_for))), strict=True))
+            for role in self.helpers
+        }
         whole = (yield from read_whole(texts, embedded["embedder"])) if self.options.chunked else None
         reads = {lang: share for lang in probed if (share := _reads(lang, embedded["embedder"])) is not None}
         return measure(answered, embedded, whole, reads=reads, distance=self.options.meaning_distance)
@@ -249,6 +255,7 @@ def read_whole(
         halves = {window: halved(window) for window in dict.fromkeys(too_long)}
         new = [half for pair in halves.values() for half in pair if half not in known]
         known.update(zip(new, (yield [Embed(text=half) for half in new]), strict=True))
+        known = dict(zip(known, usable(known.values()), strict=True))
         windows = {text: [h for w in parts for h in halves.get(w, (w,))] for text, parts in windows.items()}
     return {
         text: mean_of_windows(

@@ -8,8 +8,13 @@ from typing import Any
 
 import msgspec
 
+from evenkeel.answers import Rule
 from evenkeel.benchmarks.miron import scoring
-from evenkeel.types import Answered, Response, Score, Tag, Weighed
+from evenkeel.types import Answered, Response, Score, Status, Tag, Weighed
+
+ANSWERS = Rule(truncated=True, empty=True)
+"""A base model continues a text: to end it at once is a continuation too, which the published formula scores
+(Levenshtein distance to the empty text). A text that was cut off before it began is none."""
 
 QUADRANTS = ("knows", "doubts", "slips", "does_not_know")
 MOST_PIECES = 8
@@ -31,7 +36,9 @@ def measure_one(item: Answered, *, stop: str) -> Score:
     stop = "" if recorded else stop  # what was cut elsewhere is taken as it is
     *weighing, written = item.responses  # the target is weighed where the model can
     generated = continuation(written, target, stop)
-    statuses = Counter([status_of(written, target, stop), *(response.status for response in weighing)])
+    parts: dict[str, Status] = {"written": status_of(written, target, stop)}
+    if weighing:
+        parts["weighed"] = weighing[0].status
     values: Values = {
         "lev_score": None if generated is None else scoring.lev_score(generated, target),
         "exact_match": None if generated is None else float(generated == target),
@@ -52,15 +59,16 @@ def measure_one(item: Answered, *, stop: str) -> Score:
         group=item.sample.group,
         tags=tags,
         values=values,
-        statuses=dict(statuses),
+        statuses=dict(Counter(parts.values())),
         answered=sum(response.weighed is not None for response in weighing) + (generated is not None),
+        parts=parts,
         detail=detail,
     )
 
 
 def continuation(written: Response, target: str, stop: str) -> str | None:
     """What was written, as far as the stop rule (if any) lets it count; None where nothing was answered."""
-    if written.status in ("error", "refused", "unparsed"):
+    if not ANSWERS.counts(written):
         return None
     text = written.text.partition("\n")[0] if stop else written.text
     if stop != "word":
@@ -69,10 +77,10 @@ def continuation(written: Response, target: str, stop: str) -> str | None:
     return cut if target[-1] in PUNCTUATION else cut.rstrip(PUNCTUATION)
 
 
-def status_of(written: Response, target: str, stop: str) -> str:
+def status_of(written: Response, target: str, stop: str) -> Status:
     """A text that is cut where the stop rule wants it to end is whole, though the model was not done."""
     enough = stop == "word" and len(written.text.split()) > len(target.split())
-    planned = stop.startswith("tokens=") or enough
+    planned = (stop.startswith("tokens=") or enough) and ANSWERS.counts(written)
     return "ok" if written.status == "truncated" and planned else written.status
 
 
@@ -100,6 +108,24 @@ def quadrants(score: float | None, confidence: float | None) -> Values:
         return dict.fromkeys(QUADRANTS)
     found = scoring.quadrant(score, confidence)
     return {name: float(name == found) for name in QUADRANTS}
+
+
+def covering(score: Score, metric: str) -> Score:
+    """A score with the requests alone that a metric rests on: a text keeps its Levenshtein score where the
+    log-probabilities of the target are missing, and the other way round."""
+    known = {"written": "lev_score", "weighed": "target_confidence"}
+    parts = {name: score.parts[name] for name in parts_of(metric) if name in score.parts}
+    return msgspec.structs.replace(
+        score,
+        statuses=dict(Counter(parts.values())),
+        answered=sum(score.values[known[name]] is not None for name in parts),
+    )
+
+
+def parts_of(metric: str) -> tuple[str, ...]:
+    if metric in ("lev_score", "exact_match", "score_drift"):
+        return ("written",)
+    return ("written", "weighed") if metric in QUADRANTS else ("weighed",)
 
 
 def _with_drift(score: Score, by_id: Mapping[str, Score]) -> Score:

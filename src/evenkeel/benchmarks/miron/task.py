@@ -75,6 +75,8 @@ class Miron:
     layout = LAYOUT
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     helpers: Mapping[str, str] = {}
+    covered: ClassVar[tuple[str, ...]] = ("target_confidence",)
+    """What the floor of coverage is for beside the headline, where it was asked for."""
 
     def __init__(self, options: MironOptions, *, seed: int = 0) -> None:
         self.options = options
@@ -116,6 +118,7 @@ class Miron:
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel import stats
+        from evenkeel.benchmarks.miron.measures import covering, parts_of
 
         everywhere: list[tuple[str, ...]] = [(), ("category",), ("lang",), ("category", "lang")]
         metrics = dict.fromkeys(name for score in scores for name in score.values)
@@ -126,7 +129,11 @@ class Miron:
         for name in ("score_drift", "confidence_drift"):
             if name in breakdown:
                 breakdown[name] = [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",)]
-        summary = stats.summarise(scores, breakdown, units=UNITS)
+        summary: Summary = {}
+        for parts in dict.fromkeys(map(parts_of, metrics)):
+            own = {name: by for name, by in breakdown.items() if parts_of(name) == parts}
+            covered = [covering(score, next(iter(own))) for score in scores]
+            summary |= stats.summarise(covered, own, units=UNITS)
         if "pieces" in metrics:
             for name in ("target_confidence", "lev_score"):
                 summary[f"pieces_and_{name}"] = stats.rank_correlation(

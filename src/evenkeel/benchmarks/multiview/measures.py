@@ -13,6 +13,7 @@ from evenkeel import stats
 from evenkeel.benchmarks.multiview.ordering import ENDS, Outcome, unit_vector
 from evenkeel.benchmarks.multiview.triplets import Triplet
 from evenkeel.types import Embed, Figure, Records, Request, Response, Sample, Score, Summary
+from evenkeel.vectors import usable
 
 ORDERS = ("straight_", "swapped_")
 """How a triplet is put to a judge: the positive first, then last. Other methods know no order."""
@@ -210,7 +211,7 @@ def project(
             sets[triplet.task.partition("__")[0]][triplet.anchor] = None
     places: Places = {}
     for texts in sets.values():
-        responses = yield [Embed(text=text, role=role) for text in texts]
+        responses = usable((yield [Embed(text=text, role=role) for text in texts]))
         known = [(text, r.vector) for text, r in zip(texts, responses, strict=True) if r.vector]
         if len(known) > 2:
             vectors = np.stack([unit_vector(vector) for _, vector in known])

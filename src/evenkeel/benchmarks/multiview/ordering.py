@@ -14,11 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel import judge
+from evenkeel.answers import Rule
 from evenkeel.benchmarks.multiview.methods import Method
 from evenkeel.benchmarks.multiview.triplets import Triplet
 from evenkeel.errors import UsageError
 from evenkeel.templates import filled
 from evenkeel.types import Embed, Generate, Message, Rank, Request, Response, Sampling, Weigh
+from evenkeel.vectors import usable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
 SUMMARY_TOKENS = 96
+SUMMARIES = Rule(truncated=True)
+"""A summary that was cut off is embedded as far as it goes."""
 WEIGHED = (" A", " B")
 ENDS = ("ok", "truncated", "unparsed", "refused", "error")
 """How a request may end, the worst last."""
@@ -99,8 +103,8 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
             ]
             return (yield from by_vectors(method, triplets, read))
         case "rewrite":
-            read = yield from _rewritten(method, triplets)
-            return (yield from by_vectors(method, triplets, read))
+            read, failed = yield from _rewritten(method, triplets)
+            return (yield from by_vectors(method, triplets, read, failed))
         case "rerank":
             return (yield from by_ranks(method, triplets))
         case "judge":
@@ -122,20 +126,28 @@ def by_words(triplets: Sequence[Triplet]) -> list[Outcome]:
     return [_by_margin(margins[place], ("ok",)) for place in range(len(triplets))]
 
 
-def by_vectors(method: Method, triplets: Sequence[Triplet], read: Sequence[Mapping[str, str]]) -> Asking:
-    """Cosine of the anchor with both documents, each embedded as `read` has it; one that is absent failed."""
+def by_vectors(
+    method: Method,
+    triplets: Sequence[Triplet],
+    read: Sequence[Mapping[str, str]],
+    failed: Sequence[Mapping[str, str]] | None = None,
+) -> Asking:
+    """Cosine of the anchor with both documents, each embedded as `read` has it; one that is absent failed,
+    and `failed` says how."""
     role = f"embed:{method.spec}"
     texts = list(
         dict.fromkeys(
             own[t] for own, triplet in zip(read, triplets, strict=True) for t in triplet.documents if t in own
         )
     )
-    responses = dict(zip(texts, (yield [Embed(text=text, role=role) for text in texts]), strict=True))
+    found = usable((yield [Embed(text=text, role=role) for text in texts]))
+    responses = dict(zip(texts, found, strict=True))
     vectors = {text: unit_vector(response.vector) for text, response in responses.items() if response.vector}
     outcomes = []
-    for triplet, own in zip(triplets, read, strict=True):
-        asked = [responses.get(own.get(text, "")) for text in triplet.documents]
-        statuses = tuple(response.status if response else "error" for response in asked)
+    for triplet, own, ended in zip(triplets, read, failed or [{}] * len(triplets), strict=True):
+        statuses = tuple(
+            responses[own[text]].status if text in own else ended[text] for text in triplet.documents
+        )
         anchor, positive, negative = (vectors.get(own.get(text, "")) for text in triplet.documents)
         margin = math.nan
         if anchor is not None and positive is not None and negative is not None:
@@ -219,8 +231,9 @@ def _by_letters(responses: Sequence[Response]) -> Outcome:
 
 def _rewritten(
     method: Method, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], list[dict[str, str]]]:
-    """For each triplet, its documents and what a language model wrote of them under the criterion."""
+) -> Generator[Sequence[Request], Sequence[Response], tuple[list[dict[str, str]], list[dict[str, str]]]]:
+    """For each triplet, its documents and what a language model wrote of them under the criterion; and those
+    of which it wrote nothing, with how that ended."""
     wanted = dict.fromkeys((t.criterion, t.description, text) for t in triplets for text in t.documents)
     asked = [
         Generate(
@@ -236,15 +249,19 @@ def _rewritten(
         for name, description, text in wanted
     ]
     written = dict(zip(wanted, (yield asked), strict=True))
-    return [
-        {
-            text: response.text
-            for text in t.documents
-            if (response := written[t.criterion, t.description, text]).text.strip()
-            and response.status in ("ok", "truncated")
-        }
-        for t in triplets
-    ]
+    each = [{text: written[t.criterion, t.description, text] for text in t.documents} for t in triplets]
+    return (
+        [{text: r.text for text, r in own.items() if SUMMARIES.counts(r)} for own in each],
+        [
+            {
+                # What was cut off before it began can be read no more than what is empty.
+                text: "unparsed" if r.status == "truncated" else SUMMARIES.status(r)
+                for text, r in own.items()
+                if not SUMMARIES.counts(r)
+            }
+            for own in each
+        ],
+    )
 
 
 def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:

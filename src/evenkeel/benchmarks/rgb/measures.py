@@ -8,11 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from evenkeel import judge
+from evenkeel.answers import Rule
 from evenkeel.benchmarks.rgb import checks, prompts
 from evenkeel.benchmarks.rgb.data import parts
 from evenkeel.types import Answered, Request, Response, Sample, Score
 
-ANSWERED = ("ok", "truncated")
+ANSWERS = Rule(truncated=True)
+"""An answer that was cut off is checked as far as it goes, as the published script does."""
 
 
 class Rejection(Struct):
@@ -40,7 +42,7 @@ def judge_all(
     """Verdicts on rejection and on error detection, by sample."""
     judged: dict[str, Judged] = {}
     for kind, template, wanted in _judging():
-        items = [a for a in answered if wanted(a.sample) and a.responses[0].status in ANSWERED]
+        items = [a for a in answered if wanted(a.sample) and ANSWERS.counts(a.responses[0])]
         questions = [
             prompts.for_judge(template, item.sample.inputs["query"], item.responses[0].text) for item in items
         ]
@@ -88,10 +90,10 @@ def has_lenient(sample: Sample) -> bool:
 def measure(item: Answered, judged: Judged | None) -> Score:
     sample, (response,) = item.sample, item.responses
     inputs, lang = sample.inputs, str(sample.tags["lang"])
-    answered = response.status in ANSWERED
+    answered = ANSWERS.counts(response)
     values: dict[str, float | None] = dict.fromkeys(_metrics(sample))
     values["lacks_documents"] = float(bool(inputs["note"]))
-    detail: dict[str, Any] = {}
+    detail: dict[str, Any] = {"failures": failed} if (failed := ANSWERS.failure(response)) else {}
     if answered:
         answer, fake = parts(inputs["answer"]), parts(inputs["fake"]) if inputs["fake"] else ()
         published = checks.published(response.text, answer, lang)
@@ -122,7 +124,7 @@ def measure(item: Answered, judged: Judged | None) -> Score:
         group=sample.group,
         tags=sample.tags,
         values=values,
-        statuses={response.status: 1},
+        statuses={ANSWERS.status(response): 1},
         answered=int(answered),
         detail=detail,
     )

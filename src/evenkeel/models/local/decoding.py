@@ -34,6 +34,8 @@ class Prompt:
     stop: tuple[str, ...]
     clipped: bool = False
     """Whether the context leaves less than was asked for."""
+    thinking: bool = False
+    """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
 
 
 @dataclass

@@ -6,11 +6,12 @@ import asyncio
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
+from evenkeel.answers import ESTIMATED_LENGTH
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models.openai import echo, wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
@@ -19,10 +20,13 @@ from evenkeel.models.openai.endpoint import endpoint
 from evenkeel.models.openai.health import THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.options import RUNTIME, lasting
 from evenkeel.progress import Progress, Silent
-from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Weigh
+from evenkeel.tokens import estimate_tokens
+from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Sampling, Weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+
+R = TypeVar("R")
 
 PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
 
@@ -116,14 +120,20 @@ class OpenAI:
     def probe(self, needs: frozenset[Capability]) -> None:
         """Weighing stands or falls with the server's prompt log-probabilities; the rest shows by itself."""
         self._require_key()
-        if "weigh" not in needs:
-            return
+        if "weigh" in needs:
+            self._find_fault(self._fault_in_echo)
+
+    def probe_weighing(self, examples: Mapping[str, Sequence[Weigh]]) -> None:
+        """The same in the data's languages, by examples of it: a server may spell English and no other."""
+        self._find_fault(partial(self._fault_in_languages, examples))
+
+    def _find_fault(self, find: Callable[[Client], Awaitable[str]]) -> None:
         fault = ""
 
         async def ask(outbox: Outbox[None]) -> None:
             nonlocal fault
             async with self._client(1, outbox) as client:
-                fault = await self._fault_in_echo(client)
+                fault = await find(client)
 
         for _ in iterate(ask):
             pass
@@ -211,27 +221,59 @@ class OpenAI:
             return await self._weigh(client, job, weighing)
         if not job.sampling.length_of or not isinstance(job.prompt, str):
             return await client.send(self._call(job))
-        # A text that is weighed comes back token by token, and so counted.
-        counted = await self._weigh(
-            client, Weigh(prefix=job.prompt, continuation=job.sampling.length_of), weighing
-        )
-        if counted.weighed is None:
-            return counted
-        most = max(1, min(job.sampling.max_tokens, len(counted.weighed.tokens)))
+        length = await self._length(client, job.prompt, job.sampling.length_of, weighing)
+        most = length if length is not None else estimate_tokens(job.sampling.length_of)
+        most = max(1, min(job.sampling.max_tokens, most))
         sampling = msgspec.structs.replace(job.sampling, max_tokens=most, length_of="")
         response = await client.send(self._call(msgspec.structs.replace(job, sampling=sampling)))
-        whole = response.status == "truncated"  # it has the length that it was to have
-        return msgspec.structs.replace(response, status="ok", reason="") if whole else response
+        # It has the length that it was to have, unless nothing of it can be seen.
+        if response.status == "truncated" and response.text:
+            response = msgspec.structs.replace(response, status="ok", reason="")
+        if response.status == "ok" and length is None:
+            response = msgspec.structs.replace(response, reason=ESTIMATED_LENGTH)
+        return response
+
+    async def _length(self, client: Client, prompt: str, text: str, weighing: Weighing) -> int | None:
+        """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where none tells.
+
+        A text that is weighed comes back token by token, and so counted. Where that fails, the server still
+        counts what it reads: a text's tokens are those of both together less those of the prompt alone.
+        """
+        try:
+            weighed = (await self._weigh(client, Weigh(prefix=prompt, continuation=text), weighing)).weighed
+            if weighed is not None:
+                return len(weighed.tokens)
+            whole = await client.send(self._count(prompt + text))
+            before = await client.send(self._count(prompt)) if prompt else None
+        except Failed as failure:
+            if failure.trouble.status not in THIS_REQUEST:
+                raise
+            return None
+        return whole - before if whole is not None and before is not None and whole > before else None
+
+    def _count(self, text: str) -> Call[int | None]:
+        """How many tokens the server reads in a text."""
+        request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
+        return Call(wire.COMPLETIONS, self._body(request), lambda data: wire.completion(data)[1])
 
     async def _weigh(self, client: Client, job: Weigh, weighing: Weighing) -> Response:
         """Weigh a text once, though it is asked for twice: for itself, and to count its tokens."""
         key = (job.prefix, job.continuation)
         if key in weighing:
             return await weighing.pop(key)
-        under_way = weighing[key] = asyncio.ensure_future(client.send(self._call(job)))
+        under_way = weighing[key] = asyncio.ensure_future(self._weigh_now(client, job))
         while len(weighing) > WEIGHED_KEPT:
             weighing.pop(next(iter(weighing)))
         return await asyncio.shield(under_way)
+
+    async def _weigh_now(self, client: Client, job: Weigh) -> Response:
+        whole = await client.send(
+            self._echo(job.prefix + job.continuation, lambda data: echo.read_weigh(data, job))
+        )
+        if isinstance(whole, Response):
+            return whole
+        before = await client.send(self._echo(job.prefix, lambda data: echo.read_prefix(data, job.prefix)))
+        return before if isinstance(before, Response) else echo.weigh_after(before, whole, job)
 
     async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
         texts = [request.text for request in batch]
@@ -251,6 +293,10 @@ class OpenAI:
             else:
                 self._fail(failure, batch, outbox)
         else:
+            if len(batch) > 1 and responses[0].reason.startswith(wire.MISPLACED):
+                for request in batch:  # the only vector of a reply is that of the only text
+                    await self._embed(client, [request], outbox)
+                return
             for answer in zip(batch, responses, strict=True):
                 outbox.put(answer)
 
@@ -259,14 +305,13 @@ class OpenAI:
             outbox.put((request, Response(status="error", reason=str(failure))))
         self._standing.failed(failure)
 
-    def _call(self, request: Generate | Weigh) -> Call[Response]:
-        if isinstance(request, Weigh):
-            return Call(
-                wire.COMPLETIONS,
-                partial(self._weigh_body, request.prefix + request.continuation),
-                lambda data: echo.read_weigh(data, request),
-            )
-        body = partial(
+    def _call(self, request: Generate) -> Call[Response]:
+        if isinstance(request.prompt, str):
+            return Call(wire.COMPLETIONS, self._body(request), wire.read_completion)
+        return Call(wire.CHAT, self._body(request), wire.read_chat)
+
+    def _body(self, request: Generate) -> Callable[[], bytes]:
+        return partial(
             wire.generate_body,
             request,
             model=self._name,
@@ -274,12 +319,10 @@ class OpenAI:
             seeded=self._options.send_seed,
             extra=self._extra,
         )
-        if isinstance(request.prompt, str):
-            return Call(wire.COMPLETIONS, body, wire.read_completion)
-        return Call(wire.CHAT, body, wire.read_chat)
 
-    def _weigh_body(self, text: str) -> bytes:
-        return wire.weigh_body(text, model=self._name, dialect=self._dialect, extra=self._extra)
+    def _echo(self, text: str, read: Callable[[bytes], R]) -> Call[R]:
+        body = partial(wire.weigh_body, text, model=self._name, dialect=self._dialect, extra=self._extra)
+        return Call(wire.COMPLETIONS, body, read)
 
     async def _fault_in_echo(self, client: Client) -> str:
         """What is wrong with the server's prompt log-probabilities; nothing if they are sound."""
@@ -292,7 +335,7 @@ class OpenAI:
             return ""
 
         try:
-            return await client.send(Call(wire.COMPLETIONS, partial(self._weigh_body, PROBE), fault))
+            return await client.send(self._echo(PROBE, fault))
         except Failed as failure:
             if failure.trouble.transient:
                 raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
@@ -303,6 +346,23 @@ class OpenAI:
             if isinstance(trouble, Trouble) and trouble.status == 404 and "model" not in trouble.said.lower():
                 return str(trouble)
             raise
+
+    async def _fault_in_languages(self, examples: Mapping[str, Sequence[Weigh]], client: Client) -> str:
+        """A single text may be odd, and fails alone: a language fails where most of its examples do."""
+        for lang, requests in examples.items():
+            faults = [why for request in requests if (why := await self._fault_in(client, request))]
+            if 2 * len(faults) > len(requests):
+                return f"{faults[0]} (for text in '{lang}')"
+        return ""
+
+    async def _fault_in(self, client: Client, request: Weigh) -> str:
+        try:
+            response = await self._weigh_now(client, request)
+        except Failed as failure:
+            if failure.trouble.transient:
+                raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
+            return str(failure)
+        return "" if response.status == "ok" else response.reason
 
 
 class _Source:

@@ -6,16 +6,17 @@ A reply that does not have the expected shape raises `msgspec.DecodeError` or `V
 from __future__ import annotations
 
 import base64
-import math
 import re
 import sys
 import zlib
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from evenkeel import vectors
+from evenkeel.answers import BEFORE_TEXT, ending
 from evenkeel.models.reasoning import without_thought
 from evenkeel.types import Generate, Response, Status
 
@@ -33,6 +34,15 @@ FINISHED: dict[str, Status] = {
     "max_tokens": "truncated",
     "content_filter": "refused",
 }
+
+TEXT_PARTS = ("text", "output_text")
+
+MOST_TOKENS = 10_000_000
+"""A count above this is none: no context is so long, and one such number would use up any budget."""
+
+MISPLACED = "the server does not tell which vector is whose"
+
+T = TypeVar("T")
 
 
 class Dialect:
@@ -101,79 +111,99 @@ def seed_of(request: Generate) -> int:
 
 
 class Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    """How many tokens a server says that it read and wrote. Not every number there is a count."""
 
-
-NO_USAGE = Usage()
-
-
-class _Part(Struct):
-    type: str = ""
-    text: str | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
 
 
 class _Message(Struct):
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
+    content: Any = None
+    refusal: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
-    tool_calls: list[msgspec.Raw] | None = None
+    tool_calls: Any = None
 
 
 class _ChatChoice(Struct):
     message: _Message | None = None
-    finish_reason: str | None = None
+    finish_reason: Any = None
 
 
 class _Chat(Struct):
     choices: list[_ChatChoice]
-    usage: Usage | None = None
+    usage: Any = None
 
 
 class _Logprobs(Struct):
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
-    text_offset: list[int] | None = None
 
 
 class _Choice(Struct):
     text: str | None = None
-    finish_reason: str | None = None
+    finish_reason: Any = None
     logprobs: _Logprobs | None = None
 
 
 class _Completion(Struct):
     choices: list[_Choice]
-    usage: Usage | None = None
+    usage: Any = None
 
 
 class _Vector(Struct):
-    embedding: str | list[float]
-    index: int | None = None
+    embedding: Any = None
+    index: Any = None
 
 
 class _Vectors(Struct):
     data: list[_Vector]
-    usage: Usage | None = None
+    usage: Any = None
 
 
 _chat = msgspec.json.Decoder(_Chat)
-completions = msgspec.json.Decoder(_Completion)
+_completions = msgspec.json.Decoder(_Completion)
 _vectors = msgspec.json.Decoder(_Vectors)
 
 
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    try:
+        return decoder.decode(data)
+    except RecursionError:
+        raise ValueError("the reply is nested too deeply") from None
+
+
+def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
+    """The first choice of a reply from /completions, and how many tokens were read and written."""
+    reply = decoded(_completions, data)
+    return first(reply.choices), *_counts(reply.usage)
+
+
+def _counts(usage: Any) -> tuple[int | None, int | None]:
+    try:
+        told = msgspec.convert(usage, Usage)
+    except msgspec.ValidationError:
+        return None, None
+    return _count(told.prompt_tokens), _count(told.completion_tokens)
+
+
+def _count(given: Any) -> int | None:
+    """A number of tokens; None for what cannot be one."""
+    whole = type(given) is int or (isinstance(given, float) and given.is_integer())
+    return int(given) if whole and 0 <= given <= MOST_TOKENS else None
+
+
 def read_chat(data: bytes) -> Response:
-    reply = _chat.decode(data)
-    choice, usage = first(reply.choices), reply.usage or NO_USAGE
+    reply = decoded(_chat, data)
+    choice, (tokens_in, tokens_out) = first(reply.choices), _counts(reply.usage)
     status, text, reasoning, reason = _verdict(choice)
     return Response(
         status=status,
         text=text,
         reasoning=reasoning,
         reason=reason,
-        tokens_in=usage.prompt_tokens,
-        tokens_out=usage.completion_tokens,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
     )
 
 
@@ -182,37 +212,54 @@ def _verdict(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     message = choice.message
     if message is None:
         return "unparsed", "", "", "no message"
-    content = message.content
-    if isinstance(content, list):
-        content = "".join(part.text or "" for part in content if part.type == "text")
+    content = _content(message.content)
+    status, finish = _finished(choice.finish_reason)
     reasoning = message.reasoning_content or message.reasoning
-    text, thought, closed = without_thought(content or "")
-    thought = (reasoning if isinstance(reasoning, str) else "") or thought
+    text, thought, closed = without_thought(content or "", cut=status == "truncated")
+    thought = "\n".join(filter(None, (reasoning if isinstance(reasoning, str) else "", thought)))
     if message.refusal:
-        return "refused", message.refusal, thought, "refusal"
-    status = FINISHED.get(choice.finish_reason or "")
+        return "refused", str(message.refusal), thought, "refusal"
     if message.tool_calls or status is None:
-        return "unparsed", text, thought, f"finish_reason {choice.finish_reason or 'missing'}"
-    if status == "ok" and not closed:
-        return "unparsed", text, thought, "the thinking never ended"
-    if status == "ok" and content is None:
-        return "unparsed", "", thought, "no content"
-    return status, text, thought, "" if status == "ok" else choice.finish_reason or ""
+        return "unparsed", text, thought, f"finish_reason {finish}"
+    if status == "refused":
+        return status, text, thought, finish
+    status, reason = ending(status, text, thought, closed=closed, cut=finish)
+    if status == "unparsed" and content is None:
+        reason = "no content" if message.content is None else "the content is not text"
+    return status, text, thought, reason
+
+
+def _content(given: Any) -> str | None:
+    """A message's text, also where it comes in parts; None where there is none."""
+    if isinstance(given, list):
+        parts = [part for part in given if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
+        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
+    return given if isinstance(given, str) else None
+
+
+def _finished(reason: Any) -> tuple[Status | None, str]:
+    """The status that a finish reason stands for, and its name."""
+    name = reason if isinstance(reason, str) and reason else "missing"
+    return FINISHED.get(name), name
 
 
 def read_completion(data: bytes) -> Response:
-    reply = completions.decode(data)
-    choice, usage = first(reply.choices), reply.usage or NO_USAGE
-    status = FINISHED.get(choice.finish_reason or "")
-    reason = "" if status == "ok" else choice.finish_reason or ""
-    if status is None or choice.text is None:
-        status, reason = "unparsed", f"finish_reason {choice.finish_reason or 'missing'}"
+    """What continues a plain text. Whether an empty continuation is an answer is for the benchmark to say."""
+    choice, tokens_in, tokens_out = completion(data)
+    status, finish = _finished(choice.finish_reason)
+    reason = "" if status == "ok" else finish
+    if status is None:
+        status, reason = "unparsed", f"finish_reason {finish}"
+    elif status == "truncated" and not choice.text:
+        reason = f"{finish} {BEFORE_TEXT}"
+    elif status == "ok" and choice.text is None:
+        status, reason = "unparsed", "no text"
     return Response(
         status=status,
         text=choice.text or "",
         reason=reason,
-        tokens_in=usage.prompt_tokens,
-        tokens_out=usage.completion_tokens,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
     )
 
 
@@ -223,39 +270,50 @@ def first(choices: list[Any]) -> Any:
 
 
 def read_vectors(data: bytes, count: int) -> list[Response]:
-    """One response for each text, in the order of the texts."""
-    reply = _vectors.decode(data)
-    if len(reply.data) != count:
-        raise ValueError(f"{len(reply.data)} vectors for {count} texts")
-    if all(item.index is not None for item in reply.data):
-        reply.data.sort(key=lambda item: item.index or 0)
-    total = (reply.usage or NO_USAGE).prompt_tokens
-    responses = []
-    for i, item in enumerate(reply.data):
-        # The server counts a whole batch; an even share for each text keeps the sum right.
-        tokens = None if total is None else total * (i + 1) // count - total * i // count
-        vector = _vector(item.embedding)
-        if math.isfinite(math.fsum(vector)):
-            responses.append(Response(status="ok", vector=_little_endian(vector), tokens_in=tokens))
-        else:
-            responses.append(Response(status="unparsed", reason="the vector is not finite", tokens_in=tokens))
-    return responses
+    """One response for each text, in the order of the texts.
+
+    The order is that of `index` where it numbers the vectors from 0, and that of the reply where there is no
+    `index` at all. Anything else may attach a vector to another text: then all of them are `unparsed`.
+    """
+    reply = decoded(_vectors, data)
+    total = _counts(reply.usage)[0]
+    # The server counts a whole batch; an even share for each text keeps the sum right.
+    tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
+    found, why = _in_order(reply.data, count)
+    if why:
+        return [Response(status="unparsed", reason=why, tokens_in=part) for part in tokens]
+    return [_embedded(item.embedding, part) for item, part in zip(found, tokens, strict=True)]
 
 
-def _vector(given: str | list[float]) -> array[float]:
-    vector = array("f")
+def _in_order(given: list[_Vector], count: int) -> tuple[list[_Vector], str]:
+    """The vectors in the order of the texts, or why that order is not known."""
+    if len(given) != count:
+        return [], f"{MISPLACED}: {len(given)} for {count}"
+    indexes = [item.index for item in given]
+    if count == 1 or indexes == [None] * count:
+        return given, ""
+    if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
+        return [], f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
+    return sorted(given, key=lambda item: int(item.index)), ""
+
+
+def _embedded(given: Any, tokens: int | None) -> Response:
+    try:
+        vector = _vector(given)
+    except (ValueError, TypeError, OverflowError) as error:
+        return Response(status="unparsed", reason=f"not a vector: {error}", tokens_in=tokens)
+    if why := vectors.fault(vector):
+        return Response(status="unparsed", reason=why, tokens_in=tokens)
+    return Response(status="ok", vector=vector, tokens_in=tokens)
+
+
+def _vector(given: Any) -> bytes:
+    """A vector as little-endian float32."""
     if isinstance(given, str):
-        vector.frombytes(base64.b64decode(given, validate=True))
-        if sys.byteorder == "big":
-            vector.byteswap()
-    else:
-        vector.extend(given)
-    if not vector:
-        raise ValueError("an empty vector")
-    return vector
-
-
-def _little_endian(vector: array[float]) -> bytes:
+        return base64.b64decode(given, validate=True)
+    if not isinstance(given, list) or not set(map(type, given)) <= {float, int}:
+        raise TypeError("neither a list of numbers nor base64")
+    vector = array("f", given)
     if sys.byteorder == "big":
         vector.byteswap()
     return vector.tobytes()

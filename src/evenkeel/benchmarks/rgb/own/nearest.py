@@ -13,6 +13,7 @@ from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.own.asking import Asking, Author
 from evenkeel.lexical import DIGITS, best, lexical_rows
 from evenkeel.types import Embed
+from evenkeel.vectors import usable
 
 DEPTH = 200
 """Passages that are looked at for one question."""
@@ -46,12 +47,13 @@ class Nearest:
         asked = yield from self._embedded(queries)
         found: list[list[int]] = []
         for vector in asked:
-            scores = np.round(matrix @ vector, DIGITS) if known and vector is not None else np.zeros(0)
+            fits = vector is not None and matrix.shape[1:] == vector.shape
+            scores = np.round(matrix @ vector, DIGITS) if vector is not None and fits else np.zeros(0)
             found.append([known[place] for place in np.argsort(-scores, kind="stable")[:DEPTH]])
         return found
 
     def _embedded(self, texts: Sequence[str]) -> Asking[list[Vector | None]]:
-        responses = yield [Embed(text=text) for text in texts]
+        responses = usable((yield [Embed(text=text) for text in texts]))
         vectors: list[Vector | None] = []
         for response in responses:
             self._author.tally.note("embeddings", response.status)

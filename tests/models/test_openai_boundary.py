@@ -1,0 +1,225 @@
+"""One boundary rule in both backends: a server with the weights of a local model gives what `hf:` gives."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenkeel.errors import CapabilityError
+from evenkeel.models import load_model
+from evenkeel.models.openai.echo import Echo, read_echo, read_prefix, read_weigh, weigh_after
+from evenkeel.types import Generate, Request, Response, Sampling, Weigh, Weighed
+from models.served import Served
+from models.tiny import ask, open_hf, tiny_model, weighed_of
+
+ROWS = [
+    ("The capital of France is Par", "is"),
+    ("The capital of France is", " Paris"),
+    ("One ship, two ship", "s at sea"),
+    ("She walks ", " home"),
+    ("She walks ", "home"),
+    ("un", "sinkable"),
+    ("In 19", "84 it rained"),
+    ("def f(x):\n", "    return x"),
+    ("Столица Франции — Пари", "ж, и это так"),
+    ("Столица Франции —", " Париж"),
+    ("Один корабль, два кораб", "ля"),
+    ("나는 배를", " 탄다 😀!"),
+    ("A smile 😀", "😀 and more"),
+    ("prefix <|im_", "start|> odd"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def with_start(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same weights under a tokenizer that puts a start token before every text."""
+    copy = tmp_path_factory.mktemp("start") / "model"
+    shutil.copytree(folder, copy)
+    path = copy / "tokenizer.json"
+    content = msgspec.json.decode(path.read_bytes())
+    token = "<|im_start|>"
+    content["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [],
+        "special_tokens": {token: {"id": token, "ids": [1], "tokens": [token]}},
+    }
+    path.write_bytes(msgspec.json.encode(content))
+    return copy
+
+
+def weigh_all(model: Any) -> list[Response]:
+    requests = [Weigh(prefix=prefix, continuation=continuation) for prefix, continuation in ROWS]
+    answered = dict(model.answer(requests))
+    return [answered[request] for request in requests]
+
+
+def same(ours: Weighed, theirs: Weighed) -> bool:
+    flags = (ours.merged, ours.last_word, len(ours.tokens)) == (
+        theirs.merged,
+        theirs.last_word,
+        len(theirs.tokens),
+    )
+    return flags and ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def local(folder: Path) -> list[Weighed]:
+    """What the weights give here."""
+    found = [weighed_of(response) for response in weigh_all(open_hf(folder, dtype="float32"))]
+    assert sum(weighed.merged for weighed in found) >= 5
+    return found
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {},
+        {"shown": "stored"},
+        {"shown": "bytes", "offsets": "characters"},
+        {"offsets": "utf-16"},
+        {"offsets": "bytes", "counts": False},
+        {"behind": "<|im_end|>"},
+        {"behind": "<|im_end|>", "offsets": "characters", "shown": "stored"},
+    ],
+)
+def test_a_server_gives_the_log_probabilities_of_the_weights(
+    folder: Path, local: list[Weighed], server: dict[str, Any]
+) -> None:
+    with Served(folder, **server) as running:
+        responses = weigh_all(load_model("openai:m", base_url=running.url))
+    served = [weighed_of(response) for response in responses]
+    assert [
+        row for row, ours, theirs in zip(ROWS, served, local, strict=True) if not same(ours, theirs)
+    ] == []
+
+
+@pytest.mark.parametrize("offsets", ["absent", "characters"])
+def test_a_start_token_before_every_text_is_told(with_start: Path, offsets: Any) -> None:
+    local = [weighed_of(response) for response in weigh_all(open_hf(with_start, dtype="float32"))]
+    with Served(with_start, offsets=offsets, before="<|im_start|>") as server:
+        served = [weighed_of(response) for response in weigh_all(load_model("openai:m", base_url=server.url))]
+    assert all(map(same, served, local))
+    assert {weighed.start for weighed in (*served, *local)} == {"<|im_start|>"}
+
+
+def test_the_prefix_alone_is_asked_for_only_where_tokens_merge(folder: Path) -> None:
+    with Served(folder, record=True) as server:
+        model = load_model("openai:m", base_url=server.url)
+        list(model.answer([Weigh(prefix="The capital of France is", continuation=" Paris")]))
+        assert len(server.bodies) == 1
+        list(model.answer([Weigh(prefix="The capital of France is Par", continuation="is")]))
+    assert [body["prompt"] for body in server.bodies[1:]] == [
+        "The capital of France is Paris",
+        "The capital of France is Par",
+    ]
+
+
+# Texts that the server cannot echo
+
+
+def cyrillic(text: str) -> bool:
+    return any("а" <= letter <= "я" for letter in text.lower())
+
+
+RUSSIAN = {"ru": [Weigh(prefix="Столица Франции —", continuation=" Париж")] * 3}
+
+
+def test_a_server_that_cannot_echo_russian_is_found_by_russian_text(folder: Path) -> None:
+    with Served(folder, echoes=lambda prompt: not cyrillic(prompt)) as server:
+        model: Any = load_model("openai:m", base_url=server.url)
+        model.probe(frozenset({"weigh"}))
+        model.probe_weighing({"en": [Weigh(prefix="The sea is", continuation=" grey")]})
+        with pytest.raises(CapabilityError, match=r"no prompt logprobs \(for text in 'ru'\)"):
+            model.probe_weighing(RUSSIAN)
+
+
+def test_one_odd_text_does_not_fail_its_language(folder: Path) -> None:
+    with Served(folder, echoes=lambda prompt: "Париж" not in prompt) as server:
+        model: Any = load_model("openai:m", base_url=server.url)
+        others = [Weigh(prefix="Один корабль, два", continuation=" корабля")] * 2
+        model.probe_weighing({"ru": [*others, *RUSSIAN["ru"][:1]]})
+
+
+def written(model: Any, target: str) -> Response:
+    request = Generate(prompt="Столица Франции —", sampling=Sampling(length_of=target, stop=("\n",)))
+    [(_, response)] = model.answer([request])
+    assert isinstance(response, Response)
+    return response
+
+
+def test_a_text_whose_log_probabilities_fail_is_written_to_the_same_length(folder: Path) -> None:
+    """The server counts what it reads, so that the length is that of the model's own tokenizer."""
+    request: Request = Generate(
+        prompt="Столица Франции —", sampling=Sampling(length_of=" Париж, и это так", stop=("\n",))
+    )
+    (local,) = ask(open_hf(folder, dtype="float32"), request)
+    with Served(folder, echoes=lambda prompt: not cyrillic(prompt)) as server:
+        response = written(load_model("openai:m", base_url=server.url), " Париж, и это так")
+    assert (response.status, response.reason) == ("ok", "")
+    assert response.text == local.text
+
+
+def test_where_nothing_counts_the_length_is_estimated_and_said_to_be(folder: Path) -> None:
+    with Served(folder, echoes=lambda prompt: not cyrillic(prompt), counts=False, record=True) as server:
+        response = written(load_model("openai:m", base_url=server.url), " Париж, и это так")
+    assert (response.status, response.reason) == ("ok", "length estimated")
+    assert server.bodies[-1]["max_tokens"] > 1
+
+
+# Reading an echo
+
+
+def echoed(tokens: list[str], offsets: Any = None, **usage: Any) -> bytes:
+    values = [None, *(-float(i) for i in range(1, len(tokens)))]
+    logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
+    return msgspec.json.encode({"choices": [{"text": "", "logprobs": logprobs}], "usage": usage})
+
+
+REQUEST = Weigh(prefix="나는", continuation="간다")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "offsets"),
+    [
+        (["나", "는", "\ufffd", "\ufffd", "다"], None),
+        (["나", "는", "\ufffd", "\ufffd", "다"], [0, 3, 6, 6, 7]),
+        (["나", "\ufffd", "\ufffd", "다"], [0, -1, 2, 3]),
+        (["\ufffd", "\ufffd"], "0, 1"),
+    ],
+)
+def test_where_tokens_hide_their_places_the_prefix_alone_tells(tokens: list[str], offsets: Any) -> None:
+    whole = read_weigh(echoed(tokens, offsets), REQUEST)
+    assert isinstance(whole, Echo)
+    before = read_prefix(echoed(tokens[:2]), "나는")
+    if isinstance(before, Echo):
+        response = weigh_after(before, whole, REQUEST)
+        assert response.weighed is not None
+        assert response.weighed.logprobs == tuple(-float(i) for i in range(2, len(tokens)))
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [["배", "가"], ["나", "는"], ["나", "배", "\ufffd", "다"], ["", ""], ["나는간다다"]],
+)
+def test_tokens_that_spell_another_text_are_refused(tokens: list[str]) -> None:
+    response = read_weigh(echoed(tokens), REQUEST)
+    assert isinstance(response, Response)
+    assert (response.status, response.weighed) == ("unparsed", None)
+    assert response.reason
+
+
+def test_a_generated_and_an_appended_token_are_left_out() -> None:
+    for tokens in (["나는", "간다", "</s>"], ["나는", "간다", "</s>", "!"], ["나는", "간다", "다"]):
+        assert read_echo(echoed(tokens, prompt_tokens=2), "나는간다").tokens == ["나는", "간다"]
+    hidden = read_echo(echoed(["나는", "\ufffd", "\ufffd", "</s>"]), "나는간다")
+    assert (hidden.tokens, hidden.spans) == (["나는", "\ufffd", "\ufffd"], None)

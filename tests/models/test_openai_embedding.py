@@ -1,0 +1,208 @@
+"""Embedding servers that misnumber, misshape or lose vectors, and stored vectors that cannot be compared."""
+
+from __future__ import annotations
+
+import base64
+import math
+import sqlite3
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.models import load_model
+from evenkeel.models.openai.wire import MISPLACED, read_vectors
+from evenkeel.types import Embed, Response
+from evenkeel.vectors import fault, usable
+from loopback import Loopback
+from triplets import store, triplet
+
+Item = dict[str, Any]
+
+
+def packed(*numbers: float) -> bytes:
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+class Numbering(Loopback):
+    """An embedding server that numbers or spoils its vectors by a rule of the text and its place."""
+
+    def __init__(self, spoil: Callable[[str, int, Item], Item | None], **behaviour: Any) -> None:
+        super().__init__(**behaviour)
+        self.spoil = spoil
+
+    def _embeddings(self, body: Any) -> bytes:
+        reply = msgspec.json.decode(super()._embeddings(body))
+        texts = [body.input] if isinstance(body.input, str) else body.input
+        data = sorted(reply["data"], key=lambda item: item["index"])
+        spoilt = [
+            self.spoil(text, place, item) for place, (text, item) in enumerate(zip(texts, data, strict=True))
+        ]
+        return msgspec.json.encode({"data": [item for item in spoilt if item is not None]})
+
+
+def embed(server: Loopback, texts: list[str]) -> list[Response]:
+    requests = [Embed(text=text) for text in texts]
+    answered = dict(load_model("openai:e", base_url=server.url).answer(requests))
+    return [answered[request] for request in requests]
+
+
+TEXTS = [f"text number {number}" for number in range(8)]
+
+
+@pytest.fixture(scope="module")
+def right() -> list[Response]:
+    with Loopback() as server:
+        return embed(server, TEXTS)
+
+
+def vectors_of(responses: list[Response]) -> list[bytes | None]:
+    return [response.vector for response in responses]
+
+
+def renumbered(number: Callable[[int], Any]) -> Callable[[str, int, Item], Item]:
+    return lambda text, place, item: {**item, "index": number(place)}
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        lambda place: place % 4,  # restarts within the batch
+        lambda place: 0,
+        lambda place: place + 1,
+        lambda place: -place,
+        lambda place: place if place else None,
+        lambda place: str(place),
+        lambda place: float(place),
+        lambda place: bool(place),
+        lambda place: 10**30 + place,
+    ],
+)
+def test_numbers_that_are_no_order_attach_no_vector_to_another_text(
+    number: Callable[[int], Any], right: list[Response]
+) -> None:
+    with Numbering(renumbered(number), record=True) as server:
+        found = embed(server, TEXTS)
+    assert vectors_of(found) == vectors_of(right)
+    assert [len(body["input"]) for body in server.bodies] == [8, *[1] * 8]  # each text alone, after the batch
+
+
+def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[Response]) -> None:
+    def unnumbered(text: str, place: int, item: Item) -> Item:
+        return {"embedding": item["embedding"]}
+
+    with Numbering(unnumbered, record=True) as server:
+        assert vectors_of(embed(server, TEXTS)) == vectors_of(right)
+    assert len(server.bodies) == 1
+    with Loopback() as server:  # in reverse, by their numbers
+        assert vectors_of(embed(server, TEXTS)) == vectors_of(right)
+
+
+def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
+    with Numbering(lambda text, place, item: None if text.endswith("3") else item) as server:
+        found = embed(server, TEXTS)
+    assert [response.status for response in found] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
+    assert found[3].reason == f"{MISPLACED}: 0 for 1"
+    assert found[4].vector == right[4].vector
+
+
+SPOILT: dict[str, Any] = {
+    "zeros": [0.0, -0.0, 0.0],
+    "overflow": [1e39, 1.0, 0.0],
+    "squares overflow": [1e25, 1e25, 0.0],
+    "denormal": [1e-40, 0.0, 0.0],
+    "squares vanish": [1e-30, 1e-30, 0.0],
+    "huge integer": [10**400, 1, 2],
+    "true": [True, False, True],
+    "text": ["1", "2", "3"],
+    "nothing": [],
+    "none": None,
+    "null inside": [1.0, None, 2.0],
+    "object": {"0": 1.0},
+    "no base64": "§§§",
+    "odd bytes": base64.b64encode(b"12345").decode(),
+    "no bytes": "",
+    "nan": base64.b64encode(packed(math.nan, 1, 2)).decode(),
+    "infinite": base64.b64encode(packed(math.inf, 1, 2)).decode(),
+}
+
+
+@pytest.mark.parametrize("given", SPOILT.values(), ids=SPOILT)
+def test_what_has_no_direction_is_unparsed_and_its_neighbour_is_not(given: Any) -> None:
+    reply = {"data": [{"index": 1, "embedding": given}, {"index": 0, "embedding": [1.0, 2.0, 3.0]}]}
+    good, bad = read_vectors(msgspec.json.encode(reply), 2)
+    assert (good.status, good.vector) == ("ok", packed(1, 2, 3))
+    assert (bad.status, bad.vector) == ("unparsed", None)
+    assert bad.reason
+
+
+def test_stored_vectors_of_another_size_or_damaged_are_unparsed() -> None:
+    stored = [packed(1, 2, 3), packed(3, 2, 1), packed(1, 2), b"12345", b"", packed(0, 0, 0), packed(2, 2, 2)]
+    found = usable([Response(status="ok", vector=vector) for vector in stored])
+    assert [response.status for response in found] == ["ok", "ok", *["unparsed"] * 4, "ok"]
+    assert [response.vector for response in found] == [*stored[:2], None, None, None, None, stored[6]]
+    assert found[2].reason == "the vector has 2 numbers, the others 3"
+    assert usable([]) == []
+    assert usable([Response(status="error", reason="HTTP 500")])[0].reason == "HTTP 500"
+    assert fault(packed(1e-18, 0)) == fault(packed(1e19, 0)) == ""
+
+
+# Whole runs
+
+
+def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_path: Path) -> None:
+    def shorter(text: str, place: int, item: Item) -> Item:
+        short = base64.b64encode(packed(1, 2, 3)).decode()
+        return {**item, "embedding": short} if text.startswith("Answer 2") else item
+
+    with Numbering(shorter, words=5) as server:
+        run = ek.run(
+            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=4,
+            embedder=("openai:e",), out=tmp_path / "run",
+        )  # fmt: skip
+    assert run.headline.coverage == pytest.approx(3 / 4)
+    assert run.failures() == {"not embedded: the vector has 3 numbers, the others 384": 2}
+    assert run.headline.value is not None
+    assert run.headline.value > 0.5
+
+
+def test_damaged_vectors_in_a_journal_are_scored_around(tmp_path: Path) -> None:
+    with Loopback(words=5) as server:
+        run = ek.run(
+            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=4,
+            embedder=("openai:e",), out=tmp_path / "run",
+        )  # fmt: skip
+        journal = sqlite3.connect(run.path / "journal.sqlite")
+        keys = journal.execute(
+            "SELECT key FROM responses JOIN requests USING (digest) WHERE kind = 'embed' ORDER BY key LIMIT 3"
+        ).fetchall()
+        for (key,), vector in zip(keys, (b"12345", packed(0, 0), packed(1, 2)), strict=True):
+            damaged = msgspec.json.encode(Response(status="ok", vector=vector))
+            journal.execute("UPDATE responses SET body = ? WHERE key = ?", (damaged, key))
+        journal.commit()
+        journal.close()
+        again = ek.rescore(run.path)
+    assert again.headline.coverage <= 5 / 8
+    assert sum(again.failures().values()) == 3
+
+
+def test_a_triplet_whose_vectors_cannot_be_compared_is_not_covered(tmp_path: Path) -> None:
+    data = store(tmp_path / "tools.jsonl", [triplet(number) for number in range(4)])
+
+    def spoil(text: str, place: int, item: Item) -> Item:
+        spoilt: dict[str, Any] = {
+            "anchor 1 of tools__use": [0.0] * 384,
+            "anchor 2 of tools__use": [1.0, 2.0],
+        }
+        return {**item, "embedding": spoilt.get(text, item["embedding"])}
+
+    with Numbering(spoil) as server:
+        run = ek.run(
+            "multiview", data=data, method=["embed:openai:e"], base_url=server.url, out=tmp_path / "run"
+        )
+    assert run.headline.n == 2
+    assert run.headline.coverage == pytest.approx(1 / 2)
