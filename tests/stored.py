@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenkeel.benchmarks.mirae.layout import UNITS
 from evenkeel.stats import summarise
 from evenkeel.store import FORMAT, Run, RunFolder
-from evenkeel.types import Record, RunSpec, Sample, Score
+from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 
 NUMBERS: TypeAlias = NDArray[Any]
 
@@ -41,7 +41,8 @@ def store_run(
         with folder.writing("records.jsonl") as file:
             file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
         scores = [record.score for record in records]
-        folder.write_json("summary.json", summarise(scores, {metric: [()] for metric in values}, units=UNITS))
+        units: dict[str, Unit] = {metric: UNITS.get(metric, "cosine") for metric in values}
+        folder.write_json("summary.json", summarise(scores, {metric: [()] for metric in values}, units=units))
     return Run(path)
 
 

@@ -35,8 +35,9 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
     from scipy.stats import ttest_rel
 
     before, after = noisy(seed=1), noisy(0.01, seed=2)
-    a, b = store_run(tmp_path / "a", headline(before)), store_run(tmp_path / "b", headline(after))
-    [found] = ek.compare(a, b).differences
+    values = ({**headline(tokens), "answer_tokens": tokens} for tokens in (before, after))
+    a, b = (store_run(tmp_path / name, own) for name, own in zip("ab", values, strict=True))
+    [found] = ek.compare(a, b, metrics=["answer_tokens"]).differences
     known = ttest_rel(after.mean(axis=1), before.mean(axis=1))
     low, high = known.confidence_interval(0.95)
     assert found.difference == pytest.approx(after.mean() - before.mean())
@@ -44,6 +45,47 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
     assert (found.value_a, found.value_b) == pytest.approx((before.mean(), after.mean()))
     assert (found.n, found.clusters, found.method) == (60, 20, "paired t over groups")
     assert (found.a, found.b) == ("a", "b")
+    [cosine] = ek.compare(a, b, metrics=["mean_similarity"]).differences
+    assert cosine.method == "paired logit t over groups"
+    assert (cosine.low, cosine.high) == pytest.approx((low, high), abs=0.1 * (high - low))
+
+
+def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path: Path) -> None:
+    """Of 60 samples one run lacks 12 and the other 15, three of them the same: 36 have both."""
+    before, after = noisy(seed=1), noisy(seed=2)
+    before.flat[:12] = np.nan
+    after.flat[9:24] = np.nan
+    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
+    [found] = ek.compare(*runs).differences
+    assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
+    assert found.coverage == pytest.approx(0.6)
+    [unpaired] = ek.compare(*runs, unpaired=True).differences
+    assert unpaired.coverage == pytest.approx(0.775)
+    more = store_run(tmp_path / "c", headline(noisy(seed=3)))
+    fewer = store_run(tmp_path / "d", headline(noisy(seed=4)[:15]))
+    assert ek.compare(more, fewer).differences[0].coverage == 1.0
+
+
+def test_what_could_be_shown_is_what_the_corrected_verdict_could_show(tmp_path: Path) -> None:
+    names = ("mean_similarity", "drift", "duplicates", "refusals", "empty", "cut_by_max_tokens")
+    runs = [
+        store_run(tmp_path / side, {name: noisy(seed=seed + n) for n, name in enumerate(names)})
+        for side, seed in (("a", 30), ("b", 40))
+    ]
+    alone = ek.compare(*runs, metrics=names[:1]).differences[0].detectable
+    among = ek.compare(*runs, metrics=names).differences[0].detectable
+    assert alone is not None
+    assert among is not None
+    assert 1.2 < among / alone < 1.5  # 3.8 / 2.95 for 19 degrees of freedom
+
+
+def test_a_metric_whose_unit_nothing_tells_is_refused(tmp_path: Path) -> None:
+    runs = [store_run(tmp_path / name, {**headline(noisy()), "hidden": noisy()}) for name in "ab"]
+    for run in runs:
+        kept = {name: figure for name, figure in run.summary.items() if name != "hidden"}
+        (run.path / "summary.json").write_bytes(msgspec.json.encode(kept))
+    with pytest.raises(UsageError, match="the unit of 'hidden' is unknown"):
+        ek.compare(tmp_path / "a", tmp_path / "b", metrics=["hidden"])
 
 
 def test_only_what_both_have_is_compared(tmp_path: Path) -> None:
@@ -115,8 +157,10 @@ def test_a_figure_that_is_not_the_mean_of_its_samples_is_not_compared_as_one(tmp
 def test_equal_runs_do_not_differ(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
     [found] = ek.compare(a, b).differences
-    assert (found.difference, found.low, found.high, found.p, found.different) == (0, None, None, None, False)
-    assert found.method == "none: nothing differs"
+    unseen = 2 * (1 - 0.025 ** (1 / 20))  # what further questions could do to a cosine
+    assert (found.difference, found.p, found.different) == (0, None, False)
+    assert (found.low, found.high) == pytest.approx((-unseen, unseen))
+    assert found.method == "Clopper-Pearson over groups, which do not differ"
 
 
 def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None:
@@ -153,7 +197,7 @@ def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
     assert named in str(caught.value)
     found = ek.compare(a, b, unpaired=True)
     assert any(said.startswith(named.partition(";")[0]) for said in found.differs)
-    assert found.differences[0].method == "Welch's t over groups"
+    assert found.differences[0].method == "Newcombe's square-and-add over groups"
     assert (found.paired, found.differences[0].n) == (False, 60)
 
 
@@ -171,13 +215,19 @@ def test_another_model_seed_or_file_is_no_hindrance_where_the_samples_ask_the_sa
     assert bool(found.differs) == ("model" not in changed)
 
 
-def test_unpaired_runs_without_spread_are_told_apart_by_permutation(tmp_path: Path) -> None:
-    a, b = (store_run(tmp_path / name, headline(np.full((4, 1), v))) for name, v in (("a", 1.0), ("b", 0.0)))
-    [found] = ek.compare(a, b, unpaired=True).differences
-    assert found.p == pytest.approx(2 / 70)  # 4 of 8 can be chosen in 70 ways
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < -1 < found.high
+def test_unpaired_runs_without_spread_are_judged_by_what_was_not_seen(tmp_path: Path) -> None:
+    sides = (("a", 1.0), ("b", 0.0))
+    values = {
+        name: {"mean_similarity": np.full((4, 1), v), "answer_tokens": np.full((4, 1), v)}
+        for name, v in sides
+    }
+    a, b = (store_run(tmp_path / name, own) for name, own in values.items())
+    cosine, tokens = ek.compare(a, b, metrics=["mean_similarity", "answer_tokens"], unpaired=True).differences
+    assert cosine.low is not None
+    assert cosine.high is not None
+    assert -2 <= cosine.low < -1 < cosine.high
+    assert (tokens.low, tokens.high) == (None, None)
+    assert tokens.p == pytest.approx(2 / 70)  # 4 of 8 can be chosen in 70 ways
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:

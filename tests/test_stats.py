@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.errors import UsageError
 from evenkeel.stats import (
+    RANGES,
+    Side,
     clustered_error,
     detectable,
     difference,
+    difference_range,
     holm,
+    interval_of,
     over_clusters,
+    paired_test,
     proportion,
     rank_correlation,
     ratio,
@@ -25,11 +31,15 @@ from evenkeel.stats import (
     summarise,
     t_interval,
     t_test,
+    unpaired_test,
     welch,
     wilson,
 )
 from evenkeel.stats.figures import spearman
 from evenkeel.types import Score, Unit
+
+COSINE: dict[str, Unit] = {"m": "cosine"}
+COUNT: dict[str, Unit] = {"m": "count"}
 
 
 def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5, **tags: str | int) -> Score:
@@ -47,7 +57,7 @@ def test_copies_of_an_answer_are_no_further_evidence() -> None:
     """Forty copies of each value are no more evidence than one."""
     once = [score(str(n), float(n)) for n in range(10)]
     often = [score(str(n), float(n), level=copy) for n in range(10) for copy in range(40)]
-    few, many = (summarise(scores, {"m": [()]})["m"] for scores in (once, often))
+    few, many = (summarise(scores, {"m": [()]}, units=COUNT)["m"] for scores in (once, often))
     assert few.value == many.value
     assert few.low == pytest.approx(many.low)
     assert (few.clusters, many.clusters) == (10, 10)
@@ -55,18 +65,19 @@ def test_copies_of_an_answer_are_no_further_evidence() -> None:
 
 def test_the_same_scores_give_the_same_digits() -> None:
     scores = [score(str(n), n % 3, level=n % 2) for n in range(20)]
-    assert summarise(scores, {"m": [(), ("level",)]}) == summarise(scores, {"m": [(), ("level",)]})
+    first, again = (summarise(scores, {"m": [(), ("level",)]}, units=COUNT) for _ in range(2))
+    assert first == again
 
 
 def test_one_cluster_has_a_value_and_no_interval() -> None:
-    figure = summarise([score("only", 0.5)], {"m": [()]})["m"]
+    figure = summarise([score("only", 0.5)], {"m": [()]}, units=COSINE)["m"]
     assert figure.value == 0.5
     assert (figure.low, figure.high) == (None, None)
 
 
 def test_what_has_no_value_is_missing_not_zero() -> None:
     scores = [score("a", 1.0), score("b", None, answered=0), score("c", 1.0)]
-    figure = summarise(scores, {"m": [()]})["m"]
+    figure = summarise(scores, {"m": [()]}, units=COSINE)["m"]
     assert figure.value == 1.0
     assert (figure.n, figure.clusters) == (2, 2)
     assert figure.coverage == pytest.approx(10 / 15)
@@ -74,14 +85,16 @@ def test_what_has_no_value_is_missing_not_zero() -> None:
 
 
 def test_a_scope_without_any_value_says_so() -> None:
-    figure = summarise([score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]})["m"]
+    figure = summarise(
+        [score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]}, units=COSINE
+    )["m"]
     assert figure.value is None
     assert figure.coverage == 0
 
 
 def test_figures_are_named_by_their_scope() -> None:
     scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
-    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]})
+    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, units=COSINE)
     assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
 
 
@@ -92,7 +105,7 @@ def test_a_paired_difference_is_that_of_a_t_test() -> None:
     first, last = rng.normal(0.9, 0.05, 30), rng.normal(0.87, 0.05, 30)
     scores = [score(str(n), float(v), level=1) for n, v in enumerate(first)]
     scores += [score(str(n), float(v), level=7) for n, v in enumerate(last)]
-    figure, known = difference(scores, "m", "level", 1, 7), ttest_rel(last, first)
+    figure, known = difference(scores, "m", "level", 1, 7, unit="tokens"), ttest_rel(last, first)
     low, high = known.confidence_interval(0.95)
     assert figure.value == pytest.approx((last - first).mean())
     assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
@@ -100,7 +113,7 @@ def test_a_paired_difference_is_that_of_a_t_test() -> None:
 
 def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
     scores = [score("a", 1.0, level=1), score("a", 2.0, level=7), score("b", 9.0, level=1)]
-    figure = difference(scores, "m", "level", 1, 7)
+    figure = difference(scores, "m", "level", 1, 7, unit="cosine")
     assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
 
 
@@ -109,7 +122,7 @@ def test_a_slope_is_fitted_within_each_group() -> None:
     scores = [
         score(g, base + 2.0 * level, level=level) for g, base in (("a", 0.0), ("b", 50.0)) for level in x
     ]
-    figure = slope(scores, "m", "level", x)  # type: ignore[arg-type]
+    figure = slope(scores, "m", "level", x, unit="count")  # type: ignore[arg-type]
     assert figure.value == pytest.approx(2.0)
     assert figure.clusters == 2
 
@@ -131,6 +144,7 @@ def test_a_rank_correlation_is_spearmans() -> None:
         spearmanr(a.round(), b.round()).statistic
     )
     figure = rank_correlation(scores, "a", "b", seed=0)
+    assert figure.unit == "correlation"
     assert figure.value == pytest.approx(spearmanr(a, b).statistic)
     assert figure.low is not None
     assert figure.high is not None
@@ -151,8 +165,8 @@ def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> 
     scores = [score(g, 0.9, level=level, lang="en") for g in "ab" for level in (1, 7)]
     scores += [score(g, 0.5, level=1, lang="ko") for g in "ab"]
     scores += [score(g, None, answered=0, level=7, lang="ko") for g in "ab"]
-    assert difference(scores, "m", "level", 1, 7).value == pytest.approx(0)
-    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}).value == pytest.approx(0)
+    assert difference(scores, "m", "level", 1, 7, unit="cosine").value == pytest.approx(0)
+    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}, unit="cosine").value == pytest.approx(0)
 
 
 def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
@@ -160,8 +174,48 @@ def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
     scores = [
         Score(sample_id=g, group=g, tags={}, values=dict(both), statuses={"ok": 5}, answered=5) for g in "ab"
     ]
-    summary = summarise(scores, {"m": [()], "other": [()]})
+    summary = summarise(scores, {"m": [()], "other": [()]}, units={"m": "cosine", "other": "cosine"})
     assert (summary["m"].coverage, summary["other"].coverage) == (1.0, 0.0)
+
+
+def two_sides(known: list[tuple[bool, bool]]) -> list[Score]:
+    """A sample of each of two methods for each question, with five requests each."""
+    return [
+        score(str(n), 0.5 + n / 100 if there else None, answered=5 if there else 0, level=level)
+        for n, sides in enumerate(known)
+        for level, there in zip((1, 7), sides, strict=True)
+    ]
+
+
+def test_a_difference_covers_the_samples_of_which_both_sides_are_known() -> None:
+    """Of 100 questions one side lacks 18 and the other 26, four of them the same: 60 have both."""
+    lacking = [(False, True)] * 14 + [(False, False)] * 4 + [(True, False)] * 22
+    scores = two_sides([(True, True)] * 60 + lacking)
+    assert sum(s.answered for s in scores) / 1000 == pytest.approx(0.78)
+    figure = difference(scores, "m", "level", 1, 7, unit="cosine")
+    assert figure.coverage == pytest.approx(0.6)
+    assert (figure.n, sum(figure.statuses.values())) == (60, 1000)
+
+
+def test_a_difference_does_not_count_what_is_on_neither_side() -> None:
+    scores = two_sides([(True, True)] * 10)
+    scores += [score(str(n), None, answered=0, level=4) for n in range(10)]  # another level, which failed
+    scores += [score("alone", 1.0, level=1)]  # asked on one side only
+    assert difference(scores, "m", "level", 1, 7, unit="cosine").coverage == 1.0
+
+
+def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
+    scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", None, 5.0), pair("d", 2.0, 3.0)]
+    assert ratio(scores, "top", "bottom", unit="count").coverage == 0.75
+    assert rank_correlation(scores, "top", "bottom", seed=0).coverage == 0.75
+    lines = two_sides([(True, True)] * 3 + [(True, False)])
+    assert slope(lines, "m", "level", {1: 0.0, 7: 1.0}, unit="cosine").coverage == 0.75
+
+
+def test_a_perfect_order_has_no_interval_of_no_width() -> None:
+    figure = rank_correlation([pair(str(n), n, n) for n in range(8)], "top", "bottom", seed=0)
+    assert figure.value == pytest.approx(1)
+    assert (figure.low, figure.high, figure.method) == (None, None, "none: all resamples agree")
 
 
 # Which method, and whether it is the textbook's
@@ -169,15 +223,44 @@ def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
 YES_OR_NO: dict[str, Unit] = {"m": "share"}
 
 
-def test_the_interval_of_a_mean_is_that_of_a_t_test_over_questions() -> None:
+def test_what_has_no_bounds_has_the_interval_of_a_t_test_over_questions() -> None:
     from scipy.stats import ttest_1samp
 
-    means = np.random.default_rng(4).normal(0.5, 0.1, 12)
+    means = np.random.default_rng(4).normal(-0.5, 0.1, 12)
     scores = [score(str(n), float(m + d), level=d > 0) for n, m in enumerate(means) for d in (-0.1, 0.1)]
-    figure = summarise(scores, {"m": [()]})["m"]
+    figure = summarise(scores, {"m": [()]}, units=COUNT)["m"]
     low, high = ttest_1samp(means, 0.5).confidence_interval(0.95)
     assert (figure.low, figure.high) == pytest.approx((low, high))
     assert figure.method == "t over groups"
+
+
+def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test() -> None:
+    from scipy.stats import ttest_1samp
+
+    means = np.random.default_rng(4).normal(0.1, 0.05, 200)
+    figure = summarise([score(str(n), float(m)) for n, m in enumerate(means)], {"m": [()]}, units=COSINE)["m"]
+    known = ttest_1samp(means, 0).confidence_interval(0.95)
+    assert (figure.low, figure.high) == pytest.approx(
+        (known.low, known.high), abs=0.05 * (known.high - known.low)
+    )
+    assert figure.method == "logit t over groups"
+
+
+def test_an_amount_has_an_interval_on_the_logarithmic_scale_with_a_longer_upper_arm() -> None:
+    from scipy.stats import t
+
+    values = np.array([90.0, 110.0, 95.0, 105.0, 100.0])
+    figure = summarise([score(str(n), v) for n, v in enumerate(values)], {"m": [()]}, units={"m": "tokens"})[
+        "m"
+    ]
+    x = t.ppf(0.975, 4) * values.std(ddof=1) / 5**0.5 / 100
+    assert (figure.low, figure.high) == pytest.approx((100 * np.exp(-x), 100 * np.exp(x + x**2 / (1 + x**2))))
+    assert figure.method == "log t over groups"
+
+
+def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
+    with pytest.raises(UsageError, match="the metric 'm' has no unit: .*cosine, share, score"):
+        summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})
 
 
 def test_a_question_with_more_samples_weighs_more_and_leaves_less_to_go_by() -> None:
@@ -221,7 +304,7 @@ def test_samples_of_one_question_that_agree_count_for_one() -> None:
     often = [score(str(n), float(n < 30), level=copy) for n in range(100) for copy in range(5)]
     figure = summarise(often, {"m": [()]}, units=YES_OR_NO)["m"]
     known = wilson(0.3, 100)
-    assert figure.method == "Wilson score, clustered by group"
+    assert figure.method == "logit t over groups"
     assert (figure.low, figure.high) == pytest.approx(known, abs=0.005)
     assert figure.high is not None
     assert figure.high > known[1]  # a little wider: the error itself is an estimate
@@ -231,30 +314,81 @@ def test_a_share_of_none_is_not_certain() -> None:
     scores = [score(str(n), 0.0, level=copy) for n in range(10) for copy in range(3)]
     figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
     assert figure.low == 0
-    assert figure.high == pytest.approx(wilson(0, 10)[1])
+    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 10))  # ten groups, not thirty samples
+    assert figure.method == "Clopper-Pearson over groups, which all agree"
 
 
-def test_a_cosine_that_is_always_one_is_not_taken_for_a_share() -> None:
-    figure = summarise([score(str(n), 1.0) for n in range(5)], {"m": [()]})["m"]
-    assert (figure.low, figure.high, figure.method) == (1.0, 1.0, "t over groups")
+@pytest.mark.parametrize("unit", RANGES)
+@pytest.mark.parametrize("groups", [2, 3, 40])
+def test_groups_that_all_agree_are_no_proof_that_all_others_would(unit: Unit, groups: int) -> None:
+    """What was not seen is at most 1 − 0.025^(1/G) of all, and as far off as the unit allows."""
+    least, most = RANGES[unit]
+    for value in (least, most, (least + 3 * most) / 4, most - 1e-9):
+        noise = (1e-9 * (n % 2) for n in range(groups))  # rounding is no spread
+        scores = [score(str(n), value - own, level=copy) for n, own in enumerate(noise) for copy in (1, 2)]
+        figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
+        unseen = 1 - 0.025 ** (1 / groups)
+        known = (value - unseen * (value - least), value + unseen * (most - value))
+        assert (figure.low, figure.high) == pytest.approx(known, abs=1e-6)
+        assert figure.method == "Clopper-Pearson over groups, which all agree"
+
+
+@pytest.mark.parametrize("unit", ["tokens", "count", "nats", "bits"])
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_where_nothing_bounds_what_was_not_seen_there_is_no_interval(unit: Unit, value: float) -> None:
+    figure = summarise([score(str(n), value) for n in range(4)], {"m": [()]}, units={"m": unit})["m"]
+    assert (figure.value, figure.low, figure.high) == (value, None, None)
+    assert figure.method == "none: all groups agree"
+
+
+@given(
+    st.sampled_from([*RANGES, "tokens"]),
+    st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1)), min_size=2, max_size=30),
+)
+def test_an_interval_has_width_holds_its_value_and_stays_within_its_unit(
+    unit: Unit, drawn: list[tuple[int, float]]
+) -> None:
+    least, most = RANGES.get(unit, (0.0, 1000.0))
+    groups = np.array([group for group, _ in drawn])
+    values = least + (most - least) * np.array([value for _, value in drawn])
+    found = interval_of(values, groups, unit)
+    if found.low is not None and found.high is not None and found.value is not None:
+        assert found.low <= found.value <= found.high
+        assert found.high - found.low > 1e-9 * (most - least)
+        assert unit not in RANGES or (least <= found.low + 1e-9 and found.high - 1e-9 <= most)
+
+
+@given(
+    st.sampled_from([*RANGES]),
+    st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30),
+)
+def test_a_difference_stays_within_its_unit_and_its_interval_agrees_with_p(
+    unit: Unit, drawn: list[tuple[int, float, float]]
+) -> None:
+    (least, most), bounds = RANGES[unit], difference_range(unit)
+    assert bounds == (least - most, most - least)
+    groups = np.unique([group for group, _, _ in drawn], return_inverse=True)[1]
+    a, b = (least + (most - least) * np.array([row[side] for row in drawn]) for side in (1, 2))
+    if groups.max() < 1:
+        return
+    for tested in (
+        paired_test(Side(b - a, groups).estimate, unit=unit),
+        unpaired_test(Side(a, groups), Side(b, groups), unit=unit),
+    ):
+        assert tested.low is not None
+        assert tested.high is not None
+        assert bounds[0] - 1e-9 <= tested.low <= tested.high <= bounds[1] + 1e-9
+        assert tested.high - tested.low > 1e-9 * bounds[1]
+        if tested.p is not None and abs(tested.p - 0.05) > 1e-6:
+            assert (tested.p < 0.05) == (not tested.low <= 0 <= tested.high)
 
 
 def test_an_interval_stays_within_what_the_unit_allows() -> None:
     shares = [0.0, 0.0, 0.0, 0.2, 0.1]
     figure = summarise([score(str(n), s) for n, s in enumerate(shares)], {"m": [()]}, units=YES_OR_NO)["m"]
-    assert figure.low == 0
-    close = summarise([score(str(n), 1 - s) for n, s in enumerate(shares)], {"m": [()]})["m"]
-    assert close.high == 1
-
-
-@pytest.mark.parametrize(("unit", "bounds"), [("score", (0, 100)), ("points", (-100, 100))])
-def test_a_score_ends_at_100_and_what_it_loses_may_be_negative(
-    unit: Unit, bounds: tuple[float, float]
-) -> None:
-    for end, away in zip(bounds, (1, -1), strict=True):
-        scores = [score(str(n), end + away * s) for n, s in enumerate([0.0, 0.0, 0.0, 20.0])]
-        figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
-        assert end in (figure.low, figure.high)
+    assert 0 < (figure.low or 0) < 0.06 < (figure.high or 0) < 0.5
+    close = summarise([score(str(n), 1 - s) for n, s in enumerate(shares)], {"m": [()]}, units=COSINE)["m"]
+    assert 0.5 < (close.low or 0) < 0.94 < (close.high or 0) < 1
 
 
 def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
@@ -279,7 +413,9 @@ def test_the_errors_of_one_question_are_unknown() -> None:
 
 def test_a_ratio_of_yes_or_no_is_the_share_of_those_that_count() -> None:
     found = [(1.0, 1.0)] * 3 + [(0.0, 1.0)] * 4 + [(0.0, 0.0)] * 20
-    figure = ratio([pair(str(n), top, bottom) for n, (top, bottom) in enumerate(found)], "top", "bottom")
+    figure = ratio(
+        [pair(str(n), top, bottom) for n, (top, bottom) in enumerate(found)], "top", "bottom", unit="share"
+    )
     assert figure.value == 3 / 7
     assert (figure.low, figure.high) == wilson(3 / 7, 7)
     assert (figure.n, figure.clusters, figure.method) == (7, 7, "Wilson score")
@@ -289,12 +425,15 @@ def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
     scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", 3.0, None)]
     figure = ratio(scores, "top", "bottom", unit="count")
     assert figure.value == pytest.approx(0.7)
-    assert figure.method == "t over groups"
     assert figure.coverage == pytest.approx(2 / 3)
+    assert figure.method == "none: too few groups of like size"  # one has four fifths of the weight
+    more = ratio([*scores, pair("d", 3.5, 5.0), pair("e", 3.5, 5.0)], "top", "bottom", unit="count")
+    assert more.value == pytest.approx(0.7)
+    assert more.method == "log t over groups"
 
 
 def test_a_ratio_over_nothing_is_unknown() -> None:
-    figure = ratio([pair("a", 0.0, 0.0), pair("b", 0.0, 0.0)], "top", "bottom")
+    figure = ratio([pair("a", 0.0, 0.0), pair("b", 0.0, 0.0)], "top", "bottom", unit="share")
     assert (figure.value, figure.low, figure.n) == (None, None, 0)
     assert figure.method == "none: nothing to count"
 
@@ -309,15 +448,16 @@ def pair(group: str, top: float | None, bottom: float | None) -> Score:
 # Tests
 
 
-def test_differences_without_spread_are_judged_by_permutation() -> None:
-    few, many = (t_test(over_clusters(np.full(n, -1.0), np.ones(n)), "t", unit="share") for n in (3, 8))
-    assert (few.low, few.p) == (-1.0, 0.25)
+def test_differences_without_spread_are_judged_by_what_was_not_seen() -> None:
+    few, many = (paired_test(over_clusters(np.full(n, -1.0), np.ones(n)), unit="share") for n in (3, 8))
+    assert (few.low, few.p) == (-1.0, 0.25)  # as a permutation test has it
     assert (few.high or 0) > 0  # three alike do not rule out that there is no difference
     assert (many.low, many.p) == (-1.0, 2 / 2**8)
     assert many.high == pytest.approx(-1 + 2 * (1 - 0.025 ** (1 / 8)))
-    tokens = t_test(over_clusters(np.full(8, -1.0), np.ones(8)), "t", unit="tokens")
-    assert (tokens.low, tokens.high) == (-1.0, -1.0)  # nothing bounds what was not seen
-    assert few.method == "permutation over groups, which all differ alike"
+    assert few.method == "Clopper-Pearson over groups, which all differ"
+    tokens = paired_test(over_clusters(np.full(8, -1.0), np.ones(8)), unit="tokens")
+    assert (tokens.low, tokens.high, tokens.p) == (None, None, 2 / 2**8)  # nothing bounds what was not seen
+    assert tokens.method == "none: all groups agree"
 
 
 def test_rounding_is_not_spread() -> None:
@@ -326,8 +466,26 @@ def test_rounding_is_not_spread() -> None:
 
 
 def test_equal_runs_have_no_p_value() -> None:
-    found = t_test(over_clusters(np.zeros(9), np.ones(9)), "t", unit="share")
-    assert found == (None, None, None, "none: nothing differs")
+    found = paired_test(over_clusters(np.zeros(9), np.ones(9)), unit="share")
+    unseen = 1 - 0.025 ** (1 / 9)
+    assert (found.low, found.high) == pytest.approx((-unseen, unseen))
+    assert found.p is None
+    tokens = paired_test(over_clusters(np.zeros(9), np.ones(9)), unit="tokens")
+    assert tokens[:4] == (None, None, None, "none: nothing differs")
+
+
+@pytest.mark.parametrize(("a", "b"), [((9, 10), (3, 10)), ((56, 70), (48, 80)), ((10, 10), (0, 20))])
+def test_unpaired_shares_have_the_interval_of_newcombe(a: tuple[int, int], b: tuple[int, int]) -> None:
+    """Method 10 of Newcombe (1998): 56/70 − 48/80 is 0.2 with 0.0524 to 0.3339."""
+    sides = [Side((np.arange(n) < k).astype(float), np.arange(n)) for k, n in (b, a)]
+    found = unpaired_test(*sides, unit="share")
+    (low_a, high_a), (low_b, high_b) = (wilson(k / n, n) for k, n in (a, b))
+    first, second = a[0] / a[1], b[0] / b[1]
+    low = first - second - np.hypot(first - low_a, high_b - second)
+    high = first - second + np.hypot(high_a - first, second - low_b)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    if a == (56, 70):
+        assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 def test_unpaired_samples_are_compared_as_welch_does() -> None:
@@ -339,17 +497,33 @@ def test_unpaired_samples_are_compared_as_welch_does() -> None:
     known = ttest_ind(b, a, equal_var=False)
     low, high = known.confidence_interval(0.95)
     assert t_interval(found) == pytest.approx((low, high))
-    assert t_test(found, "", unit="count").p == pytest.approx(known.pvalue)
+    assert t_test(found, "", alike=1.0).p == pytest.approx(known.pvalue)
+    sides = [Side(side, np.arange(len(side))) for side in (a, b)]
+    assert unpaired_test(*sides, unit="count").p == pytest.approx(known.pvalue)
     assert found.df == pytest.approx(known.df)
 
 
-def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
-    rng = np.random.default_rng(7)
-    draws = rng.normal(0, 1, (2000, 30))
-    size = detectable(over_clusters(draws[0] / draws[0].std(ddof=1), np.ones(30)))
-    assert size is not None
-    found = [t_test(over_clusters(draw + size, np.ones(30)), "", unit="count").p for draw in draws]
-    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.03)
+@pytest.mark.parametrize("unit", ["tokens", "cosine"])
+def test_the_detectable_difference_is_that_of_the_noncentral_t(unit: Unit) -> None:
+    """Power by scipy's noncentral t, for one test and for the first step of Holm's correction of twelve."""
+    from scipy.stats import nct, t
+
+    draw = np.random.default_rng(7).normal(0, 0.1, 30)
+    tested = paired_test(over_clusters(draw, np.ones(30)), unit=unit)
+    assert tested.df is not None
+    for tests in (1, 12):
+        size = detectable(tested, unit=unit, tests=tests)
+        assert size is not None
+        error = (tested.high - tested.low) / 2 / t.ppf(0.975, tested.df)  # type: ignore[operator]
+        beyond = t.ppf(1 - 0.025 / tests, tested.df)
+        assert 1 - nct.cdf(beyond, tested.df, size / error) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_where_no_possible_difference_is_large_enough_none_is_detectable() -> None:
+    tested = paired_test(over_clusters(np.array([-1.0, 0.0, 1.0]), np.ones(3)), unit="share")
+    assert detectable(tested, unit="share", tests=1) is None
+    alike = paired_test(over_clusters(np.zeros(9), np.ones(9)), unit="share")
+    assert detectable(alike, unit="share", tests=1) is None
 
 
 def test_holm_is_the_known_correction() -> None:

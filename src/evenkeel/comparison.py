@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
 from evenkeel import stats
+from evenkeel.errors import UsageError
 from evenkeel.pairing import (
     Numbers,
     by_method,
     comparable,
+    covered,
     differing,
+    figure_of,
     layout_of,
     read_numbers,
     shown,
@@ -27,9 +29,6 @@ from evenkeel.report.layout import Layout
 from evenkeel.report.tables import summaries
 from evenkeel.store import Run
 from evenkeel.types import Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SIGNIFICANT = 0.05
 
@@ -62,13 +61,19 @@ class Difference(Struct, frozen=True, kw_only=True):
     different: bool
     """Whether the two are told apart: p_holm < 0.05."""
     detectable: float | None
-    """The smallest true difference that four of five such samples would have shown."""
+    """The minimum detectable difference: the smallest true one that p_holm < 0.05 would have shown in four of
+    five such samples, were it the only one of the comparison.
+    """
     method: str
     n: int
     clusters: int
     coverage_a: float
     coverage_b: float
     """Answered requests over requests asked, of each run in the metric's scope."""
+    coverage: float
+    """Of the difference: paired, answered requests of the samples with a value in both runs, over the
+    requests asked in both for the samples that both have; unpaired, over both runs.
+    """
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -157,33 +162,62 @@ def _unit(metric: str, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
     """The unit of the metric's figure; that of `accuracy` for `accuracy@bm25`."""
     whole = split_name(metric, numbers[0].metrics)[0]
     names = (metric, whole, whole.partition("@")[0])
-    return next((run.summary[name].unit for run in runs for name in names if name in run.summary), "cosine")
+    for run in runs:
+        for name in names:
+            if figure := figure_of(run, name):
+                return figure.unit
+        # A figure may be there in parts only: `accuracy/task=colours` where the task was asked for.
+        scoped = (figure.unit for name, figure in run.summary.items() if stats.scope_of(name)[0] in names)
+        if unit := next(scoped, None):
+            return unit
+    raise UsageError(f"the unit of '{metric}' is unknown: no run has a figure of it in its summary.json.")
+
+
+class _Row(NamedTuple):
+    """A difference before it is corrected for the others, and the test behind it."""
+
+    difference: Difference
+    tested: stats.Tested
 
 
 def _difference(
     metric: str, unit: Unit, a: tuple[str, Numbers], b: tuple[str, Numbers], *, paired: bool
-) -> Difference:
+) -> _Row:
     (name_a, run_a), (name_b, run_b) = a, b
     first, second = run_a.values[metric], run_b.values[metric]
     if paired:
         first, second = _common([first, second])
-        estimate = _estimate({sample: second[sample] - first[sample] for sample in first}, run_a.groups)
-        method, alike = "paired t over groups", None
+    clusters = min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second}))
+    if clusters < 2:
+        tested = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
+    elif paired:
+        change = {sample: second[sample] - first[sample] for sample in first}
+        tested = stats.paired_test(_side(change, run_a.groups).estimate, unit=unit)
     else:
-        estimate, alike = _apart(_estimate(first, run_a.groups), _estimate(second, run_b.groups))
-        method = "Welch's t over groups"
-    none = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
-    tested = stats.t_test(estimate, method, unit=unit, alike=alike) if estimate else none
+        tested = stats.unpaired_test(_side(first, run_a.groups), _side(second, run_b.groups), unit=unit)
     value_a, value_b = _mean(first), _mean(second)
-    return Difference(
+    difference = Difference(
         metric=metric, unit=unit, a=name_a, b=name_b, value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
-        p_holm=None, different=False, detectable=stats.detectable(estimate) if estimate else None,
-        n=min(len(first), len(second)),
-        clusters=min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second})),
+        low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
+        method=tested.method, n=min(len(first), len(second)), clusters=clusters,
         coverage_a=run_a.coverage.get(metric, 0.0), coverage_b=run_b.coverage.get(metric, 0.0),
-        **tested._asdict(),
+        coverage=_coverage(metric, run_a, run_b, paired=paired),
     )  # fmt: skip
+    return _Row(difference, tested)
+
+
+def _coverage(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> float:
+    """What of the requests behind a difference was answered; a pair of which one side is unknown is not."""
+    a, b = first.requests.get(metric, {}), second.requests.get(metric, {})
+    if not paired:
+        return covered([*a.values(), *b.values()])
+    both = first.values[metric].keys() & second.values[metric].keys()
+    return covered(
+        (side[sample][0] if sample in both else 0, side[sample][1])
+        for sample in a.keys() & b.keys()
+        for side in (a, b)
+    )
 
 
 def _common(sides: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
@@ -196,41 +230,25 @@ def _mean(values: Mapping[str, float]) -> float | None:
     return sum(values.values()) / len(values) if values else None
 
 
-def _arrays(
-    values: Mapping[str, float], groups: Mapping[str, str]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _side(values: Mapping[str, float], groups: Mapping[str, str]) -> stats.Side:
     """Values, and the numbers of their groups from 0 on."""
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(groups[sample], len(numbers)) for sample in values]
-    return np.array(list(values.values()), dtype=float), np.array(places, dtype=np.intp)
+    return stats.Side(np.array(list(values.values()), dtype=float), np.array(places, dtype=np.intp))
 
 
-def _estimate(values: Mapping[str, float], groups: Mapping[str, str]) -> stats.Estimate | None:
-    """The mean with its error over groups; None for fewer than two of those."""
-    amounts, places = _arrays(values, groups)
-    if len(np.unique(places)) < 2:
-        return None
-    sizes = stats.per_cluster(places, np.ones(len(amounts)))
-    return stats.over_clusters(stats.per_cluster(places, amounts), sizes)
-
-
-def _apart(
-    first: stats.Estimate | None, second: stats.Estimate | None
-) -> tuple[stats.Estimate | None, float | None]:
-    """The difference of two unpaired means, and how often a clean cut between the sides comes by chance:
-    in two of all the ways in which the groups could have been dealt to them.
-    """
-    if first is None or second is None:
-        return None, None
-    return stats.welch(first, second), 2 / comb(first.clusters + second.clusters, first.clusters)
-
-
-def _corrected(found: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Holm's correction over all differences of the comparison."""
-    corrected = stats.holm([difference.p for difference in found])
+def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
+    """Holm's correction over all differences of the comparison, and what it could have shown."""
+    corrected = stats.holm([row.tested.p for row in rows])
+    tests = sum(p is not None for p in corrected)
     return tuple(
-        msgspec.structs.replace(difference, p_holm=p, different=p is not None and p < SIGNIFICANT)
-        for difference, p in zip(found, corrected, strict=True)
+        msgspec.structs.replace(
+            row.difference,
+            p_holm=p,
+            different=p is not None and p < SIGNIFICANT,
+            detectable=stats.detectable(row.tested, unit=row.difference.unit, tests=max(1, tests)),
+        )
+        for row, p in zip(rows, corrected, strict=True)
     )
 
 
@@ -240,7 +258,7 @@ def _ranking(
     """The runs by their means, over the samples that all have; unpaired, each over its own."""
     values: Sequence[Mapping[str, float]] = [run.values[metric] for run in sides.values()]
     figures = {
-        name: stats.interval_of(*_arrays(held, run.groups), unit)
+        name: stats.interval_of(*_side(held, run.groups), unit)
         for (name, run), held in zip(sides.items(), _common(values) if paired else values, strict=True)
     }
     ranked = sorted(

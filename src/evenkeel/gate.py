@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evenkeel.comparison import Difference, compare
+from evenkeel.comparison import SIGNIFICANT, Difference, compare
 from evenkeel.pairing import layout_of
 from evenkeel.report.text import number, share, signed
-from evenkeel.stats import UNCHANGED
+from evenkeel.stats import AGREE, UNCHANGED
 from evenkeel.store import Run
 
 
@@ -108,15 +108,19 @@ def _judged(found: Difference, allowed: float, *, higher_is_worse: bool) -> tupl
         f"went from {number(found.value_a, unit)} to {number(found.value_b, unit)} "
         f"({signed(found.difference, unit)}"
     )
+    change = "rise" if higher_is_worse else "drop"
+    beyond = f"{change} of more than {number(allowed, unit)}" if allowed else change
     if found.low is None or found.high is None:
+        # A unit without bounds has no interval where all groups differ alike; that they do is no chance.
+        alike = found.method == AGREE and found.p is not None and found.p < SIGNIFICANT
+        if alike and (found.difference if higher_is_worse else -found.difference) > allowed:
+            return False, f"{said}, the same in every group): a {beyond}, beyond noise"
         same = found.method == UNCHANGED
         return (
             True,
             f"{said}): {'it is the same in every sample' if same else 'too few groups to tell from noise'}",
         )
     worse = found.low > allowed if higher_is_worse else found.high < -allowed
-    change = "rise" if higher_is_worse else "drop"
-    beyond = f"{change} of more than {number(allowed, unit)}" if allowed else change
     said = f"{said}, 95% interval {signed(found.low, unit)} to {signed(found.high, unit)})"
     if worse:
         return False, f"{said}: a {beyond}, beyond noise"

@@ -17,7 +17,7 @@ from evenkeel.errors import UsageError
 from evenkeel.report.layout import Layout
 from evenkeel.stats import scope_name, scope_of
 from evenkeel.store import Run, spec_differences
-from evenkeel.types import Figure, Record, RunSpec, Tag
+from evenkeel.types import Figure, Record, RunSpec, Score, Tag
 
 SEEN_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask: judged by the samples themselves."""
@@ -45,6 +45,8 @@ class Numbers(NamedTuple):
     """Every tag that samples have, with its values."""
     coverage: dict[str, float]
     """Of each wanted metric whose scope some sample is in: its figure's, or counted over those samples."""
+    requests: dict[str, dict[str, tuple[int, int]]]
+    """Of each wanted metric by sample in its scope: requests answered (0 where it has no value) and asked."""
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
@@ -96,7 +98,7 @@ def read_numbers(run: Run, wanted: Sequence[str]) -> Numbers:
     values: dict[str, dict[str, float]] = {name: {} for name in wanted}
     metrics: set[str] = set()
     tags: defaultdict[str, dict[Tag, None]] = defaultdict(dict)
-    requests: dict[str, tuple[int, int]] = {}
+    requests: defaultdict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     for record in run.records():
         sample, score = record.sample, record.score
         groups[sample.id] = sample.group
@@ -108,17 +110,28 @@ def read_numbers(run: Run, wanted: Sequence[str]) -> Numbers:
             metric, scope = split_name(name, score.values)
             if all(str(score.tags.get(tag)) == wish for tag, wish in scope.items()):
                 value = score.values.get(metric)
-                answered, all_asked = requests.get(name, (0, 0))
+                answered, total = _requests(score, metric)
                 if value is not None:
                     values[name][sample.id] = value
-                    answered += score.answered
-                requests[name] = answered, all_asked + sum(score.statuses.values())
+                requests[name][sample.id] = answered if value is not None else 0, total
     coverage = {
-        name: figure.coverage if (figure := figure_of(run, name)) else answered / max(1, total)
-        for name, (answered, total) in requests.items()
+        name: figure.coverage if (figure := figure_of(run, name)) else covered(counts.values())
+        for name, counts in requests.items()
     }
     known = {tag: list(held) for tag, held in tags.items()}
-    return Numbers(groups, asked, values, frozenset(metrics), known, coverage)
+    return Numbers(groups, asked, values, frozenset(metrics), known, coverage, dict(requests))
+
+
+def covered(requests: Iterable[tuple[int, int]]) -> float:
+    """Requests answered over requests asked."""
+    answered, asked = map(sum, zip((0, 0), *requests, strict=True))
+    return answered / asked if asked else 0.0
+
+
+def _requests(score: Score, metric: str) -> tuple[int, int]:
+    """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that method."""
+    own = score.detail.get("requests", {}).get(metric.partition("@")[2])
+    return tuple(own) if own else (score.answered, sum(score.statuses.values()))
 
 
 def _digest(record: Record) -> bytes:

@@ -17,8 +17,12 @@ Capability: TypeAlias = Literal["generate", "weigh", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
-Unit: TypeAlias = Literal["cosine", "share", "score", "points", "tokens", "count", "nats", "bits"]
-"""What a figure counts; it decides how the figure is written. Points are a difference of scores."""
+Unit: TypeAlias = Literal[
+    "cosine", "share", "score", "points", "tokens", "count", "nats", "bits", "correlation", "agreement"
+]
+"""What a figure counts; it decides how the figure is written and which interval it has. Points are a
+difference of scores, a correlation is Spearman's ρ, an agreement Cohen's κ.
+"""
 
 
 class Message(Struct, frozen=True):
@@ -181,9 +185,11 @@ class Figure(Struct, frozen=True, kw_only=True):
     coverage: float
     """Answered requests over requests asked, in the scope of this figure."""
     statuses: dict[str, int]
-    unit: Unit = "cosine"
+    unit: Unit
     p: float | None = None
     """The p-value of no difference, for figures that are differences or slopes."""
+    tests: int = 1
+    """How many tests `p` is corrected for, by Holm."""
 
 
 Summary: TypeAlias = dict[str, Figure]

@@ -18,7 +18,6 @@ from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import template_for
 from evenkeel.errors import UsageError
 from evenkeel.gate import gate
-from evenkeel.stats import wilson
 from loopback import Loopback, embedding
 from scripted import Scripted, called
 from triplets import interval, named, picks, store, store_tools, triplet
@@ -215,7 +214,7 @@ def test_a_judge_that_sees_what_counts_is_right_in_both_orders(tools: Path, tmp_
         assert asked[good, bad] == asked[bad, good] == 1
     figure = run.headline
     assert (figure.value, figure.n, figure.clusters, figure.coverage) == (1.0, 12, 6, 1.0)
-    assert figure.method == "Wilson score, clustered by group"
+    assert figure.method == "Clopper-Pearson over groups, which all agree"
     assert run.summary[named("flips", JUDGE)].value == 0
     assert run.summary[named("accuracy", JUDGE, "tools__age")].n == 4
     assert blocks(run.summary)[0] == f"Task: tools__use\n  {JUDGE:<29}: 100.00% (8/8 correct)"
@@ -230,7 +229,8 @@ def test_a_judge_that_always_takes_the_first_flips_every_time_and_is_right_half_
     assert (figure.value, figure.n) == (0.5, 12)
     assert (flips.value, flips.n) == (1.0, 6)
     # Both orders of a triplet tell as much as one triplet.
-    assert interval(figure) == pytest.approx(wilson(0.5, 6))
+    half = 0.5 * (1 - 0.025 ** (1 / 6))
+    assert interval(figure) == pytest.approx((0.5 - half, 0.5 + half))
 
 
 def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_request_is_nothing(

@@ -192,7 +192,7 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert run.headline.value == 34 / 36
     assert (run.headline.n, run.headline.clusters) == (36, 10)
     assert run.headline == run.summary["published"]
-    assert run.headline.method == "Wilson score, clustered by group"
+    assert run.headline.method == "logit t over groups"
 
 
 def test_the_command_line_prints_the_table(

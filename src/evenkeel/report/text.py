@@ -19,6 +19,8 @@ FORMATS: dict[Unit, str] = {
     "tokens": ",.0f",
     "count": ".2f",
     "nats": ".3f",
+    "correlation": ".3f",
+    "agreement": ".3f",
 }
 
 
@@ -75,10 +77,11 @@ def counted(figure: Figure, layout: Layout) -> str:
 
 
 def p_value(figure: Figure | None) -> str:
-    """`p = 0.021`, `p < 0.001`, or nothing for a figure that tests nothing."""
+    """`p = 0.021`, `p < 0.001 (Holm, 3 tests)`, or nothing for a figure that tests nothing."""
     if figure is None or figure.p is None:
         return ""
-    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}"
+    corrected = f" (Holm, {figure.tests} tests)" if figure.tests > 1 else ""
+    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}{corrected}"
 
 
 def probability(p: float | None) -> str:

@@ -2,11 +2,14 @@
 
 Samples of one group (all levels of a question, say) are not independent, so every error is taken over groups:
 
-- a mean: t over groups, with the jackknife's error;
-- a share of samples that are each 0 or 1: Wilson's score interval, at the size that the groups are worth;
+- a share of samples that are each 0 or 1 and a group of their own: Wilson's score interval;
+- the mean of any other bounded value (cosines, scores, shares of five answers): t on the logit scale;
+- the mean of an amount (tokens, bits): t on the logarithmic scale;
+- a difference: t over pairs, on the logit scale of what differences there can be; unpaired, square-and-add;
 - a rank correlation: a bootstrap over groups.
 
-`tests/test_intervals.py` draws samples of each kind and counts how often the interval holds the truth.
+docs/statistics.md has the formulas and how often such intervals hold the truth, as `benchmarks/intervals.py`
+draws it; `tests/test_intervals.py` draws some of it again.
 """
 
 from __future__ import annotations
@@ -23,27 +26,38 @@ from evenkeel.stats.figures import (
     summarise,
 )
 from evenkeel.stats.intervals import (
+    AGREE,
+    AMOUNTS,
     CONFIDENCE,
     NOTHING,
     RANGES,
     TOO_FEW,
-    UNCHANGED,
     Estimate,
     Interval,
-    Tested,
-    detectable,
-    holm,
     interval_of,
     over_clusters,
     per_cluster,
     t_interval,
-    t_test,
-    welch,
     wilson,
 )
 from evenkeel.stats.names import scope_name, scope_of
+from evenkeel.stats.significance import (
+    UNCHANGED,
+    Side,
+    Tested,
+    detectable,
+    difference_range,
+    holm,
+    paired_test,
+    square_and_add,
+    t_test,
+    unpaired_test,
+    welch,
+)
 
 __all__ = [
+    "AGREE",
+    "AMOUNTS",
     "CONFIDENCE",
     "NOTHING",
     "RANGES",
@@ -52,14 +66,17 @@ __all__ = [
     "Errors",
     "Estimate",
     "Interval",
+    "Side",
     "Tested",
     "clustered_error",
     "detectable",
     "difference",
+    "difference_range",
     "figure",
     "holm",
     "interval_of",
     "over_clusters",
+    "paired_test",
     "per_cluster",
     "proportion",
     "rank_correlation",
@@ -67,9 +84,11 @@ __all__ = [
     "scope_name",
     "scope_of",
     "slope",
+    "square_and_add",
     "summarise",
     "t_interval",
     "t_test",
+    "unpaired_test",
     "welch",
     "wilson",
 ]

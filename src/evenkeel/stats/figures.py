@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
+from evenkeel.errors import UsageError
 from evenkeel.stats.intervals import (
+    ALPHA,
     NOTHING,
+    ROUNDING,
     TOO_FEW,
-    UPPER,
-    Tested,
+    Estimate,
     interval_of,
     over_clusters,
     per_cluster,
-    t_test,
     wilson,
 )
 from evenkeel.stats.names import scope_name
+from evenkeel.stats.significance import Tested, paired_test, t_test
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
 if TYPE_CHECKING:
@@ -29,25 +31,29 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 CELLS = 20_000_000  # resamples × samples at the most: past 10,000 samples fewer resamples are plenty
 BLOCK = 200_000  # resamples × samples at a time
+_UNITS = ", ".join(get_args(Unit))
 
 
 def summarise(
     scores: Sequence[Score],
     breakdown: Mapping[str, Iterable[tuple[str, ...]]],
     *,
-    units: Mapping[str, Unit] | None = None,
+    units: Mapping[str, Unit],
 ) -> Summary:
     """The mean of each metric, over all samples and within each combination of the tags it is broken down by.
 
-    `breakdown` maps a metric to tuples of tag names; the empty tuple is the mean over everything. Every
-    interval has a closed form: the same scores give the same digits.
+    `breakdown` maps a metric to tuples of tag names; the empty tuple is the mean over everything. `units`
+    says what each metric counts, which decides its interval. Every interval has a closed form: the same
+    scores give the same digits.
     """
+    if absent := [metric for metric in breakdown if metric not in units]:
+        raise UsageError(f"the metric '{absent[0]}' has no unit: say in units= what it counts ({_UNITS}).")
     table = _Table(scores)
     asked = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
     parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(asked.values()))}
     summary = {}
     for metric, dimensions in asked.items():
-        unit = (units or {}).get(metric, "cosine")
+        unit = units[metric]
         values = table.values(metric)
         bearing = np.array([metric in score.values for score in scores], dtype=bool)
         for names in dimensions:
@@ -105,7 +111,7 @@ def figure(
     method: str,
     n: int,
     clusters: int,
-    unit: Unit = "cosine",
+    unit: Unit,
     p: float | None = None,
 ) -> Figure:
     """A figure with the coverage and the statuses of the samples in its scope.
@@ -113,31 +119,49 @@ def figure(
     A sample that has no value of the metric covers nothing, however many answers it has.
     """
     members = list(members)
-    table = _Table(members)
-    known = np.flatnonzero(~np.isnan(table.values(metric)))
-    return table.figure(
-        np.arange(len(members)), known,
-        value=value, low=low, high=high, method=method, n=n, clusters=clusters, unit=unit, p=p,
-    )  # fmt: skip
+    entered = [score.values.get(metric) is not None for score in members]
+    return _figure(
+        members,
+        entered,
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        n=n,
+        clusters=clusters,
+        unit=unit,
+        p=p,
+    )
 
 
-def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit = "share") -> Figure:
+def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) -> Figure:
+    """A figure of the members, of which some entered its value."""
+    known = np.flatnonzero(np.array(entered, dtype=bool))
+    return _Table(members).figure(np.arange(len(members)), known, **fields)
+
+
+def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit) -> Figure:
     """Σ numerator / Σ denominator over the samples that have both, as a share of the detected is corrected.
 
-    Where each sample counts once or not at all, it is the share of those that count, with Wilson's interval;
-    otherwise t over groups with the jackknife's error, as for a mean.
+    Where each sample counts once or not at all, it is the share of those that count.
     """
-    (top, bottom), groups = _known(scores, numerator, denominator)
+    (top, bottom), groups, entered = _known(scores, numerator, denominator)
     found = interval_of(top, groups, unit, weights=bottom)
-    return figure(scores, denominator, unit=unit, **found._asdict())
+    return _figure(scores, entered, unit=unit, **found._asdict())
 
 
-def _known(scores: Sequence[Score], *metrics: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """A row of values for each metric, over the samples that have them all, and the samples' groups."""
+def _known(
+    scores: Sequence[Score], *metrics: str
+) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
+    """A row of values for each metric over the samples that have them all, those samples' groups, and
+    which samples they are.
+    """
     table = _Table(scores)
     values = np.stack([table.values(metric) for metric in metrics])
-    known = ~np.isnan(values).any(axis=0)
-    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1]
+    known = np.flatnonzero(~np.isnan(values).any(axis=0))
+    places = set(known.tolist())
+    entered = [place in places for place in range(len(scores))]
+    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], entered
 
 
 def proportion(successes: int, n: int) -> Figure:
@@ -159,85 +183,127 @@ class Errors(NamedTuple):
 
 def clustered_error(scores: Sequence[Score], metric: str) -> Errors:
     """Both standard errors of a metric's mean; NaN where there are fewer than two groups."""
-    (values,), groups = _known(scores, metric)
+    (values,), groups, _ = _known(scores, metric)
     if len(set(groups)) < 2:
         return Errors(float("nan"), float("nan"))
     clustered = over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values)))).error
     return Errors(clustered, float(values.std(ddof=1)) / len(values) ** 0.5)
 
 
-def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, float]]:
-    """A metric by the value of a tag, for each group and each combination of its other tags.
+def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
+    """The samples of a metric by the value of a tag, for each group and each combination of its other tags.
 
     Pairs are made within such a row: a language that failed at one level must not shift the others.
     """
-    rows: defaultdict[tuple[str, ...], dict[Tag, float]] = defaultdict(dict)
+    rows: defaultdict[tuple[str, ...], dict[Tag, Score]] = defaultdict(dict)
     for score in scores:
-        value = score.values.get(metric)
-        if value is not None and tag in score.tags:
+        if metric in score.values and tag in score.tags:
             rest = (f"{key}={other}" for key, other in sorted(score.tags.items()) if key != tag)
-            rows[score.group, *rest][score.tags[tag]] = value
+            rows[score.group, *rest][score.tags[tag]] = score
     return rows
 
 
-def _mean_by_group(values: Iterable[tuple[str, float]]) -> list[float]:
-    groups: defaultdict[str, list[float]] = defaultdict(list)
-    for group, value in values:
-        groups[group].append(value)
-    return [float(np.mean(members)) for members in groups.values()]
+def _values(row: Mapping[Tag, Score], metric: str) -> dict[Tag, float]:
+    """A row's values by tag, of the samples that have one."""
+    return {tag: value for tag, score in row.items() if (value := score.values[metric]) is not None}
 
 
 def difference(
-    scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag, *, unit: Unit = "cosine"
+    scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag, *, unit: Unit
 ) -> Figure:
-    """Mean of `last` minus `first`, paired by group: t interval and t test over groups."""
-    rows = _rows(scores, metric, tag).items()
-    pairs = ((key[0], row[last] - row[first]) for key, row in rows if first in row and last in row)
-    return _t_over_groups(scores, _mean_by_group(pairs), metric, "paired t over groups", unit)
+    """Mean of `last` minus `first`, paired by group.
+
+    It covers the answers of the pairs of which both sides are known; all that was asked for pairs counts.
+    """
+    members: list[Score] = []
+    entered: list[bool] = []
+    pairs = []
+    for key, row in _rows(scores, metric, tag).items():
+        if first in row and last in row:
+            values = _values(row, metric)
+            known = first in values and last in values
+            members += row[first], row[last]
+            entered += known, known
+            if known:
+                pairs.append((key[0], values[last] - values[first]))
+    return _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
 
 
-def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]) -> Figure:
+def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:
     """The least-squares slope of a metric over x(tag), fitted in each group: t interval over groups.
 
     slope = Σ (xᵢ − x̄)(yᵢ − ȳ) / Σ (xᵢ − x̄)², in each group that has two values of the tag or more.
     """
+    members: list[Score] = []
+    entered: list[bool] = []
     slopes = []
     for key, row in _rows(scores, metric, tag).items():
         if len(row) >= 2:
-            xs = np.array([x[value] for value in row])
-            centred = xs - xs.mean()
-            slopes.append((key[0], float(centred @ np.array(list(row.values())) / (centred @ centred))))
-    return _t_over_groups(scores, _mean_by_group(slopes), metric, "t over the groups' slopes")
+            values = _values(row, metric)
+            members += row.values()
+            entered += (len(values) >= 2 and value in values for value in row)
+            if len(values) >= 2:
+                xs = np.array([x[value] for value in values])
+                centred = xs - xs.mean()
+                slopes.append(
+                    (key[0], float(centred @ np.array(list(values.values())) / (centred @ centred)))
+                )
+    return _over_groups(members, entered, slopes, unit, _slope_test)
 
 
-def _t_over_groups(
-    members: Sequence[Score], values: Sequence[float], metric: str, method: str, unit: Unit = "cosine"
+def _slope_test(estimate: Estimate) -> Tested:
+    return t_test(estimate, "t over the groups' slopes", alike=2.0 ** (1 - estimate.clusters))
+
+
+def _over_groups(
+    members: Sequence[Score],
+    entered: Sequence[bool],
+    values: Iterable[tuple[str, float]],
+    unit: Unit,
+    test: Callable[[Estimate], Tested],
 ) -> Figure:
-    n = len(values)
+    """The mean of values of groups, each group's mean counting once, tested against zero."""
+    groups: defaultdict[str, list[float]] = defaultdict(list)
+    for group, value in values:
+        groups[group].append(value)
+    means = np.array([np.mean(own) for own in groups.values()])
+    n = len(means)
     if n < 2:
-        value, test = next(iter(values), None), Tested(None, None, None, TOO_FEW if n else NOTHING)
+        tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
     else:
-        estimate = over_clusters(np.array(values), np.ones(n))
-        value, test = estimate.value, t_test(estimate, method, unit=unit)
-    return figure(members, metric, value=value, n=n, clusters=n, unit=unit, **test._asdict())
+        tested = test(over_clusters(means, np.ones(n)))
+    return _figure(
+        members, entered, value=float(means.sum()) / n if n else None, low=tested.low, high=tested.high,
+        method=tested.method, n=n, clusters=n, unit=unit, p=tested.p,
+    )  # fmt: skip
 
 
 def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
 
-    The interval is a bootstrap over groups; each resample is ranked anew.
+    The interval is a bootstrap over groups; each resample is ranked anew. Where all resamples have the same
+    ρ, as where the order is perfect, they tell nothing of how far it could be off.
     """
-    values, groups = _known(scores, first, second)
+    values, groups, entered = _known(scores, first, second)
     n, clusters = len(groups), len(set(groups))
-    if n < 3 or clusters < 2:
-        none = "none: too few samples" if n else NOTHING
-        return figure(scores, second, value=None, low=None, high=None, method=none, n=n, clusters=clusters)
-    drawn = np.concatenate([spearman(values, times[:, groups]) for times in _resamples(clusters, n, seed)])
-    at_hand = spearman(values, np.ones((1, n)))
-    bounds = np.nanquantile(drawn, (1 - UPPER, UPPER)) if not np.isnan(drawn).all() else (np.nan, np.nan)
-    value, low, high = (None if np.isnan(found) else float(found) for found in (*at_hand, *bounds))
-    method = "Spearman's ρ, bootstrap over groups"
-    return figure(scores, second, value=value, low=low, high=high, method=method, n=n, clusters=clusters)
+    value = low = high = None
+    method = "none: too few samples" if n else NOTHING
+    if n >= 3 and clusters >= 2:
+        drawn = np.concatenate(
+            [spearman(values, times[:, groups]) for times in _resamples(clusters, n, seed)]
+        )
+        [rho] = spearman(values, np.ones((1, n)))
+        value = None if np.isnan(rho) else float(rho)
+        method = "none: all resamples agree"
+        if value is not None and not np.isnan(drawn).all():
+            bounds = np.nanquantile(drawn, (ALPHA / 2, 1 - ALPHA / 2))
+            if bounds[1] - bounds[0] > ROUNDING:
+                low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
+                method = "Spearman's ρ, bootstrap over groups"
+    return _figure(
+        scores, entered, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
+        unit="correlation",
+    )  # fmt: skip
 
 
 def spearman(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,9 +1,8 @@
-"""Errors over clusters, intervals and tests, as pure functions of arrays."""
+"""Errors over clusters and the intervals of means, as pure functions of arrays (docs/statistics.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import NormalDist
+from math import exp, isfinite, log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,21 +13,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
-POWER = 0.8
-UPPER = (1 + CONFIDENCE) / 2
-Z = NormalDist().inv_cdf(UPPER)
+ALPHA = 1 - CONFIDENCE
 
 TOO_FEW = "none: fewer than two groups"
+UNEVEN = "none: too few groups of like size"
 NOTHING = "none: nothing to count"
-UNCHANGED = "none: nothing differs"
+AGREE = "none: all groups agree"
 
 RANGES: dict[Unit, tuple[float, float]] = {
     "cosine": (-1.0, 1.0),
     "share": (0.0, 1.0),
     "score": (0.0, 100.0),
     "points": (-100.0, 100.0),
+    "correlation": (-1.0, 1.0),
+    "agreement": (-1.0, 1.0),
 }
 """Where a unit has bounds, an interval does not lie beyond them."""
+AMOUNTS: frozenset[Unit] = frozenset({"tokens", "count", "nats", "bits"})
+"""Units of what is never negative and has no upper bound; differences of amounts have no bound at all."""
+
+ROUNDING = 1e-7
+"""Of a unit's range: embeddings have 24 bits, and what differs by less is the same."""
+FARTHEST = 30.0
+"""Half the width of an interval on the logarithmic scale, beyond which it says nothing."""
 
 
 class Estimate(NamedTuple):
@@ -38,6 +45,20 @@ class Estimate(NamedTuple):
     error: float
     df: float
     clusters: int
+    skew: float
+    """Skewness of the estimate: that of the clusters over √G."""
+    tail: float
+    """Excess kurtosis of the clusters over G, where it is positive."""
+
+    @property
+    def cautious_df(self) -> float:
+        """Fewer degrees of freedom where few clusters make up the spread: 1/df′ = 1/df + tail/4.
+
+        The variance of a variance grows with the kurtosis: 1/df′ = 1/df + tail/2 (Satterthwaite 1946). One
+        half of that is enough: where the spread moves with the mean, the scale that the interval is made on
+        allows for it. The simulations of docs/statistics.md chose it.
+        """
+        return 1 / (1 / self.df + self.tail / 4)
 
 
 class Interval(NamedTuple):
@@ -67,95 +88,101 @@ def over_clusters(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> Esti
     clusters, total = len(sums), float(sizes.sum())
     value = float(sums.sum()) / total
     moves = (sums - value * sizes) / (total - sizes)
-    error = float(np.sqrt((clusters - 1) / clusters * (moves @ moves)))
+    squares = moves**2
+    spread = float(squares.sum())
+    error = ((clusters - 1) / clusters * spread) ** 0.5
+    df = total**2 / float(sizes @ sizes) - 1
     # What is left of subtracting equal numbers is rounding, not spread.
-    steady = error <= 1e-12 * float(np.abs(sums).max() / total)
-    return Estimate(value, 0.0 if steady else error, total**2 / float(sizes @ sizes) - 1, clusters)
+    if error <= 1e-12 * float(np.abs(sums).max() / total):
+        return Estimate(value, 0.0, df, clusters, 0.0, 0.0)
+    skew = float(moves @ squares) / spread**1.5
+    tail = max(0.0, float(squares @ squares) / spread**2 - 3 / clusters)
+    return Estimate(value, error, df, clusters, skew, tail)
 
 
-def t_interval(estimate: Estimate) -> tuple[float, float]:
-    """value ± t(df) · error."""
-    half = _t(UPPER, estimate.df) * estimate.error
-    return estimate.value - half, estimate.value + half
-
-
-class Tested(NamedTuple):
-    """Whether a difference is told from zero: its interval, its p-value and, in words, by what method."""
-
-    low: float | None
-    high: float | None
-    p: float | None
-    method: str
-
-
-def t_test(estimate: Estimate, method: str, *, unit: Unit, alike: float | None = None) -> Tested:
-    """The t interval of a difference of this unit, and the two-sided p of t = value / error.
-
-    Without any spread there is no t, and p is that of a permutation test, `alike`. For G paired differences
-    it is 2 / 2ᴳ: were each one's sign a coin's throw, so often would all fall the same way. Where the unit
-    has bounds, the interval is then what 1 − 0.025^(1/G) of further groups, of which none was seen, could
-    make of it (Clopper & Pearson 1934); where it has none, nothing bounds what was not seen, and the value
-    alone is given if p says that it is no chance.
-    """
-    from scipy.special import stdtr  # scipy.stats has the same and takes a second to import
-
-    value, error, df, clusters = estimate
-    if error:
-        return Tested(*t_interval(estimate), float(2 * stdtr(df, -abs(value) / error)), method)
-    if not value:
-        return Tested(None, None, None, UNCHANGED)
-    p = 2.0 ** (1 - clusters) if alike is None else alike
-    low = high = value if p < 1 - CONFIDENCE else None
-    if unit in RANGES:
-        span = RANGES[unit][1] - RANGES[unit][0]
-        unseen = 1 - (1 - UPPER) ** (1 / clusters)
-        low, high = value - unseen * (value + span), value + unseen * (span - value)
-    return Tested(low, high, p, "permutation over groups, which all differ alike")
-
-
-def welch(first: Estimate, second: Estimate) -> Estimate:
-    """second − first of two independent samples, with Welch's error and degrees of freedom.
-
-    error² = e₁² + e₂² and df = error⁴ / (e₁⁴/df₁ + e₂⁴/df₂).
-    """
-    squares = first.error**2, second.error**2
-    spread = squares[0] ** 2 / first.df + squares[1] ** 2 / second.df
-    df = sum(squares) ** 2 / spread if spread else min(first.df, second.df)
-    clusters = min(first.clusters, second.clusters)
-    return Estimate(second.value - first.value, sum(squares) ** 0.5, df, clusters)
-
-
-def detectable(estimate: Estimate) -> float | None:
-    """The smallest true value that would be told from zero in four of five samples like this one.
-
-    (t₀.₉₇₅ + t₀.₈) · error: two-sided at 5 %, with a power of 80 %. None where there is no spread.
-    """
-    return (_t(UPPER, estimate.df) + _t(POWER, estimate.df)) * estimate.error or None
-
-
-def _t(quantile: float, df: float) -> float:
-    from scipy.special import stdtrit
+def t_quantile(quantile: float, df: float) -> float:
+    from scipy.special import stdtrit  # scipy.stats has the same and takes a second to import
 
     return float(stdtrit(df, quantile))
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's score interval: the p for which |share − p| ≤ z √(p(1 − p)/n)."""
-    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * (share * (1 - share) / n + Z**2 / (4 * n**2)) ** 0.5
+def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
+    """value ± t(df) · error."""
+    half = t_quantile(1 - alpha / 2, estimate.df) * estimate.error
+    return estimate.value - half, estimate.value + half
+
+
+def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, float]:
+    """Wilson's score interval: the p for which |share − p| ≤ z √(p(1 − p)/n) (Wilson 1927)."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(1 - alpha / 2))
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return (centre - half if share > 0 else 0.0), (centre + half if share < 1 else 1.0)
 
 
-def effective_size(estimate: Estimate, n: float) -> float:
-    """As many independent samples as tell as much about a share as `n` samples in clusters do.
+def unseen(value: float, clusters: int, bounds: tuple[float, float], *, alpha: float) -> tuple[float, float]:
+    """Where all clusters agree: what the clusters of which none was seen could make of the value.
 
-    n′ = p(1 − p)/error² · (z/t)², and at most n: the size that has this error, less what is unknown of the
-    error (Korn & Graubard 1998). Where all clusters are alike, each counts for one.
+    They are at most u = 1 − (α/2)^(1/G) of all (Clopper & Pearson 1934), and as far off as the bounds allow.
     """
-    if not estimate.error:
-        return estimate.df + 1
-    independent = estimate.value * (1 - estimate.value) / estimate.error**2
-    return float(min(n, independent * (Z / _t(UPPER, estimate.df)) ** 2))
+    share = 1 - (alpha / 2) ** (1 / clusters)
+    return value - share * max(0.0, value - bounds[0]), value + share * max(0.0, bounds[1] - value)
+
+
+class Logit(NamedTuple):
+    """A bounded estimate on the logit scale of its range: the interval is centre ± t(df′) · arm.
+
+    With p the value's place in the range [0, 1] and e its error there, centre = logit p and the arms are
+    e / (p(1 − p)). Where the clusters are more skewed than the logit allows for (3/2 · arm · (1 − 2p)), the
+    arm on the long side is longer by (2t² + 1)/6t of the excess, the first term of the t statistic's
+    skewness (Johnson 1978, Hall 1992).
+    """
+
+    centre: float
+    down: float
+    up: float
+    df: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, bounds: tuple[float, float]) -> Logit:
+        span = bounds[1] - bounds[0]
+        p = (estimate.value - bounds[0]) / span
+        arm = estimate.error / span / (p * (1 - p))
+        df = estimate.cautious_df
+        t = t_quantile(1 - ALPHA / 2, df)
+        stretch = (2 * t**2 + 1) / (6 * t)
+        allowed = 1.5 * arm * (1 - 2 * p)
+        right = max(0.0, estimate.skew - max(0.0, allowed))
+        left = max(0.0, -estimate.skew - max(0.0, -allowed))
+        return cls(log(p / (1 - p)), arm * (1 + stretch * left), arm * (1 + stretch * right), df)
+
+    def interval(self, bounds: tuple[float, float], *, alpha: float = ALPHA) -> tuple[float, float]:
+        from scipy.special import expit
+
+        t, span = t_quantile(1 - alpha / 2, self.df), bounds[1] - bounds[0]
+        low, high = (float(expit(self.centre + t * arm)) for arm in (-self.down, self.up))
+        return bounds[0] + span * low, bounds[0] + span * high
+
+    def p_value(self) -> float:
+        """The two-sided p of the middle of the range: below α where an interval at 1 − α leaves it out."""
+        from scipy.special import stdtr
+
+        arm = self.down if self.centre > 0 else self.up
+        return float(2 * stdtr(self.df, -abs(self.centre) / arm))
+
+
+def log_interval(estimate: Estimate, *, alpha: float) -> tuple[float, float] | None:
+    """Of a positive amount: value · exp(−x) to value · exp(x + x²/(1 + x²)), x = t(df′) · error / value.
+
+    That is t on the logarithmic scale; the upper arm is longer, since amounts are as skewed as a lognormal
+    and few clusters do not show it. None where the clusters are too few to say anything.
+    """
+    x = t_quantile(1 - alpha / 2, estimate.cautious_df) * estimate.error / estimate.value
+    if not x < FARTHEST:
+        return None
+    return estimate.value * exp(-x), estimate.value * exp(x + x**2 / (1 + x**2))
 
 
 def interval_of(
@@ -163,10 +190,15 @@ def interval_of(
     groups: NDArray[np.intp],
     unit: Unit,
     weights: NDArray[np.float64] | None = None,
+    *,
+    alpha: float = ALPHA,
 ) -> Interval:
-    """The mean of values in groups; with weights, Σ values / Σ weights.
+    """The mean of values in groups; with weights, Σ values / Σ weights. Its interval by what it is a mean of.
 
-    A share of samples of which each is 0 or 1 has Wilson's interval, anything else t over groups.
+    - samples that are each 0 or 1 and a group of their own: Wilson's;
+    - any other bounded value: t on the logit scale of its range;
+    - an amount: t on the logarithmic scale; anything else: t;
+    - where all groups agree: Clopper & Pearson's for what was not seen, or none where there is no bound.
     """
     weights = np.ones(len(values)) if weights is None else weights
     sums, sizes = per_cluster(groups, values), per_cluster(groups, weights)
@@ -177,14 +209,39 @@ def interval_of(
         value = float(sums.sum()) / total if total else None
         return Interval(value, None, None, TOO_FEW if n else NOTHING, n, clusters)
     estimate = over_clusters(sums, sizes)
-    if unit == "share" and _yes_or_no(values, weights):
-        alone = n == clusters
-        low, high = wilson(estimate.value, n if alone else effective_size(estimate, n))
-        method = "Wilson score" if alone else "Wilson score, clustered by group"
+    found: tuple[float, float] | None
+    if unit == "share" and n == clusters and _yes_or_no(values, weights):
+        found, method = wilson(estimate.value, n, alpha=alpha), "Wilson score"
     else:
-        low, high = _within(RANGES.get(unit), estimate.value, t_interval(estimate))
-        method = "t over groups"
+        positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
+        found, method = _over_groups(estimate, RANGES.get(unit), positive=positive, alpha=alpha)
+    if found is None:
+        return Interval(estimate.value, None, None, method, n, clusters)
+    low, high = min(found[0], estimate.value), max(found[1], estimate.value)
     return Interval(estimate.value, low, high, method, n, clusters)
+
+
+def _over_groups(
+    estimate: Estimate, bounds: tuple[float, float] | None, *, positive: bool, alpha: float
+) -> tuple[tuple[float, float] | None, str]:
+    """The interval of a mean over groups, and the method in words."""
+    if bounds and agree(estimate, bounds):
+        found = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
+        return found, "Clopper-Pearson over groups, which all agree"
+    if bounds and bounds[0] < estimate.value < bounds[1]:
+        return Logit.of(estimate, bounds).interval(bounds, alpha=alpha), "logit t over groups"
+    if not estimate.error:
+        return None, AGREE
+    if positive:
+        amount = log_interval(estimate, alpha=alpha)
+        return amount, "log t over groups" if amount else UNEVEN
+    plain = t_interval(estimate, alpha=alpha)
+    return (plain, "t over groups") if all(map(isfinite, plain)) else (None, UNEVEN)
+
+
+def agree(estimate: Estimate, bounds: tuple[float, float]) -> bool:
+    """Whether the groups differ by no more than rounding."""
+    return estimate.error <= ROUNDING * (bounds[1] - bounds[0])
 
 
 def _yes_or_no(values: NDArray[np.float64], weights: NDArray[np.float64]) -> bool:
@@ -192,25 +249,3 @@ def _yes_or_no(values: NDArray[np.float64], weights: NDArray[np.float64]) -> boo
     return bool(
         np.isin(values, (0, 1)).all() and np.isin(weights, (0, 1)).all() and (values <= weights).all()
     )
-
-
-def _within(
-    bounds: tuple[float, float] | None, value: float, interval: tuple[float, float]
-) -> tuple[float, float]:
-    if bounds is None or not bounds[0] <= value <= bounds[1]:
-        return interval
-    return max(bounds[0], interval[0]), min(bounds[1], interval[1])
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction: the k-th smallest of m p-values times m − k + 1, none below the one before it.
-
-    What was not tested (None) does not count.
-    """
-    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    corrected: list[float | None] = [None] * len(p_values)
-    floor = 0.0
-    for passed, (p, index) in enumerate(tested):
-        floor = min(1.0, max(floor, p * (len(tested) - passed)))
-        corrected[index] = floor
-    return corrected

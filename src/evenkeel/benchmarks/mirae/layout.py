@@ -14,6 +14,13 @@ READS = 0.9
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
 UNITS: Mapping[str, Unit] = {
+    "mean_similarity": "cosine",
+    "std_similarity": "cosine",
+    "max_similarity": "cosine",
+    "min_similarity": "cosine",
+    "whole_similarity": "cosine",
+    "similarity_to_shortest": "cosine",
+    "drift": "cosine",
     "meanings": "count",
     "semantic_entropy": "nats",
     "duplicates": "share",
@@ -24,6 +31,12 @@ UNITS: Mapping[str, Unit] = {
     "answer_tokens": "tokens",
     "embedder_reads": "share",
 }
+
+
+def unit_of(metric: str) -> Unit:
+    """The unit of a metric, `mean_similarity@another` and `across_en_ko` included."""
+    return "cosine" if metric.startswith("across_") else UNITS[metric.partition("@")[0]]
+
 
 LAYOUT = Layout(
     headline="mean_similarity",

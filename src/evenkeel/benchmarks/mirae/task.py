@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
-from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, examples, notes
+from evenkeel.benchmarks.mirae.layout import LAYOUT, examples, notes, unit_of
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.options import ASKING
@@ -186,7 +186,8 @@ class Mirae:
         beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
         if "embedder_reads" in beside:
             beside["embedder_reads"] = [("lang",)]
-        summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=UNITS)
+        units = {name: unit_of(name) for name in metrics}
+        summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=units)
         lengths: dict[Tag, float] = {
             level: log2(tokens) for level, tokens in zip(data.LEVELS, data.TARGETS, strict=True)
         }
@@ -195,10 +196,15 @@ class Mirae:
         for scope in ({}, *({"lang": lang} for lang in langs)) if len(levels) > 1 else ():
             members = [score for score in scores if tags_match(score.tags, scope)]
             for name, figure in (
-                ("trend_per_doubling", stats.slope(members, "mean_similarity", "level", lengths)),
+                (
+                    "trend_per_doubling",
+                    stats.slope(members, "mean_similarity", "level", lengths, unit="cosine"),
+                ),
                 (
                     "last_minus_first_level",
-                    stats.difference(members, "mean_similarity", "level", levels[0], levels[-1]),
+                    stats.difference(
+                        members, "mean_similarity", "level", levels[0], levels[-1], unit="cosine"
+                    ),
                 ),
             ):
                 summary[stats.scope_name(name, scope)] = figure

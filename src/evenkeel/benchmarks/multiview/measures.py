@@ -54,17 +54,20 @@ def measure(
         if triplet.anchor in places and "anchor" in triplet.labels:
             x, y = places[triplet.anchor]
             detail |= {"x": x, "y": y, "views": triplet.labels["anchor"]}
-        scores.append(
-            Score(
-                sample_id=sample.id,
-                group=sample.group,
-                tags=sample.tags,
-                values=values,
-                statuses=dict(statuses),
-                answered=statuses["ok"] + statuses["truncated"],
-                detail=detail,
-            )
+        score = Score(
+            sample_id=sample.id,
+            group=sample.group,
+            tags=sample.tags,
+            values=values,
+            statuses=dict(statuses),
+            answered=statuses["ok"] + statuses["truncated"],
+            detail=detail,
         )
+        # Runs are compared method by method, by what was asked for each.
+        detail["requests"] = {
+            name: (one.answered, sum(one.statuses.values())) for name in own for one in [_as_one(score, name)]
+        }
+        scores.append(score)
     return scores
 
 
@@ -104,31 +107,38 @@ def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
     """How much more often a method is right than another, paired by triplet.
 
     `minus_first` is of every method and the first, also by task; `minus` is of all pairs, where there are
-    three methods or more, and its p-values are corrected by Holm for their number.
+    three methods or more. Each p-value is corrected by Holm for all pairs of methods in its scope, so that
+    one comparison has one p-value wherever it is shown.
     """
     tasks: defaultdict[str, list[Score]] = defaultdict(list)
     for score in scores:
         tasks[str(score.tags["task"])].append(score)
+    overall = _pairs(scores, methods)
+    by_task = {task: _pairs(own, methods) for task, own in tasks.items()}
     found: Summary = {}
     for method in methods[1:]:
-        found[stats.scope_name("minus_first", {"method": method})] = _minus(scores, method, methods[0])
-        for task, own in tasks.items():
-            name = stats.scope_name("minus_first", {"task": task, "method": method})
-            found[name] = _minus(own, method, methods[0])
+        pair = methods[0], method
+        found[stats.scope_name("minus_first", {"method": method})] = overall[pair]
+        for task, pairs in by_task.items():
+            found[stats.scope_name("minus_first", {"task": task, "method": method})] = pairs[pair]
     if len(methods) > 2:
-        pairs = {
-            stats.scope_name("minus", {"method": method, "other": other}): _minus(scores, method, other)
-            for other, method in combinations(methods, 2)
-        }
-        corrected = stats.holm([figure.p for figure in pairs.values()])
-        for (name, figure), p in zip(pairs.items(), corrected, strict=True):
-            found[name] = msgspec.structs.replace(figure, p=p)
+        for (other, method), figure in overall.items():
+            found[stats.scope_name("minus", {"method": method, "other": other})] = figure
     return found
 
 
-def _minus(scores: Sequence[Score], method: str, other: str) -> Figure:
-    both = [_as_one(score, name) for name in (other, method) for score in scores]
-    return msgspec.structs.replace(stats.difference(both, "accuracy", "method", other, method), unit="share")
+def _pairs(scores: Sequence[Score], methods: Sequence[str]) -> dict[tuple[str, str], Figure]:
+    """Each later method minus each earlier one, with p-values corrected for all of them."""
+    figures = {}
+    for other, method in combinations(methods, 2):
+        both = [_as_one(score, name) for name in (other, method) for score in scores]
+        figures[other, method] = stats.difference(both, "accuracy", "method", other, method, unit="share")
+    corrected = stats.holm([figure.p for figure in figures.values()])
+    tests = max(1, sum(p is not None for p in corrected))
+    return {
+        pair: msgspec.structs.replace(figure, p=p, tests=tests)
+        for (pair, figure), p in zip(figures.items(), corrected, strict=True)
+    }
 
 
 def _headline(asked: Sequence[Score], summary: Summary, first: str) -> Figure:
@@ -165,9 +175,15 @@ def _by_order(score: Score, method: str) -> Iterator[Score]:
 
 
 def _as_one(score: Score, method: str) -> Score:
-    """A method's accuracy on a triplet, over the orders in which it was asked."""
-    values = {"accuracy": score.values[f"accuracy@{method}"]}
-    return msgspec.structs.replace(score, tags={**score.tags, "method": method}, values=values)
+    """A method's accuracy on a triplet, over the orders in which it was asked, and how its requests ended."""
+    orders = list(_by_order(score, method))
+    return msgspec.structs.replace(
+        score,
+        tags={**score.tags, "method": method},
+        values={"accuracy": score.values[f"accuracy@{method}"]},
+        statuses=dict(Counter(status for order in orders for status in order.statuses)),
+        answered=sum(order.answered for order in orders),
+    )
 
 
 def results(records: Records, methods: Sequence[str]) -> Iterator[bytes]:

@@ -61,7 +61,7 @@ def _kappas(scores: Sequence[Score]) -> Summary:
         agreed = agreement([ours for ours, _ in decisions], [judges for _, judges in decisions])
         found[f"judge_kappa_{check}"] = stats.figure(
             judged, f"judge_agrees_{check}", value=agreed.kappa, low=None, high=None,
-            method="Cohen's kappa", n=agreed.n, clusters=agreed.n,
+            method="Cohen's kappa", n=agreed.n, clusters=agreed.n, unit="agreement",
         )  # fmt: skip
     return found
 

@@ -1,0 +1,66 @@
+"""How often do the intervals hold the truth? Samples of known truth are drawn again and again.
+
+Prints the tables of docs/statistics.md: coverage of the 95 % intervals and their mean width by design and
+number of groups, how often equal models are said to differ, the power at the minimum detectable difference.
+
+    python benchmarks/intervals.py [--draws 4000] [--only WORDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from designs import Design, designs, false_alarms, power, simulate
+
+ROWS = (1, 6, 12)
+SLOW = ("rank correlation", "ratio", "slope")
+"""Whole lists of scores are made for these: they are drawn a quarter as often."""
+
+
+def show(chosen: list[Design], draws: int) -> None:
+    """A Markdown table for each kind of design, a row for each of its parameters."""
+    rows: defaultdict[str, defaultdict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
+    for design in chosen:
+        held, width = simulate(design, draws // 4 if design.kind.startswith(SLOW) else draws)
+        mark = "" if 0.92 <= held <= 0.98 else " \\*"
+        rows[design.kind][design.parameters][design.groups] = f"{held:.1%}{mark} ({width:.3g})"
+    for kind, own in rows.items():
+        groups = sorted({number for row in own.values() for number in row})
+        print(f"\n| {kind} | {' | '.join(f'{number} groups' for number in groups)} |")
+        print(f"| --- |{' ---: |' * len(groups)}")
+        for parameters, row in own.items():
+            print(f"| {parameters} | {' | '.join(row.get(number, '') for number in groups)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=4000)
+    parser.add_argument("--only", default="", help="designs whose name has these words")
+    given = parser.parse_args()
+    show([design for design in designs() if given.only in design.name], given.draws)
+    if given.only:
+        return
+    head("equal models, said to differ")
+    for kind in ("normal cosines", "shares k/5", "rare shares 0/1"):
+        shares = (f"{false_alarms(kind, rows, given.draws // 2):.1%}" for rows in ROWS)
+        print(f"| {kind}, 40 groups | {' | '.join(shares)} |", flush=True)
+    head("power at the minimum detectable difference")
+    for groups in (10, 20, 40):
+        shares = (f"{power(groups, rows, given.draws // 2):.1%}" for rows in ROWS)
+        print(f"| normal cosines, {groups} groups | {' | '.join(shares)} |", flush=True)
+
+
+def head(title: str) -> None:
+    print(f"\n| {title} | {' | '.join(f'{rows} rows' for rows in ROWS)} |")
+    print(f"| --- |{' ---: |' * len(ROWS)}")
+
+
+if __name__ == "__main__":
+    main()
