@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,13 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.answers import is_blank
+from evenkeel.jsontext import objects, without_halves
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Status
 
 T = TypeVar("T", bound=Struct)
 
 MAX_TOKENS = 512
 NO_OBJECT = "there is no whole JSON object in it"
-LONE = re.compile("[\ud800-\udfff]")
 
 
 class Verdict(NamedTuple, Generic[T]):
@@ -77,7 +76,7 @@ def read(kind: type[T], response: Response) -> Verdict[T]:
     reason = f"it was cut off ({response.reason or 'length'})" if cut else ""
     for found in _leading(response.text) if cut else objects(response.text):
         try:
-            return Verdict(msgspec.convert(_encodable(found), kind, strict=False), "ok")
+            return Verdict(msgspec.convert(found, kind, strict=False), "ok")
         except (msgspec.ValidationError, RecursionError) as error:
             reason = reason or str(error)
     return Verdict(None, "unparsed", reason or NO_OBJECT)
@@ -88,28 +87,7 @@ def _leading(text: str) -> Iterator[Any]:
     start = text.lstrip().removeprefix("```json").removeprefix("```").lstrip()
     if start.startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):
-            yield json.JSONDecoder().raw_decode(start)[0]
-
-
-def _encodable(found: Any) -> Any:
-    """The same with the replacement character for half a character, which no file can hold."""
-    text = json.dumps(found, ensure_ascii=False)
-    return json.loads(LONE.sub("\ufffd", text)) if LONE.search(text) else found
-
-
-def objects(text: str) -> Iterator[Any]:
-    """The JSON objects in a text, one after the other. Prose has braces too: they are passed over."""
-    place = text.find("{")
-    while place >= 0:
-        try:
-            found, end = json.JSONDecoder().raw_decode(text, place)
-        except RecursionError:  # braces without end: a model that repeats itself
-            return
-        except ValueError:
-            end = place + 1
-        else:
-            yield found
-        place = text.find("{", end)
+            yield json.JSONDecoder().raw_decode(without_halves(start))[0]
 
 
 @cache

@@ -12,12 +12,14 @@ import unicodedata
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from evenkeel.errors import MissingExtra
 
 HAN_RANGES = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 HAN = re.compile(f"[{HAN_RANGES}]")
+MARKS = 30
+"""Combining marks in a row that are read."""
 HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
 
 
@@ -27,11 +29,27 @@ def split(texts: Sequence[str], lang: str | None = None) -> list[list[str]]:
     Without `lang`, a text with any Hangul is split as Korean and runs of Han are split as Chinese. With it,
     every text is of that language, and only `ko` and `zh` need a splitter.
     """
-    plain = [unicodedata.normalize("NFC", text).lower().replace("’", "'") for text in texts]
+    plain = [normalized("NFC", text).lower().replace("’", "'") for text in texts]
     korean = [at for at, text in enumerate(plain) if lang == "ko" or (lang is None and HANGUL.search(text))]
     apart = dict(zip(korean, _korean([plain[at] for at in korean]), strict=True))
     chinese = lang in (None, "zh")
     return [apart[at] if at in apart else _words(text, chinese=chinese) for at, text in enumerate(plain)]
+
+
+def normalized(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+    """A Unicode normal form in linear time.
+
+    Python sorts the combining marks of a character by insertion, which is quadratic in their number. No
+    script needs more than MARKS of them (Unicode's stream-safe text format); the others are left out.
+    """
+    if text.isascii():
+        return text
+    kept, marks = [], 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        if marks <= MARKS:
+            kept.append(char)
+    return unicodedata.normalize(form, "".join(kept))
 
 
 def _words(text: str, *, chinese: bool) -> list[str]:

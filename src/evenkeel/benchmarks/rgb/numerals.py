@@ -40,12 +40,23 @@ _VALUES = (
 )
 
 
+LONGEST = 100
+"""Characters of the longest number that is read as one; a longer run of digits or numerals stays as it is."""
+_LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+"""What a pattern that ignores case takes for an ASCII letter: capital I with a dot, dotless i, long s, Kelvin."""
+
+
+def _folded(word: str) -> str:
+    """A word that a pattern found, as the tables have it: "fıve" is found as "five"."""
+    return word.translate(_LIKE_ASCII).lower()
+
+
 def digits(text: str) -> str:
     """A text with its numbers as plain digits and the parts of its dates marked."""
     for step in (_separators, _han_numbers, _dates, _scales):
         text = step(text)
     text = _SPELT.sub(_spelt, text)
-    return re.sub(r"\s*\b(?:percent|per cent|pct)\b", "%", text, flags=re.IGNORECASE)
+    return re.sub(r"(?<!\s)\s*\b(?:percent|per cent|pct)\b", "%", text, flags=re.IGNORECASE)
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -67,7 +78,7 @@ _SPELT = re.compile(
     rf"\b(?:(?:{_GROUP}|a)\s+{_BIG}(?:,?\s+(?:and\s+)?(?={_GROUP}))?)+(?:{_GROUP})?|\b{_GROUP}", re.IGNORECASE
 )
 _SCALED = re.compile(
-    r"(?P<figure>\d+(?:\.\d+)?)[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|mn|bn)\b"
+    r"(?<!\d)(?P<figure>\d+(?:\.\d+)?)[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|mn|bn)\b"
     r"|(?<=[$€£¥])(?P<amount>\d+(?:\.\d+)?)\s?(?P<letter>[kmb])\b",
     re.IGNORECASE,
 )
@@ -80,15 +91,17 @@ def _scales(text: str) -> str:
     """10.4 billion as 10400000000."""
 
     def scaled(match: re.Match[str]) -> str:
-        scale = _TABLE.scales[(match["scale"] or match["letter"]).lower()]
-        return _written(Decimal(match["figure"] or match["amount"]) * scale)
+        figure = match["figure"] or match["amount"]
+        if len(figure) > LONGEST:
+            return match[0]
+        return _written(Decimal(figure) * _TABLE.scales[_folded(match["scale"] or match["letter"])])
 
     return _SCALED.sub(scaled, text)
 
 
 def _spelt(match: re.Match[str]) -> str:
     """Twenty-one as 21. "One of them", "no one" and "the only one" count nothing and stay words."""
-    spelt = match[0].lower()
+    spelt = _folded(match[0])
     before = match.string[max(0, match.start() - 12) : match.start()].lower().split()
     after = _NOT_COUNTED.match(match.string, match.end())
     if spelt == "one" and (after or (before and before[-1] in _TABLE.uncounting)):
@@ -122,7 +135,7 @@ def _han_number(match: re.Match[str]) -> str:
     after = match.string[match.end() : match.end() + 1]
     counters = _TABLE.han_counters.get(run)
     counts = counters is None or before == "第" or (after and after in counters)
-    if run.isascii() or not counts:
+    if run.isascii() or not counts or len(run) > LONGEST:
         return run
     whole, _, decimals = run.partition("点")
     value = _han_value(whole)
@@ -207,4 +220,4 @@ def _date(match: re.Match[str]) -> str:
 
 def _month(text: str) -> int:
     starts = [name[:3] for name in _TABLE.months]
-    return int(text) if text.isdigit() else starts.index(text[:3].lower()) + 1
+    return int(text) if text.isdigit() else starts.index(_folded(text[:3])) + 1

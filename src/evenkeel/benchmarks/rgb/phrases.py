@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.wording import HAN, sentence_starts
+from evenkeel.benchmarks.rgb.wording import HAN, LOOK_BACK, sentence_starts
 
-LOOK_BACK = 200
-"""As many characters before a phrase are read for what denies or limits it."""
+FINAL = 4
+"""As many times in one sentence "the answer is" is followed up: the first, and the last three."""
 
 
 class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,18 +115,26 @@ def after_turn(text: str) -> str:
 
 def guesses(text: str, rejected: Sequence[Hit]) -> bool:
     """Whether an answer is ventured behind the first rejection; "the answer is unknown" ventures none."""
-    behind = _pattern(phrases().guess).finditer(text, rejected[0].end)
-    return any(
-        not any(guess.start() < hit.end and hit.start <= guess.end() + 5 for hit in rejected)
-        for guess in behind
-    )
+    starts = [hit.start for hit in rejected]
+    ends = list(accumulate((hit.end for hit in rejected), max))  # of all that begin no later
+    for guess in _pattern(phrases().guess).finditer(text, rejected[0].end):
+        begun = bisect_right(starts, guess.end() + 5)
+        if not begun or ends[begun - 1] <= guess.start():
+            return True
+    return False
 
 
 def given_as_answer(text: str) -> str:
     """What stands behind "the answer is", to the end of the sentence each time."""
     ends = [*sentence_starts(text)[1:], len(text)]
-    found = _pattern(phrases().final).finditer(text)
-    return "\n".join(text[m.end() : ends[bisect_right(ends, m.start())]] for m in found)
+    by_sentence: defaultdict[int, list[int]] = defaultdict(list)
+    for found in _pattern(phrases().final).finditer(text):
+        by_sentence[ends[bisect_right(ends, found.start())]].append(found.end())
+    return "\n".join(
+        text[start:end]
+        for end, starts in by_sentence.items()
+        for start in (starts if len(starts) <= FINAL else [starts[0], *starts[1 - FINAL :]])
+    )
 
 
 def _undenied(

@@ -13,8 +13,11 @@ import unicodedata
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.numerals import DATE, DATE_END, digits
+from evenkeel.words import normalized
 
 HAN = r"\u3400-\u9fff"
+LOOK_BACK = 200
+"""As many characters before a word or phrase are read for what it means there."""
 
 
 class Word(NamedTuple):
@@ -40,7 +43,7 @@ class Word(NamedTuple):
 
 def plain(text: str) -> str:
     """One form for characters, apostrophes, contractions, mark-up and gaps; the words stay as they are."""
-    text = unicodedata.normalize("NFKC", text)
+    text = normalized("NFKC", text)
     text = re.sub(r"[\u2018\u2019\u02bc]", "'", text)
     text = re.sub(rf"[*`#_{DATE}{DATE_END}]+", "", text)
     text = re.sub(r"\bcan(?:'t| not)\b", "cannot", text, flags=re.IGNORECASE)
@@ -81,6 +84,9 @@ _GLUED = {
 the 3 of 第3."""
 
 
+_SMALL_LETTER = re.compile(" [a-z]")
+
+
 def _split(text: str) -> list[Word]:
     found: list[Word] = []
     clause = sentence = 0
@@ -100,13 +106,14 @@ def _is_article(piece: re.Match[str], text: str) -> bool:
     """The, an and a; but not a capital A inside a sentence, as in "vitamin A"."""
     word = piece["word"] or ""
     if word == "A":
-        begins = not text[: piece.start()].rstrip(" \"'(") or text[: piece.start()].rstrip()[-1:] in ".!?:\n"
-        return begins and bool(re.match(r" [a-z]", text[piece.end() :]))
+        before = text[max(0, piece.start() - LOOK_BACK) : piece.start()]
+        begins = not before.rstrip(" \"'(") or before.rstrip()[-1:] in ".!?:\n"
+        return begins and bool(_SMALL_LETTER.match(text, piece.end()))
     return word.lower() in ("the", "an") or word == "a"
 
 
 def _unaccented(text: str) -> str:
     if text.isascii():
         return text
-    split = unicodedata.normalize("NFKD", text)
+    split = normalized("NFKD", text)
     return unicodedata.normalize("NFC", "".join(c for c in split if not unicodedata.combining(c)))
