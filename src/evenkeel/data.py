@@ -18,6 +18,8 @@ from msgspec import Struct
 
 from evenkeel.cache import cache_dir, write_whole
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError
+from evenkeel.jsonfile import read_bytes
+from evenkeel.messages import suggestion
 
 CHUNK = 1 << 16
 TIMEOUT = 30
@@ -125,16 +127,18 @@ def published_path(name: str, path: str) -> Path:
 
 def own_file(path: Path) -> DataFile:
     try:
-        return DataFile(path, hashlib.sha256(path.read_bytes()).hexdigest())
-    except OSError as error:
-        hint = " Give a path, 'starter' or 'published'." if isinstance(error, FileNotFoundError) else ""
-        raise DataError(path, f"cannot be read: {error.strerror or error}.{hint}") from None
+        return DataFile(path, hashlib.sha256(read_bytes(path)).hexdigest())
+    except DataError as error:
+        if os.path.lexists(path) or "\0" in str(path):
+            raise
+        raise DataError(str(error).rstrip("."), "Give a path, 'starter' or 'published'.") from None
 
 
 def published_set(name: str) -> PublishedSet:
     sets = published_sets()
     if name not in sets:
-        raise UsageError(f"there is no published data set for '{name}'. There is: {', '.join(sets)}.")
+        hint = suggestion(name, sets)
+        raise UsageError(f"there is no published data set for '{name}'.{hint} There is: {', '.join(sets)}.")
     return sets[name]
 
 
@@ -216,7 +220,8 @@ def _published_file(benchmark: str, file: PublishedFile) -> DataFile:
 def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> DataFile:
     if stem not in starter.sha256:
         langs = dict.fromkeys(stem.partition("_")[0] for stem in starter.sha256)
-        raise UsageError(f"{benchmark} has no starter set in '{lang}'. There is: {', '.join(langs)}.")
+        hint = suggestion(lang, langs)
+        raise UsageError(f"{benchmark} has no starter set in '{lang}'.{hint} There is: {', '.join(langs)}.")
     pinned = starter.sha256[stem]
     target = cache_dir() / "starter" / benchmark / pinned[:12] / f"{stem}.json"
     if not target.is_file() or own_file(target).sha256 != pinned:

@@ -3,6 +3,7 @@
     EvenkeelError                 exit code
     ├── UsageError                2   the request itself cannot be carried out
     │   ├── DataError             2   a data file is missing or does not parse; names file and place
+    │   ├── OptionError           2   an option has a value that it cannot have
     │   ├── MissingExtra          2   an optional package is not installed; names the line that mends it
     │   ├── CapabilityError       2   the model cannot do what the benchmark needs
     │   └── RunConflict           2   the run's folder belongs to another spec, version or process
@@ -43,7 +44,16 @@ class DataError(UsageError):
 
     def __init__(self, file: str | Path, problem: str, *, line: int | None = None, where: str = "") -> None:
         place = f"{file}, line {line}" if line is not None else str(file)
-        super().__init__(f"{place}{f', at {where}' if where else ''}: {problem}")
+        super().__init__(f"{place}{f', {where}' if where else ''}: {problem}")
+
+
+class OptionError(UsageError):
+    """An option has a value that it cannot have."""
+
+    def __init__(self, name: str, value: str, problem: str, *, of: str, flag: str = "") -> None:
+        super().__init__(f"{name}={value}: {problem} ({of}).")
+        flag = flag or f"--{name.replace('_', '-')} "
+        self.on_command_line = f"{flag}{value}: {problem}."
 
 
 class MissingExtra(UsageError):

@@ -6,12 +6,13 @@ An options class is a frozen msgspec struct whose fields are `Annotated[type, Me
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import OptionError, UsageError
+from evenkeel.messages import LONGEST, explain, shown, suggestion
 
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
@@ -63,14 +64,35 @@ def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> Opti
     known = [option.name for option in describe(options)]
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise UsageError(f"{of} has no option '{unknown[0]}'. It knows: {', '.join(known) or 'none'}.")
+        hint = suggestion(unknown[0], known)
+        raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(known) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
     listed = {name: [v] if name in several and isinstance(v, str) else v for name, v in given.items()}
     try:
         return msgspec.convert(listed, options, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{of}: {error}") from None
+        fault = explain(error, listed)
+        name = fault.path[0] if fault.path else None
+        if not isinstance(name, str):
+            raise UsageError(f"{of}: {fault.problem}.") from None
+        flag = f"--model-arg {name}=" if of.startswith("the model ") else ""
+        problem = _one_of(options, name) or fault.problem
+        raise OptionError(name, _typed(given[name]), problem, of=of, flag=flag) from None
+
+
+def _one_of(options: type[Struct], name: str) -> str:
+    """What an option of fixed values must be; nothing for any other."""
+    kind = next(option.type for option in describe(options) if option.name == name)
+    choices = [
+        value for part in (kind, *get_args(kind)) if get_origin(part) is Literal for value in get_args(part)
+    ]
+    return f"must be one of: {', '.join(map(str, choices))}" if choices else ""
+
+
+def _typed(value: Any) -> str:
+    """A value as a person would type it."""
+    return value if isinstance(value, str) and len(value) <= LONGEST else shown(value)
 
 
 def lasting(options: Struct, *, asking: bool = True) -> dict[str, Any]:

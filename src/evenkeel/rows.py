@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from evenkeel.errors import DataError
-from evenkeel.jsonfile import BOM, json_lines
+from evenkeel.jsonfile import BOM, json_lines, open_file, read_bytes
+from evenkeel.messages import explain
 
 
 class Row(NamedTuple):
@@ -27,7 +30,12 @@ class Row(NamedTuple):
         return f"line {self.line}" if self.line is not None else self.where or self.name
 
     def error(self, problem: str) -> DataError:
-        return DataError(self.file, problem, line=self.line, where=self.where)
+        return DataError(self.file, problem, line=self.line, where=f"at {self.where}" if self.where else "")
+
+    def invalid(self, error: msgspec.ValidationError, fields: Mapping[str, Any]) -> DataError:
+        """What is wrong with a field of the row."""
+        fault = explain(error, fields)
+        return self.error(f"{fault.field}: {fault.problem}." if fault.field else f"{fault.problem}.")
 
     def text(self, field: str) -> str:
         """A field as it stands; absent, or neither text nor number, is an error that names the place."""
@@ -60,10 +68,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def read_text(path: Path) -> str:
     """A text file, or an error that names the line that is not UTF-8."""
-    try:
-        content = path.read_bytes().removeprefix(BOM)
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
+    content = read_bytes(path).removeprefix(BOM)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -102,6 +107,8 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _parquet_rows(path: Path) -> Iterator[Row]:
     import polars
 
+    with open_file(path):  # or an error in our words
+        pass
     try:
         frame = polars.read_parquet(path)
     except (OSError, polars.exceptions.PolarsError) as error:

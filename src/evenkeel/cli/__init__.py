@@ -11,7 +11,8 @@ import click
 
 from evenkeel import __version__
 from evenkeel.cli.stopping import stopping
-from evenkeel.errors import EvenkeelError, place_of
+from evenkeel.cli.suggesting import SuggestingGroup
+from evenkeel.errors import EvenkeelError, OptionError, place_of
 from evenkeel.report.text import visible
 
 COMMANDS = {
@@ -35,7 +36,7 @@ COMMANDS = {
 READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
 
 
-class LazyGroup(click.Group):
+class LazyGroup(SuggestingGroup):
     """Commands by name and one line of help; a command's module is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -128,7 +129,7 @@ def _outcome() -> int:
 
 def complain(error: BaseException) -> None:
     """One message to stderr, with what to do next."""
-    say_error(str(error))
+    say_error(error.on_command_line if isinstance(error, OptionError) else str(error))
     _show_notes(error)
 
 

@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from evenkeel.benchmarks import BENCHMARKS
+from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
 from evenkeel.options import Option, describe
 
 
@@ -46,7 +47,7 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
             help=option.description,
         )
     if get_origin(kind) is Literal:
-        kind = click.Choice(get_args(kind))
+        kind = SuggestingChoice(get_args(kind))
     if kind is bool:
         return click.option(flag, option.name, is_flag=True, default=option.default, help=option.description)
     shown = option.default not in (None, 0.0, "")
@@ -55,7 +56,7 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
     )
 
 
-class BenchmarkGroup(click.Group):
+class BenchmarkGroup(SuggestingGroup):
     """One command for each benchmark, made from the benchmark's own options when it is called."""
 
     def make(self, function: Callable[[str], click.Command]) -> Callable[[str], click.Command]:

@@ -35,7 +35,7 @@ def in_order(values: Iterable[str]) -> list[str]:
 
 
 def is_number(value: str) -> bool:
-    return value.replace(".", "", 1).isdigit()
+    return value.isascii() and value.replace(".", "", 1).isdigit()
 
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:

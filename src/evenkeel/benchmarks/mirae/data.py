@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -14,6 +15,7 @@ from msgspec import Struct
 from evenkeel.cache import slug
 from evenkeel.errors import DataError
 from evenkeel.jsonfile import convert, read_json
+from evenkeel.messages import KINDS
 from evenkeel.types import Record, Records, RunSpec
 
 LEVELS = tuple(range(1, 8))
@@ -114,11 +116,11 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
 
 
 def _question(path: Path, index: int, item: dict[str, Any], lang: str) -> Question:
-    where = f"$.questions[{index}]"
+    where = f"questions[{index}]"
     for name, kinds in (("question_id", (int, str)), ("domain", (str,))):
         if not isinstance(item.get(name), kinds):
             raise DataError(
-                path, f"expected '{name}' ({' or '.join(k.__name__ for k in kinds)}).", where=where
+                path, f"expected '{name}' ({' or '.join(KINDS[k.__name__] for k in kinds)}).", where=where
             )
     texts = {}
     for level in LEVELS:
@@ -142,7 +144,7 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
             Prompted(
                 str(q.question_id),
                 q.domain,
-                _level(path, f"$.experiment_results[{index}]", str(a.level)),
+                _level(path, f"experiment_results[{index}]", str(a.level)),
                 a.question_text,
                 a.responses,
                 {name: value for name, value in a.similarity_analysis.items() if value is not None},
@@ -157,7 +159,7 @@ def read_recording(path: Path, fallback: str | None = None) -> Recording:
             Prompted(
                 str(q.question_id),
                 q.domain,
-                _level(path, f"$[{index}].level_responses", level),
+                _level(path, f"[{index}].level_responses", level),
                 a.question_text,
                 a.responses,
                 {},
@@ -305,7 +307,7 @@ def _level(path: Path, where: str, name: str) -> int:
 
 def is_number(text: str) -> bool:
     """Whether a text is how a whole number is written: no leading zeros, no digits of other scripts."""
-    return text.isascii() and text.isdigit() and str(int(text)) == text
+    return re.fullmatch(r"0|[1-9][0-9]{0,17}", text) is not None
 
 
 def _seen(raw: Any) -> str:

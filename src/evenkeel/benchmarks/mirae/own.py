@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError
+from evenkeel.jsonfile import convert, decode
+from evenkeel.rows import read_text
 
 DOMAIN = "OWN"
 
@@ -41,13 +43,7 @@ def read_own(
     readers = {".txt": _text_rows, ".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in readers:
         raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(path, "this is not UTF-8 text.", line=line) from None
+    content = read_text(path)
     good: list[OwnQuestion] = []
     bad: list[Problem] = []
     first_seen: dict[str, int] = {}
@@ -109,8 +105,10 @@ def _json_rows(path: Path, content: str) -> Iterator[OwnQuestion | Problem]:
             yield Problem(number, "this is blank.")
             continue
         try:
-            row = msgspec.json.decode(line, type=_Row)
-        except msgspec.DecodeError as error:
-            yield Problem(number, f"expected an object with 'question': {error}.")
+            row = convert(path, decode(line.encode()), _Row)
+        except (msgspec.DecodeError, RecursionError):
+            yield Problem(number, "expected an object with 'question': this is not JSON.")
+        except DataError as error:
+            yield Problem(number, f"expected an object with 'question': {str(error).partition(': ')[2]}")
         else:
             yield OwnQuestion(number, row.question.strip(), row.domain)

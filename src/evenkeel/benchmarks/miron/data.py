@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
+from evenkeel.messages import suggestion
 from evenkeel.rows import Row, read_rows
 from evenkeel.types import Record, Records
 
@@ -75,9 +76,9 @@ def read_results(path: Path, lang: str | None = None) -> list[tuple[Example, Res
         generated = None if row.fields.get("generated", "") is None else row.text("generated")
         scores = {name: value for name, value in row.fields.items() if value != ""}  # an empty cell of CSV
         try:
-            result = msgspec.convert({**scores, "generated": generated}, Result, strict=False)
+            result = msgspec.convert(scores | {"generated": generated}, Result, strict=False)
         except msgspec.ValidationError as error:
-            raise row.error(f"{error}.") from None
+            raise row.invalid(error, scores) from None
         for name, score in (("lev_score", result.lev_score), ("target_confidence", result.target_confidence)):
             if score is not None and not 0 <= score <= 100:  # which is not so of what is no number
                 raise row.error(f"the field '{name}' is {score}: a score from 0 to 100 is expected.")
@@ -95,7 +96,8 @@ def _example(row: Row, number: int, lang: str | None) -> Example:
     if not target.strip():
         raise row.error("the target is empty: there is nothing to compare with.")
     if category not in CATEGORIES:
-        raise row.error(f"'{category}' is no category. There is: {', '.join(CATEGORIES)}.")
+        hint = suggestion(category, CATEGORIES)
+        raise row.error(f"'{category}' is no category.{hint} There is: {', '.join(CATEGORIES)}.")
     if not lang:
         raise row.error(
             "the language is not told, neither by a field 'lang' nor by the file's name: give --lang."
@@ -108,7 +110,7 @@ def _example(row: Row, number: int, lang: str | None) -> Example:
     try:
         return msgspec.convert({**known, **given}, Example, strict=False)
     except msgspec.ValidationError as error:
-        raise row.error(f"{error}.") from None
+        raise row.invalid(error, known) from None
 
 
 def _name(row: Row, field: str) -> str:

@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
+from evenkeel.jsonfile import convert
+from evenkeel.rows import read_text
+from evenkeel.yamlfile import read_entries
 
 LONGEST_NAME = 60
 SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
@@ -63,10 +65,7 @@ def read_criteria(path: Path) -> list[Criterion]:
     criteria: list[Criterion] = []
     lines: dict[str, int] = {}
     for line, raw in _entries(path):
-        try:
-            found = msgspec.convert(raw, Criterion)
-        except msgspec.ValidationError as error:
-            raise DataError(path, f"{error}.", line=line) from None
+        found: Criterion = convert(path, raw, Criterion, line=line)
         key = found.name.casefold()  # some file systems do not tell cases apart
         if key in lines:
             raise DataError(path, f"the criterion '{found.name}' is in line {lines[key]} already.", line=line)
@@ -76,31 +75,11 @@ def read_criteria(path: Path) -> list[Criterion]:
 
 
 def _entries(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Each criterion of the file as a mapping with its name, and the line where it begins.
-
-    Read node by node: a plain load would keep only the last of two criteria with the same name.
-    """
-    import yaml
-
-    try:
-        loader = yaml.SafeLoader(path.read_bytes())
-        root = loader.get_single_node()
-        if isinstance(root, yaml.MappingNode):
-            found = [
-                (key.start_mark, key.value, loader.construct_document(value)) for key, value in root.value
-            ]
-        elif isinstance(root, yaml.SequenceNode):
-            found = [(value.start_mark, "", loader.construct_document(value)) for value in root.value]
-        else:
-            raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}.") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise DataError(path, f"this is not YAML: {error.problem}.", line=line) from None
-    except yaml.YAMLError as error:
-        raise DataError(path, f"this is not YAML: {error}.") from None
-    return [(mark.line + 1, _entry(path, mark.line + 1, name, body)) for mark, name, body in found]
+    """Each criterion of the file as a mapping with its name, and the line where it begins."""
+    entries = read_entries(path, read_text(path))
+    if entries is None:
+        raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
+    return [(line, _entry(path, line, name, body)) for line, name, body in entries]
 
 
 def _entry(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def read_triplets(path: Path) -> list[Triplet]:
         )
         for role in ROLES:
             if not getattr(triplet, role).strip():
-                raise DataError(path, "the document is empty.", line=line, where=f"$.{role}")
+                raise DataError(path, "the document is empty.", line=line, where=f"field '{role}'")
         triplets.append(triplet)
     if not triplets:
         raise DataError(path, "there is no triplet in this file.")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel import data as datasets
 from evenkeel.errors import DataError
+from evenkeel.messages import explain
 from evenkeel.rows import read_text
 from evenkeel.templates import filled
 from evenkeel.types import Message
+from evenkeel.yamlfile import read_entries
 
 PUBLISHED = "config/instruction.yaml"
 
@@ -52,20 +53,24 @@ def load_prompts(source: str) -> dict[str, Prompts]:
 
 
 def _parsed(path: Path | str, content: str) -> dict[str, Prompts]:
-    import yaml
-
-    try:
-        raw: Any = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise DataError(path, "this is not YAML.", line=mark.line + 1 if mark else None) from None
-    try:
-        return msgspec.convert(raw, dict[str, Prompts])
-    except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at ")
-        shape = "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}"
-        shape += ", and, if wanted, a text 'closed' with {QUERY}"
-        raise DataError(path, f"{problem}. Expected {shape}.", where=where.strip("`")) from None
+    shape = "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}"
+    shape += ", and, if wanted, a text 'closed' with {QUERY}"
+    prompts: dict[str, Prompts] = {}
+    for line, lang, raw in read_entries(path, content) or ():
+        if not lang:
+            break
+        if lang in prompts:
+            raise DataError(path, f"the language '{lang}' is there twice.", line=line)
+        try:
+            prompts[lang] = msgspec.convert(raw, Prompts)
+        except msgspec.ValidationError as error:
+            fault = explain(error, raw)
+            raise DataError(
+                path, f"{fault.problem}. Expected {shape}.", line=line, where=fault.field
+            ) from None
+    if not prompts:
+        raise DataError(path, f"Expected {shape}.")
+    return prompts
 
 
 REJECTION = """A model was asked a question together with documents. Decide whether its reply declines to \
