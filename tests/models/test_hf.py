@@ -162,6 +162,19 @@ def test_greedy_text_is_that_of_transformers(architecture: str, tmp_path: Path) 
         assert written.ids == [token for token in alone if token not in causal.end_ids]
 
 
+@pytest.mark.parametrize("architecture", ["MiniMaxConfig", "MambaConfig", "Lfm2Config", "LlamaConfig"])
+def test_a_row_that_is_done_leaves_the_others_as_they_are(architecture: str, tmp_path: Path) -> None:
+    """Whatever kind of state the model keeps. The prompts are equally long: no row is padded."""
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+    causal = model._causal()
+    prompts = [
+        Prompt((*ids, 200 + row), temperature=0, top_p=1, seed=0, most=most, stop=())
+        for row, most in enumerate((2, 9, 1, 5))
+        for ids in [causal.tokenise(TEXTS[0])]
+    ]
+    assert write(causal, prompts) == [write(causal, [prompt])[0] for prompt in prompts]
+
+
 def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
     model = open_hf(folder)
     shapes: list[tuple[int, ...]] = []

@@ -16,7 +16,7 @@ from evenkeel.models import load_model
 from evenkeel.models.local.ranking import ROWS
 from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Generate, Rank, Request, Response, Sampling
-from models.tiny import embedder_folder, tiny_cross_encoder
+from models.tiny import change_tensors, embedder_folder, tiny_cross_encoder
 
 WORDS = ["keel", "harbour", "light", "rope", "tide", "sail", "anchor", "storm", "gull", "mast"]
 LONG = "the boats come in at dawn and go out at dusk " * 40
@@ -86,9 +86,19 @@ def test_an_embedder_is_not_given_a_head_of_random_weights() -> None:
         ask(model, [Rank(query="a", document="b")])
 
 
+def test_a_cross_encoder_without_its_head_is_refused_by_name(tmp_path: Path) -> None:
+    """Though its config names the head."""
+    folder = change_tensors(tiny_cross_encoder(tmp_path), lambda tensors: tensors.pop("classifier.weight"))
+    with pytest.raises(UsageError, match=r"1 tensor \(classifier\.weight\) is missing, and would be random"):
+        ask(opened(folder), [Rank(query="a", document="b")])
+
+
 def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(UsageError, match="is not a whole file of weights"):
+        ask(opened(tmp_path), [Rank(query="a", document="b")])
+    (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UsageError, match="cannot be loaded to rank"):
         ask(opened(tmp_path), [Rank(query="a", document="b")])
 

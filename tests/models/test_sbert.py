@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ import pytest
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models import load_model
-from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, SentenceTransformer
+from evenkeel.models.local.tensors import Loading
+from evenkeel.models.sbert import Embedder, EmbeddedEmbedder, EmbeddedEmbedderOptions, SentenceTransformer
 from evenkeel.types import Embed, Request, Response, Weigh
+from models.tiny import change_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = (
@@ -121,6 +123,77 @@ def test_a_folder_is_a_model_and_a_prompt_goes_before_the_text(
     assert np.abs(vectors(prompted, ["rope"]) - vectors(embedder, ["query: rope"])).max() < 1e-6
     (copied / "1_Pooling" / "config.json").write_text("{}")
     assert load_model(f"sbert:{copied}").identity()["sha256"] != sha256
+
+
+@pytest.fixture
+def copied(embedder: EmbeddedEmbedder, tmp_path: Path) -> Path:
+    return shutil.copytree(embedder.folder, tmp_path / "copied")
+
+
+def drop(part: str) -> Callable[[dict[str, Any]], None]:
+    def change(tensors: dict[str, Any]) -> None:
+        for name in [name for name in tensors if part in name]:
+            del tensors[name]
+
+    return change
+
+
+def test_an_embedder_with_a_layer_missing_is_refused_by_name(copied: Path) -> None:
+    change_tensors(copied, drop("layer.3."))
+    with pytest.raises(UsageError, match=r"16 tensors \(encoder\.layer\.3\.attention.*, and would be random"):
+        ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
+
+
+def test_an_embedder_with_a_layer_too_many_is_refused_by_name(copied: Path) -> None:
+    settings = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**settings, "num_hidden_layers": 5}))
+    with pytest.raises(UsageError, match=r"16 tensors \(encoder\.layer\.5\..* are unexpected"):
+        ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
+
+
+def test_a_pooler_and_a_head_that_are_not_used_may_be_missing_or_left(
+    embedder: EmbeddedEmbedder, copied: Path
+) -> None:
+    def change(tensors: dict[str, Any]) -> None:
+        drop("pooler")(tensors)
+        tensors["cls.predictions.bias"] = tensors["embeddings.LayerNorm.bias"].clone()
+
+    change_tensors(copied, change)
+    model = load_model(f"sbert:{copied}", device="cpu")
+    assert np.abs(vectors(model, ["rope"]) - vectors(embedder, ["rope"])).max() < 1e-6
+
+
+def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the vector is the pooler's own output."""
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    def pooled(self: Any, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {**features, "sentence_embedding": self.pooler(features["token_embeddings"][:, 0])}
+
+    change_tensors(copied, drop("pooler"))
+    original = Embedder._without_unused
+
+    def with_pooler(self: Embedder, loading: Loading) -> Loading:
+        Pooling.pooler = loading.model.pooler.dense
+        return original(self, loading)
+
+    monkeypatch.setattr(Pooling, "pooler", None, raising=False)
+    monkeypatch.setattr(Pooling, "forward", pooled)
+    monkeypatch.setattr(Embedder, "_without_unused", with_pooler)
+    with pytest.raises(UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are missing"):
+        ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
+
+
+def test_half_precision_tells_how_vectors_depend_on_the_batch(embedder: EmbeddedEmbedder) -> None:
+    model = EmbeddedEmbedder(EmbeddedEmbedderOptions(dtype="bfloat16"))
+    assert model.notes() == []
+    ask(model, Embed(text="rope"))
+    [note] = model.notes()
+    assert note.startswith("Embedded in bfloat16: vectors depend on what shares a batch.")
+    ask(embedder, Embed(text="rope"))
+    assert embedder.notes() == []
 
 
 def test_wrong_names_are_a_persons_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

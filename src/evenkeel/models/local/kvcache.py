@@ -52,8 +52,8 @@ def with_room(states: Tensor, places: int) -> Tensor:
 
 def is_plain(cache: Any) -> bool:
     """Whether every layer is of plain attention, so that a mask can leave out what it holds."""
-    layers = getattr(cache, "layers", None) or ()
-    return bool(layers) and all(type(layer) in (DynamicLayer, GrowingLayer) for layer in layers)
+    plain = (DynamicLayer, GrowingLayer)
+    return is_selectable(cache) and bool(cache.layers) and all(type(layer) in plain for layer in cache.layers)
 
 
 def select(cache: Any, rows: Sequence[int]) -> bool:
