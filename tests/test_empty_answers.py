@@ -105,6 +105,8 @@ def test_an_answer_that_says_nothing_is_none(choice: Choice, status: Status) -> 
         ("Paris.\n<think>\nis such a tag", None, ""),
         ("Write `<think>` and `</think>` around it.", None, ""),
         ("It ends with </think>, always.", None, ""),
+        ("Put it between <think> and </think>, always.", None, ""),
+        ("Sure. <think> Of France, that is. </think> Paris", "Sure.  Paris", "Of France, that is."),
         ("```\n<think>\nhm\n</think>\n```\nParis", None, ""),
         ("analysis of Paris", None, ""),
     ],

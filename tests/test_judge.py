@@ -112,6 +112,25 @@ def test_a_truncated_answer_counts_where_its_object_is_whole() -> None:
     assert read(Opinion, said(f"{GOOD} And", "truncated", "length")).value == OPINION
 
 
+@pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], f"Well. {GOOD}", "", " \n", "{"])
+def test_what_was_cut_off_before_its_verdict_is_none(text: str) -> None:
+    """An object further on may be a draft of one that was still being thought about."""
+    verdict = read(Opinion, said(text, "truncated", "length"))
+    assert (verdict.value, verdict.status) == (None, "unparsed")
+    assert "length" in verdict.reason
+
+
+def test_an_answer_that_the_backend_could_not_read_is_no_verdict() -> None:
+    verdict = read(Opinion, said(GOOD, "unparsed", "finish_reason tool_calls"))
+    assert verdict == Verdict(None, "unparsed", "finish_reason tool_calls")
+
+
+def test_half_a_character_in_a_verdict_can_be_stored() -> None:
+    verdict = read(Claim, said(r'{"text": "it floats \ud83d", "kind": "fact"}'))
+    assert verdict.value == Claim("it floats \ufffd")
+    assert msgspec.json.encode(verdict.value)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -155,7 +155,7 @@ class Score(Struct, frozen=True, kw_only=True):
     answered: int
     """How many of them can be scored: the numerator of coverage."""
     parts: dict[str, Status] = {}
-    """How each request ended by what it is for, where metrics need different ones of them."""
+    """How each request ended, in order, by what it is for; told where metrics need different ones of them."""
     detail: dict[str, Any] = {}
 
 

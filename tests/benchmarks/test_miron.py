@@ -85,7 +85,10 @@ class Continuing(Loopback):
         text = " a keel\nand more" if "Mro" in body.prompt else f"{TARGETS[number % 3]} indeed, and so on"
         pieces = tokenise(text)[: body.max_tokens]
         ends = "length" if len(pieces) == body.max_tokens else "stop"
-        return msgspec.json.encode({"choices": [{"text": "".join(pieces), "finish_reason": ends}]})
+        choice = {"text": "".join(pieces), "finish_reason": ends}
+        return msgspec.json.encode(
+            {"choices": [choice], "usage": {"prompt_tokens": len(tokenise(body.prompt))}}
+        )
 
 
 def run(files: Path, out: Path, server: Loopback, **more: Any) -> ek.Run:
@@ -299,6 +302,74 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
     assert ek.rescore(done.path).summary == done.summary
     again = ek.score("miron", done.path / "export" / "miron_en.jsonl", out=tmp_path / "again")
     assert again.headline.value == pytest.approx(done.summary["lev_score/lang=en"].value, abs=0.0051)
+
+
+class Picky(Continuing):
+    """A server that gives no log-probabilities of the prompts in which it finds something."""
+
+    def __init__(self, unknown: str, **behaviour: Any) -> None:
+        super().__init__(**behaviour)
+        self.unknown = unknown
+
+    def _echo(self, body: Any) -> bytes:
+        reply = msgspec.json.decode(super()._echo(body))
+        if re.search(self.unknown, body.prompt):
+            reply["choices"][0]["logprobs"] = None
+        return msgspec.json.encode(reply)
+
+
+def test_a_server_that_cannot_echo_a_language_of_the_data_is_found_first(files: Path, tmp_path: Path) -> None:
+    with Picky("in ru") as server:
+        done = run(files, tmp_path / "run", server)
+        assert done.spec.options == {"stop": "word", "confidence": "no"}
+        assert done.headline.coverage == 1.0
+        english = run(files, tmp_path / "english", server, lang="en")
+        assert english.spec.options["stop"] == "target"
+        assert english.summary["target_confidence"].coverage == 1.0
+        with pytest.raises(CapabilityError, match="no prompt logprobs \\(for text in 'ru'\\)"):
+            run(files, tmp_path / "asked", server, confidence="yes")
+
+
+def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
+    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with Picky("Logic 1") as server:
+        code = called(
+            monkeypatch, "run", "miron", "--model", "openai:loop", "--base-url", server.url,
+            "--data", files, "--out", tmp_path / "run",
+        )  # fmt: skip
+    done = ek.load_run(tmp_path / "run")
+    confidence = done.summary["target_confidence"]
+    assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
+    assert (done.headline.coverage, done.headline.statuses) == (1.0, {"ok": 24})
+    assert (confidence.n, confidence.coverage) == (22, pytest.approx(22 / 24))
+    assert confidence.statuses == {"ok": 22, "unparsed": 2}
+    for record in done.records():
+        lost = "Logic-1" in record.sample.id
+        assert (record.score.values["target_confidence"] is None) == lost
+        assert record.score.values["lev_score"] is not None
+    assert code == 1
+    assert "coverage of target_confidence 91.67% is under the floor of 95%" in capsys.readouterr().err
+
+
+def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tmp_path: Path) -> None:
+    """A base model may end a text: the distance to the empty text. What is cut before it begins is none."""
+
+    class Silent(Continuing):
+        ends = "stop"
+
+        def _completion(self, body: Any, key: str) -> bytes:
+            return msgspec.json.encode({"choices": [{"text": "", "finish_reason": self.ends}]})
+
+    with Silent() as server:
+        done = run(files, tmp_path / "stop", server, lang="en")
+        assert (done.headline.value, done.headline.coverage) == (0.0, 1.0)
+        server.ends = "length"
+        cut = run(files, tmp_path / "length", server, lang="en")
+    assert (cut.headline.value, cut.headline.coverage) == (None, 0.0)
+    assert cut.headline.statuses == {"truncated": 12}
+    assert cut.summary["target_confidence"].coverage == 1.0
 
 
 def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(

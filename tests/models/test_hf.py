@@ -13,10 +13,10 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models import load_model
-from evenkeel.models.hf import WINDOW, HuggingFace
-from evenkeel.models.local.decoding import Prompt, Sampler, write
+from evenkeel.models.hf import WINDOW, HuggingFace, written_response
+from evenkeel.models.local.decoding import Prompt, Sampler, Written, write
 from evenkeel.models.reasoning import without_thought
-from evenkeel.types import Embed, Message, Request, Weigh
+from evenkeel.types import Embed, Generate, Message, Request, Weigh
 from models.tiny import (
     ARCHITECTURES,
     ask,
@@ -327,6 +327,52 @@ def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path
 )
 def test_a_leading_thought_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
     assert without_thought(content) == expected
+
+
+def ended(request: Generate, text: str, *, finished: bool, thinking: bool = False) -> tuple[str, str, str]:
+    prompt = Prompt((1, 2), temperature=0, top_p=1, seed=0, most=4, stop=(), thinking=thinking)
+    response = written_response(request, prompt, Written([1] * 4, tokens=4, text=text, ended=finished))
+    return response.status, response.text, response.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "finished", "thinking", "wanted"),
+    [
+        ("", True, False, ("unparsed", "", "empty answer")),
+        (" \n", True, False, ("unparsed", " \n", "empty answer")),
+        ("", False, False, ("truncated", "", "length before any text")),
+        ("<think>hm", False, False, ("truncated", "", "length inside the reasoning")),
+        ("<think>hm</think>", True, False, ("unparsed", "", "empty answer after the reasoning")),
+        ("hm, so", False, True, ("truncated", "", "length inside the reasoning")),  # opened by the template
+        ("hm, so", True, True, ("unparsed", "", "reasoning block not closed")),
+        ("hm</think>Paris", True, True, ("ok", "Paris", "")),
+        ("Paris", False, False, ("truncated", "Paris", "length")),
+    ],
+)
+def test_a_chat_that_ends_without_text_is_no_answer(
+    text: str, finished: bool, thinking: bool, wanted: tuple[str, str, str]
+) -> None:
+    assert ended(chat(("user", "Where?")), text, finished=finished, thinking=thinking) == wanted
+
+
+def test_an_empty_continuation_is_one_where_the_model_ended_it() -> None:
+    assert ended(say("Once"), "", finished=True) == ("ok", "", "")
+    assert ended(say("Once"), "", finished=False) == ("truncated", "", "length before any text")
+    assert ended(say("Once", length_of=" upon"), "", finished=False)[0] == "truncated"
+    assert ended(say("Once", length_of=" upon"), " ", finished=False) == ("ok", " ", "")
+
+
+def test_a_template_that_opens_the_reasoning_is_noticed(folder: Path, tmp_path: Path) -> None:
+    thinking = tmp_path / "thinking"
+    shutil.copytree(folder, thinking)
+    (thinking / "chat_template.jinja").write_text("{{ messages[0].content }}\n<think>\n")
+    [response] = ask(open_hf(thinking), chat(("user", "Where?"), max_tokens=3))
+    assert (response.status, response.text, response.reason) == (
+        "truncated",
+        "",
+        "length inside the reasoning",
+    )
+    assert response.reasoning
 
 
 def test_the_embedded_folder_is_an_ordinary_model() -> None:

@@ -11,6 +11,8 @@ TAGS = re.compile(
     re.IGNORECASE,
 )
 THINK = "<think>"
+NAMED = 3
+"""Words between two tags that are only named; a thought has more."""
 QUOTED = frozenset({"``", "''", '""', "“”", "‘’", "«»", "„“"})
 
 # gpt-oss writes into channels. Some servers leave the marks in, some drop them and leave the names.
@@ -42,6 +44,8 @@ def without_thought(content: str, *, cut: bool = False) -> tuple[str, str, bool]
         elif tag["open"]:
             nested += opened is not None
             opened = opened or tag
+        elif opened and _are_named(content, opened, tag):
+            opened = None
         elif opened:
             kept.append(content[at : opened.start()])
             thoughts.append(content[opened.end() : tag.start()])
@@ -56,6 +60,15 @@ def without_thought(content: str, *, cut: bool = False) -> tuple[str, str, bool]
             return "", _joined([*thoughts, before, content[opened.end() :]]), False
     text = "".join([*kept, content[at:]])
     return text.lstrip() if thoughts else text, _joined(thoughts), True
+
+
+def _are_named(content: str, opening: re.Match[str], closing: re.Match[str]) -> bool:
+    """Whether both tags are spoken of in a sentence: `put it between <think> and </think>`."""
+    before = content[max(0, opening.start() - 2) : opening.start()]
+    between = content[opening.end() : closing.start()]
+    return (
+        before[-1:] == " " and before.strip() != "" and between[:1] == " " and len(between.split()) <= NAMED
+    )
 
 
 def _ends_a_thought(content: str, tag: re.Match[str]) -> bool:

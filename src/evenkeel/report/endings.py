@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from evenkeel.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
@@ -34,11 +35,10 @@ class Endings(NamedTuple):
 def endings(records: Iterable[Record]) -> Endings:
     kinds: Counter[str] = Counter()
     for record in records:
-        scored = dict(record.score.statuses)
-        for answer in record.answers:
-            if answer.weighed is None and answer.vector is None and answer.rank is None:
+        for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
+            if part != "weighed":
                 kinds["asked"] += 1
-                kinds[_kind(answer, scored)] += 1
+                kinds[_kind(answer, record.score.statuses)] += 1
     return Endings(*(kinds[name] for name in Endings._fields))
 
 

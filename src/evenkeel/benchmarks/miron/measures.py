@@ -36,9 +36,8 @@ def measure_one(item: Answered, *, stop: str) -> Score:
     stop = "" if recorded else stop  # what was cut elsewhere is taken as it is
     *weighing, written = item.responses  # the target is weighed where the model can
     generated = continuation(written, target, stop)
-    parts: dict[str, Status] = {"written": status_of(written, target, stop)}
-    if weighing:
-        parts["weighed"] = weighing[0].status
+    parts: dict[str, Status] = {"weighed": weighing[0].status} if weighing else {}
+    parts["written"] = status_of(written, target, stop)
     values: Values = {
         "lev_score": None if generated is None else scoring.lev_score(generated, target),
         "exact_match": None if generated is None else float(generated == target),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.answers import ESTIMATED_LENGTH
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models.openai import echo, wire
+from evenkeel.models.openai import weighing, wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
@@ -26,16 +27,14 @@ from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response,
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-R = TypeVar("R")
-
-PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
-
 Job: TypeAlias = Generate | Weigh | Rank | list[Embed]
 Answer: TypeAlias = tuple[Request, Response]
-Weighing: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
+UnderWay: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 """Texts that are being weighed, or were, and may be asked for once more."""
 
 WEIGHED_KEPT = 1024
+SHORT = 3
+"""Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 
 
 class OpenAI:
@@ -121,11 +120,11 @@ class OpenAI:
         """Weighing stands or falls with the server's prompt log-probabilities; the rest shows by itself."""
         self._require_key()
         if "weigh" in needs:
-            self._find_fault(self._fault_in_echo)
+            self._find_fault(partial(weighing.fault_in_echo, self._echo_body))
 
     def probe_weighing(self, examples: Mapping[str, Sequence[Weigh]]) -> None:
         """The same in the data's languages, by examples of it: a server may spell English and no other."""
-        self._find_fault(partial(self._fault_in_languages, examples))
+        self._find_fault(partial(weighing.fault_in_languages, self._echo_body, examples))
 
     def _find_fault(self, find: Callable[[Client], Awaitable[str]]) -> None:
         fault = ""
@@ -133,7 +132,7 @@ class OpenAI:
         async def ask(outbox: Outbox[None]) -> None:
             nonlocal fault
             async with self._client(1, outbox) as client:
-                fault = await find(client)
+                fault = await self._found(find, client)
 
         for _ in iterate(ask):
             pass
@@ -143,6 +142,20 @@ class OpenAI:
                 "vLLM and SGLang can, and so can hf: with the model's weights.",
                 lacking=frozenset({"weigh"}),
             )
+
+    async def _found(self, find: Callable[[Client], Awaitable[str]], client: Client) -> str:
+        try:
+            return await find(client)
+        except Failed as failure:
+            if failure.trouble.transient:
+                raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
+            return str(failure)
+        except ModelUnreachable as refusal:
+            trouble = refusal.__cause__
+            # A chat-only server has no such path; a server without such a model says its name.
+            if isinstance(trouble, Trouble) and trouble.status == 404 and "model" not in trouble.said.lower():
+                return str(trouble)
+            raise
 
     def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
         self._require_key()
@@ -175,10 +188,10 @@ class OpenAI:
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
-        weighing: Weighing = {}
+        under_way: UnderWay = {}
         async with self._client(self._options.concurrency, outbox) as client:
             workers = [
-                asyncio.create_task(self._work(client, source, outbox, weighing))
+                asyncio.create_task(self._work(client, source, outbox, under_way))
                 for _ in range(self._options.concurrency)
             ]
             try:
@@ -194,7 +207,7 @@ class OpenAI:
         self._standing.ended()
 
     async def _work(
-        self, client: Client, source: _Source, outbox: Outbox[Answer], weighing: Weighing
+        self, client: Client, source: _Source, outbox: Outbox[Answer], under_way: UnderWay
     ) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
@@ -210,18 +223,18 @@ class OpenAI:
                 outbox.put((job, Response(status="error", reason="a server like OpenAI's cannot rank")))
                 continue
             try:
-                response = await self._answer_one(client, job, weighing)
+                response = await self._answer_one(client, job, under_way)
             except Failed as failure:
                 self._fail(failure, [job], outbox)
             else:
                 outbox.put((job, response))
 
-    async def _answer_one(self, client: Client, job: Generate | Weigh, weighing: Weighing) -> Response:
+    async def _answer_one(self, client: Client, job: Generate | Weigh, under_way: UnderWay) -> Response:
         if isinstance(job, Weigh):
-            return await self._weigh(client, job, weighing)
+            return await self._weigh(client, job, under_way)
         if not job.sampling.length_of or not isinstance(job.prompt, str):
             return await client.send(self._call(job))
-        length = await self._length(client, job.prompt, job.sampling.length_of, weighing)
+        length = await self._length(client, job.prompt, job.sampling.length_of, under_way)
         most = length if length is not None else estimate_tokens(job.sampling.length_of)
         most = max(1, min(job.sampling.max_tokens, most))
         sampling = msgspec.structs.replace(job.sampling, max_tokens=most, length_of="")
@@ -233,47 +246,38 @@ class OpenAI:
             response = msgspec.structs.replace(response, reason=ESTIMATED_LENGTH)
         return response
 
-    async def _length(self, client: Client, prompt: str, text: str, weighing: Weighing) -> int | None:
+    async def _length(self, client: Client, prompt: str, text: str, under_way: UnderWay) -> int | None:
         """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where none tells.
 
         A text that is weighed comes back token by token, and so counted. Where that fails, the server still
         counts what it reads: a text's tokens are those of both together less those of the prompt alone.
         """
-        try:
-            weighed = (await self._weigh(client, Weigh(prefix=prompt, continuation=text), weighing)).weighed
-            if weighed is not None:
+        with _refusals_aside():
+            job = Weigh(prefix=prompt, continuation=text)
+            if (weighed := (await self._weigh(client, job, under_way)).weighed) is not None:
                 return len(weighed.tokens)
+        with _refusals_aside():
             whole = await client.send(self._count(prompt + text))
             before = await client.send(self._count(prompt)) if prompt else None
-        except Failed as failure:
-            if failure.trouble.status not in THIS_REQUEST:
-                raise
-            return None
-        return whole - before if whole is not None and before is not None and whole > before else None
+            if whole is not None and before is not None:
+                # A text may merge into the prompt, but only a short one: else the server does not count.
+                return whole - before if whole > before or estimate_tokens(text) <= SHORT else None
+        return None
 
     def _count(self, text: str) -> Call[int | None]:
         """How many tokens the server reads in a text."""
         request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
         return Call(wire.COMPLETIONS, self._body(request), lambda data: wire.completion(data)[1])
 
-    async def _weigh(self, client: Client, job: Weigh, weighing: Weighing) -> Response:
+    async def _weigh(self, client: Client, job: Weigh, under_way: UnderWay) -> Response:
         """Weigh a text once, though it is asked for twice: for itself, and to count its tokens."""
         key = (job.prefix, job.continuation)
-        if key in weighing:
-            return await weighing.pop(key)
-        under_way = weighing[key] = asyncio.ensure_future(self._weigh_now(client, job))
-        while len(weighing) > WEIGHED_KEPT:
-            weighing.pop(next(iter(weighing)))
-        return await asyncio.shield(under_way)
-
-    async def _weigh_now(self, client: Client, job: Weigh) -> Response:
-        whole = await client.send(
-            self._echo(job.prefix + job.continuation, lambda data: echo.read_weigh(data, job))
-        )
-        if isinstance(whole, Response):
-            return whole
-        before = await client.send(self._echo(job.prefix, lambda data: echo.read_prefix(data, job.prefix)))
-        return before if isinstance(before, Response) else echo.weigh_after(before, whole, job)
+        if key in under_way:
+            return await under_way.pop(key)
+        asked = under_way[key] = asyncio.ensure_future(weighing.weigh(client, self._echo_body, job))
+        while len(under_way) > WEIGHED_KEPT:
+            under_way.pop(next(iter(under_way)))
+        return await asyncio.shield(asked)
 
     async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
         texts = [request.text for request in batch]
@@ -320,49 +324,19 @@ class OpenAI:
             extra=self._extra,
         )
 
-    def _echo(self, text: str, read: Callable[[bytes], R]) -> Call[R]:
-        body = partial(wire.weigh_body, text, model=self._name, dialect=self._dialect, extra=self._extra)
-        return Call(wire.COMPLETIONS, body, read)
+    @property
+    def _echo_body(self) -> Callable[[str], bytes]:
+        return partial(wire.weigh_body, model=self._name, dialect=self._dialect, extra=self._extra)
 
-    async def _fault_in_echo(self, client: Client) -> str:
-        """What is wrong with the server's prompt log-probabilities; nothing if they are sound."""
 
-        def fault(data: bytes) -> str:
-            try:
-                echo.check_echo(echo.read_echo(data, PROBE))
-            except echo.Unsound as why:
-                return str(why)
-            return ""
-
-        try:
-            return await client.send(self._echo(PROBE, fault))
-        except Failed as failure:
-            if failure.trouble.transient:
-                raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
-            return str(failure)
-        except ModelUnreachable as refusal:
-            trouble = refusal.__cause__
-            # A chat-only server has no such path; a server without such a model says its name.
-            if isinstance(trouble, Trouble) and trouble.status == 404 and "model" not in trouble.said.lower():
-                return str(trouble)
+@contextlib.contextmanager
+def _refusals_aside() -> Iterator[None]:
+    """Pass over a server that does not take this very request; that it is out of reach is still raised."""
+    try:
+        yield
+    except Failed as failure:
+        if failure.trouble.status not in THIS_REQUEST:
             raise
-
-    async def _fault_in_languages(self, examples: Mapping[str, Sequence[Weigh]], client: Client) -> str:
-        """A single text may be odd, and fails alone: a language fails where most of its examples do."""
-        for lang, requests in examples.items():
-            faults = [why for request in requests if (why := await self._fault_in(client, request))]
-            if 2 * len(faults) > len(requests):
-                return f"{faults[0]} (for text in '{lang}')"
-        return ""
-
-    async def _fault_in(self, client: Client, request: Weigh) -> str:
-        try:
-            response = await self._weigh_now(client, request)
-        except Failed as failure:
-            if failure.trouble.transient:
-                raise ModelUnreachable(f"{self._to.shown} does not answer. {failure}") from None
-            return str(failure)
-        return "" if response.status == "ok" else response.reason
 
 
 class _Source:
