@@ -8,16 +8,16 @@ from evenkeel.types import Response
 
 
 class Progress(Protocol):
-    """A watcher. The command line draws a bar; Python callers may pass their own."""
+    """A watcher. The command line draws a bar; Python callers may pass their own.
+
+    One that also has `retrying(count)` is told how many requests wait to be tried again.
+    """
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """A new stretch of work begins: `total` requests, of which `done` were answered before."""
 
     def answered(self, response: Response, *, usd: float) -> None:
         """One more request ended."""
-
-    def retrying(self, count: int) -> None:
-        """So many requests wait now to be tried again."""
 
     def note(self, text: str) -> None:
         """Something worth a line."""
@@ -32,8 +32,6 @@ class Silent:
     def phase(self, title: str, *, total: int, done: int) -> None: ...
 
     def answered(self, response: Response, *, usd: float) -> None: ...
-
-    def retrying(self, count: int) -> None: ...
 
     def note(self, text: str) -> None: ...
 

@@ -274,6 +274,7 @@ def spellings() -> dict[str, str]:
         "unicode": "".join(f"\\u{code:04x}" for code in codes),
         "unicode capitals": "".join(f"\\u{code:04X}" for code in codes),
         "unicode twice": "".join(f"\\\\u{code:04x}" for code in codes),
+        "braces": "".join(f"\\\\u{{{code:x}}}" for code in codes),
         "some unicode": KEY.replace("-", "\\u002d").replace("a", "\\u0061"),
         "percent": urllib.parse.quote(KEY, safe=""),
         "percent all": "".join(f"%{code:02x}" for code in codes),
@@ -355,6 +356,14 @@ def test_a_placeholder_for_a_key_leaves_answers_alone(key: str, monkeypatch: pyt
     vectors = [0.0] * 50 + [1.23456789e-05, 0.123, 0.456, 0.789]
     with fixed(msgspec.json.encode({"data": [{"embedding": vectors}]})) as server:
         assert one(model_of(server), Embed(text="q")).status == "ok"
+
+
+@pytest.mark.parametrize("key", ["1234567890", "hunter22", "correct horse", "not-needed"])
+def test_a_weak_key_is_struck_out_as_it_is(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
+    with fixed(f'{{"error": "bad key {key} or {escaped}"}}'.encode(), status=400) as server:
+        assert one(model_of(server), chat("q")).reason == "HTTP 400: bad key [key] or [key]"
 
 
 @pytest.mark.parametrize(
@@ -497,7 +506,7 @@ def test_an_address_of_another_form_is_taken(address: str) -> None:
 
 @pytest.mark.parametrize("args", [{}, {"token_field": "max\udcff"}])
 def test_a_name_that_is_not_utf_8_is_refused(args: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"not written in UTF-8") as raised:
+    with pytest.raises(UsageError, match="is not valid UTF-8") as raised:
         load_model("openai:m" if args else "openai:m\udcff", **args)
     assert str(raised.value).isascii()
 
@@ -614,14 +623,14 @@ def test_a_dead_server_is_told_of_while_it_is_probed() -> None:
 
 
 def test_a_watcher_without_a_count_is_told_the_rest() -> None:
-    class Older:
+    class Plain:
         def __init__(self) -> None:
             self.notes: list[str] = []
 
         def note(self, text: str) -> None:
             self.notes.append(text)
 
-    watcher: Any = Older()
+    watcher: Any = Plain()
     with Loopback(script=("500",)) as server:
         model = model_of(server)
         model.watch(watcher)

@@ -94,7 +94,7 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
     for text in (spec, *(f"{key}={value}" for key, value in args.items())):
         if not _is_unicode(text):
             shown = text.partition("=")[0].encode("ascii", "backslashreplace").decode()
-            raise UsageError(f"'{shown}' is not written in UTF-8, which the names of models are.")
+            raise UsageError(f"'{shown}' is not valid UTF-8.")
     scheme, colon, name = spec.partition(":")
     backend = BACKENDS.get(scheme)
     if backend is None or bool(colon and name) != backend.named:

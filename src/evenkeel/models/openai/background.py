@@ -85,7 +85,6 @@ class Relay:
     def _tell(self) -> None:
         self._due = False
         count = self._retrying
-        # A watcher of an older make knows nothing of it.
         if (show := getattr(self._progress, "retrying", None)) is not None:
             self._outbox.call(lambda: show(count))
 

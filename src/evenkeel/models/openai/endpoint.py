@@ -6,6 +6,7 @@ import base64
 import ipaddress
 import os
 import re
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def _is_host(host: str) -> bool:
 
 def _shown(url: URL, query: Iterable[str]) -> str:
     """An address with the names of its query fields; a value may be a secret whatever its name."""
-    names = list(dict.fromkeys(query))
+    names = [urllib.parse.quote(name, safe="") for name in dict.fromkeys(query)]
     return f"{url.with_query(None)}{'?' if names else ''}{'&'.join(names)}"
 
 

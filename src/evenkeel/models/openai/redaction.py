@@ -30,7 +30,7 @@ ENCODED_PART = 24
 
 ESCAPE = re.compile(
     rb"[\\%&](?:"  # the first byte alone decides at most places, which is quick
-    rb"(?<=\\)\\*(?:(?:u00|x)([0-7][0-9a-f])|[nrtbf])"
+    rb"(?<=\\)\\*(?:(?:u00|u\{0*|x)([0-7][0-9a-f])\}?|[nrtbf])"
     rb"|(?<=%)(?:25)*([0-7][0-9a-f])"
     rb"|(?<=&)(?:\#x0*([0-9a-f]{2})|\#0*([0-9]{2,3})|[a-z]{2,8});"
     rb")",
@@ -77,6 +77,12 @@ class Redaction:
             raw = secret.encode(errors="surrogateescape")
             if len(raw) >= SHORTEST_SECRET:
                 self._add(raw)
+        # Whatever holds enough of a needle holds a part of this size at one of every so many places.
+        loose = self._needles[LOOSE]
+        self._size = size = min(((needle.shortest + 1) // 2 for needle in loose), default=1)
+        self._parts = frozenset(
+            needle.text[i : i + size] for needle in loose for i in range(len(needle.text) - size + 1)
+        )
 
     def _add(self, secret: bytes) -> None:
         plain = _plain(secret, LOOSE)
@@ -93,12 +99,14 @@ class Redaction:
                 self._needles[LOOSE].append(_needle(plain, min(part, len(plain))))
 
     def __call__(self, data: bytes) -> bytes:
-        for form, needles in self._needles.items():
-            if not needles:
-                continue
-            plain = _plain(data, form)
-            if any(block in plain for needle in needles for _, block in needle.blocks):
-                data = _struck(data, form, needles)
+        if loose := self._needles[LOOSE]:
+            plain, size = _plain(data, LOOSE), self._size
+            if not self._parts.isdisjoint(plain[i : i + size] for i in range(0, len(plain), size)):
+                data = _struck(data, LOOSE, loose)
+        if exact := self._needles[EXACT]:
+            plain = _plain(data, EXACT)
+            if any(needle.text in plain for needle in exact):
+                data = _struck(data, EXACT, exact)
         return data
 
     def text(self, text: str) -> str:
@@ -119,6 +127,11 @@ def _is_telling(part: bytes, whole: bytes) -> bool:
 
 def _is_no_number(plain: bytes) -> bool:
     return sum(byte in b"abcdfghijklmnopqrstuvwxyz" for byte in plain) > 1  # 1e-05 is one
+
+
+def _is_inside_number(plain: bytes, start: int, end: int) -> bool:
+    around = plain[max(0, start - 1) : start] + plain[end : end + 1]
+    return plain[start:end].isdigit() and any(byte in b"0123456789." for byte in around)
 
 
 def _has_digit(plain: bytes) -> bool:
@@ -155,6 +168,8 @@ def _struck(data: bytes, form: _Form, needles: list[_Needle]) -> bytes:
     plain, starts, ends = _located(data, form)
     result, at = bytearray(), 0
     for first, last in _merged(span for needle in needles for span in _found(plain, needle)):
+        if form is EXACT and _is_inside_number(plain, first, last):
+            continue
         start, end = starts[first], ends[last - 1]
         result += data[at:start]
         if b'"' not in data[start:end]:
@@ -202,7 +217,8 @@ def _found(plain: bytes, needle: _Needle) -> Iterator[tuple[int, int]]:
             while after < most and plain[at + after] == text[place + after]:
                 after += 1
             size = before + after
-            if size >= needle.shortest and _is_telling(text[place - before : place + after], text):
+            part = text[place - before : place + after]
+            if size == len(text) or (size >= needle.shortest and _is_telling(part, text)):
                 yield at - before, at + after
 
 
