@@ -197,7 +197,13 @@ class Client:
                 redacted, headers = self._to.redacted, reply.headers
                 location = redacted.text(headers.get("Location", "")).partition("?")[0]
                 wait = None if well else asked_wait(headers)
-                return Reply(reply.status, reply.content_type.lower(), redacted(data), wait, location)
+                return Reply(
+                    reply.status,
+                    reply.content_type.lower(),
+                    redacted(data).removeprefix(b"\xef\xbb\xbf"),
+                    wait,
+                    location,
+                )
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             trouble = Trouble("no connection", _os_reason(error))
             trouble.no_contact = True
@@ -207,6 +213,8 @@ class Client:
             trouble = Trouble("timeout", f"no reply within {self._timeout:g} s")
         except Unreadable as error:
             trouble = Trouble("broken reply", _short(str(error)))
+        except aiohttp.ClientResponseError:
+            trouble = Trouble("broken reply", "it breaks the rules of HTTP")
         except (aiohttp.ClientError, OSError) as error:
             # Only the kind: the text of such an error may hold the address with its credentials.
             trouble = Trouble("connection lost", type(error).__name__)

@@ -1,0 +1,109 @@
+"""A server on loopback whose replies a test writes itself, and a watcher that remembers what it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from evenkeel.errors import ModelUnreachable
+from evenkeel.models import load_model
+from evenkeel.models.openai.backend import OpenAI
+from evenkeel.types import Generate, Message, Request, Response, Sampling
+from loopback import Loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+KEY = "sk-Canary/7f3a9b2c1d+Xy4Zt8Qw"
+PIECE = b"a" * 2**16
+
+
+class Hostile(Loopback):
+    """A server whose replies are written by the test; it counts the bytes that were taken from it."""
+
+    def __init__(self, respond: Callable[[Hostile, web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__()
+        self._respond = respond
+        self.sent = 0
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.requests += 1
+        await request.read()
+        return await self._respond(self, request)
+
+    async def endless(self, request: web.BaseRequest, status: int = 200) -> web.StreamResponse:
+        reply = web.StreamResponse(status=status)
+        await reply.prepare(request)
+        while True:
+            await reply.write(PIECE)
+            self.sent += len(PIECE)
+
+
+class Recorder:
+    """A watcher that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.counts: list[int] = []
+
+    def phase(self, title: str, *, total: int, done: int) -> None: ...
+
+    def answered(self, response: Response, *, usd: float) -> None: ...
+
+    def retrying(self, count: int) -> None:
+        self.counts.append(count)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def finish(self) -> None: ...
+
+
+def fixed(body: bytes, **more: Any) -> Hostile:
+    """A server that always sends this."""
+    more = {"content_type": "application/json", **more}
+
+    async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=body, **more)
+
+    return Hostile(respond)
+
+
+def packed(body: bytes, encoding: str) -> Hostile:
+    async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+        return web.Response(body=body, headers=headers)
+
+    return Hostile(respond)
+
+
+def model_of(server: Loopback | str, **options: Any) -> OpenAI:
+    url = server if isinstance(server, str) else server.url
+    model = load_model("openai:loop", base_url=url, **options)
+    assert isinstance(model, OpenAI)
+    return model
+
+
+def chat(text: str, **sampling: Any) -> Generate:
+    return Generate(prompt=(Message("user", text),), sampling=Sampling(**sampling))
+
+
+def one(model: OpenAI, request: Request) -> Response:
+    [(_, response)] = model.answer([request])
+    return response
+
+
+def failing(server: Hostile, **options: Any) -> tuple[str, str]:
+    """The reason of a request's error, and what the run is told when no other came through."""
+    seen: list[Response] = []
+    with server, pytest.raises(ModelUnreachable) as raised:
+        for _, response in model_of(server, **options).answer([chat("q")]):
+            seen.append(response)
+    return seen[0].reason if seen else "", str(raised.value)
+
+
+def says(text: str) -> bytes:
+    return msgspec.json.encode({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})

@@ -1,0 +1,182 @@
+"""No key of the openai backend is ever shown, whatever a server makes of it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import urllib.parse
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from evenkeel.errors import UsageError
+from evenkeel.models.openai import throttle
+from evenkeel.models.openai.redaction import Redaction
+from evenkeel.types import Embed
+from hostile import KEY, chat, failing, fixed, model_of, one, says
+
+if TYPE_CHECKING:
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle, "BACK_OFF_S", 0.02)
+    monkeypatch.setattr(throttle, "OVERLOAD_BACK_OFF_S", 0.02)
+
+
+def spellings() -> dict[str, str]:
+    codes = [ord(character) for character in KEY]
+    basic = base64.b64encode(f"user:{KEY}".encode()).decode()
+    return {
+        "plain": KEY,
+        "slash": KEY.replace("/", "\\/"),
+        "unicode": "".join(f"\\u{code:04x}" for code in codes),
+        "unicode capitals": "".join(f"\\u{code:04X}" for code in codes),
+        "unicode twice": "".join(f"\\\\u{code:04x}" for code in codes),
+        "braces": "".join(f"\\\\u{{{code:x}}}" for code in codes),
+        "some unicode": KEY.replace("-", "\\u002d").replace("a", "\\u0061"),
+        "percent": urllib.parse.quote(KEY, safe=""),
+        "percent all": "".join(f"%{code:02x}" for code in codes),
+        "percent twice": urllib.parse.quote(urllib.parse.quote(KEY, safe="")),
+        "entities": "".join(f"&#{code};" for code in codes),
+        "hex entities": "".join(f"&#x{code:x};" for code in codes),
+        "one entity": KEY.replace("+", "&plus;").replace("/", "&sol;"),
+        "basic": basic,
+        "base64": base64.b64encode(KEY.encode()).decode(),
+        "base64 url": base64.urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
+        "hex": KEY.encode().hex(),
+        "upper": KEY.upper(),
+        "lower": KEY.lower(),
+        "spaced": " ".join(KEY),
+        "lines": "\\n".join(KEY),
+        "wrapped": f"{KEY[:10]}\\r\\n  {KEY[10:]}",
+        "zero width": "\u200b".join(KEY),
+        "first half": KEY[: len(KEY) // 2 + 1],
+        "last half": KEY[len(KEY) // 2 :],
+        "without punctuation": re.sub("[^A-Za-z0-9]", "", KEY),
+    }
+
+
+def readings(text: str) -> str:
+    """Everything that a reader could make of a text, in lower case without punctuation."""
+    found = [text, text.encode().decode("unicode_escape", "replace"), html.unescape(text)]
+    found += [urllib.parse.unquote(text), urllib.parse.unquote(urllib.parse.unquote(text))]
+    found.append(re.sub(r"\\+u00(..)", lambda match: chr(int(match[1], 16)), text))
+    for word in re.findall(r"[\w+/=-]{12,}", text):
+        for start in range(4):
+            part = word[start:].replace("-", "+").replace("_", "/").rstrip("=")
+            found.append(base64.b64decode(part[: len(part) // 4 * 4]).decode("latin-1"))
+        if re.fullmatch("[0-9a-f]+", word):
+            found.append(bytes.fromhex(word[: len(word) // 2 * 2]).decode("latin-1"))
+    return "|".join(re.sub("[^a-z0-9]", "", reading.lower()) for reading in found)
+
+
+@pytest.mark.parametrize("spelling", spellings())
+@pytest.mark.parametrize("where", ["error", "content", "reasoning"])
+def test_a_key_is_struck_out_however_a_server_spells_it(
+    spelling: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    told = f"Incorrect key {spellings()[spelling]} given"
+    message = {"content": "ok", "reasoning_content": "so", "finish_reason": "stop"}
+    if where == "error":
+        server = fixed(f'{{"error": {{"message": "{told}"}}}}'.encode(), status=400)
+    else:
+        message["content" if where == "content" else "reasoning_content"] = "TOLD"
+        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+        server = fixed(body.replace("TOLD", told).encode())
+    with server:
+        response = one(model_of(server), chat("q"))
+    shown = f"{response.text} {response.reasoning} {response.reason}"
+    assert "Incorrect key" in shown
+    assert "given" in shown
+    plain = re.sub("[^a-z0-9]", "", KEY.lower())
+    half = len(plain) // 2
+    assert not [i for i in range(half) if plain[i : i + half] in readings(shown)], shown
+
+
+def test_a_key_among_tokens_leaves_the_tokens_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    strike = Redaction([KEY])
+    tokens = [KEY[i : i + 4] for i in range(0, len(KEY), 4)]
+    struck = json.loads(strike(json.dumps({"tokens": ["a", *tokens, "b"], "logprobs": [-0.5]}).encode()))
+    assert len(struck["tokens"]) == len(tokens) + 2
+    assert (struck["tokens"][0], struck["tokens"][-1], struck["logprobs"]) == ("a", "b", [-0.5])
+    assert "7f3a" not in "".join(struck["tokens"])
+
+
+@pytest.mark.parametrize(
+    "key", ["not-needed", "EMPTY", "sk-no-key-required", "sk-000000000000000", "123456789"]
+)
+def test_a_placeholder_for_a_key_leaves_answers_alone(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    text = "That is not needed; no key required, 0.000000000000000000 or 1,234,567,890. Empty."
+    with fixed(says(text)) as server:
+        assert one(model_of(server), chat("q")).text == text
+    vectors = [0.0] * 50 + [1.23456789e-05, 0.123, 0.456, 0.789]
+    with fixed(msgspec.json.encode({"data": [{"embedding": vectors}]})) as server:
+        assert one(model_of(server), Embed(text="q")).status == "ok"
+
+
+@pytest.mark.parametrize("key", ["1234567890", "hunter22", "correct horse", "not-needed"])
+def test_a_weak_key_is_struck_out_as_it_is(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
+    with fixed(f'{{"error": "bad key {key} or {escaped}"}}'.encode(), status=400) as server:
+        assert one(model_of(server), chat("q")).reason == "HTTP 400: bad key [key] or [key]"
+
+
+@pytest.mark.parametrize(
+    "name", ["code", "pass", "jwt", "sig", "token", "key", "auth", "secret", "x", "subscription"]
+)
+def test_no_value_of_a_query_is_shown(name: str) -> None:
+    with fixed(b'{"error": "bad ' + KEY.encode() + b'"}', status=400) as server:
+        quoted = urllib.parse.quote(KEY, safe="")
+        model = model_of(f"{server.url}?{name}={quoted}&api-version=2024-02-01#{quoted}")
+        response = one(model, chat("q"))
+    assert model.address == f"{server.url}?{name}&api-version"
+    assert response.reason == "HTTP 400: bad [key]"
+    assert "anary" not in repr([model, model.address, model.identity(), response])
+
+
+def test_a_user_name_that_is_a_key_is_not_shown() -> None:
+    with fixed(b'{"error": "bad ' + KEY.encode() + b'"}', status=400) as server:
+        model = model_of(server.url.replace("//", f"//{urllib.parse.quote(KEY, safe='')}@"))
+        assert one(model, chat("q")).reason == "HTTP 400: bad [key]"
+    assert model.address == server.url
+
+
+def test_a_key_in_the_path_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = KEY.replace("/", "-")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert model_of(f"http://127.0.0.1:1/{key}/v1").address == "http://127.0.0.1:1/[key]/v1"
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\udcff"])
+def test_a_key_that_no_header_can_hold_is_refused_unseen(
+    character: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f"sk-canary{character}7f3a")
+    with pytest.raises(UsageError) as raised:
+        model_of("http://127.0.0.1:1/v1")
+    assert "OPENAI_API_KEY" in str(raised.value)
+    assert "canary" not in str(raised.value)
+
+
+def test_a_redirect_is_named_without_its_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    location = f"https://elsewhere.test/v1/chat?token=hidden&key={KEY}"
+    reason, told = failing(fixed(b"", status=307, headers={"Location": location}))
+    assert "it redirects to https://elsewhere.test/v1/chat" in told
+    assert "hidden" not in reason + told
+
+
+def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
+    with fixed(msgspec.json.encode({"error": {"message": said, "code": "\x1b[2J"}}), status=400) as server:
+        reason = one(model_of(server), chat("q")).reason
+    assert reason.isprintable()
+    assert "\\x1b[31mred" in reason
