@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from evenkeel.models.openai import echo, wire
-from evenkeel.models.openai.client import Call, Client, Failed
+from evenkeel.models.openai.client import Call, Client
+from evenkeel.models.openai.health import Failed
 from evenkeel.types import Response, Weigh
 
 if TYPE_CHECKING:
