@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_a_killed_build_bars_nobody(mine: Path, tmp_path: Path) -> None:
 
 
 def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path: Path) -> None:
-    options = {
+    options: dict[str, Any] = {
         "questions": str(mine),
         "model": "openai:x",
         "embedder": "openai:y",

@@ -33,11 +33,15 @@ def request(number: int) -> Generate:
     return Generate(prompt=f"question {number}", sampling=Sampling())
 
 
+def answer(asked: object) -> str:
+    return f"to {asked} " * 3
+
+
 def filled(path: Path, count: int = 4) -> list[Generate]:
     requests = [request(number) for number in range(count)]
     with closing(Journal(path)) as journal:
         for asked in requests:
-            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=asked.prompt * 20))
+            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
     return requests
 
 
@@ -104,10 +108,10 @@ def test_a_damaged_page_costs_its_own_answers_only(tmp_path: Path) -> None:
         missing = list(journal.unanswered(MODEL, requests))
         assert 0 < len(missing) < 40
         for asked in missing:
-            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=asked.prompt * 20))
+            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
         journal.flush()
         texts = [response.text for response in journal.read(MODEL, requests)]
-    assert texts == [asked.prompt * 20 for asked in requests]
+    assert texts == [answer(asked) for asked in requests]
     assert (tmp_path / "journal.damaged.sqlite").read_bytes() == damaged
 
 
@@ -128,7 +132,7 @@ def test_a_file_without_its_head_is_refused_and_left_alone(tmp_path: Path) -> No
     filled(path)
     scribbled(path, 1)
     before = path.read_bytes()
-    with pytest.raises(RunConflict, match="not a sound journal.*Nothing in it was changed"):
+    with pytest.raises(RunConflict, match="not a sound journal.*Nothing in it was destroyed"):
         Journal(path)
     assert path.read_bytes() == before
     with pytest.raises(DataError, match="cannot be read"):

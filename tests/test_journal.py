@@ -119,6 +119,24 @@ def test_what_is_put_is_on_disk_without_being_asked_for(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_an_answer_waits_for_company_for_less_than_the_promised_50_ms() -> None:
+    import evenkeel.journal as module
+
+    assert module.GATHER_SECONDS <= 0.03  # the rest is for the disk
+
+
+def test_an_answer_is_committed_without_a_flush_however_many_came_before(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    reader = sqlite3.connect(tmp_path / "j.sqlite")
+    for number in range(5):
+        put(journal, ask(repeat=number), Response(status="ok", text="kept"))
+        while reader.execute("SELECT count(*) FROM responses").fetchone()[0] <= number:
+            assert journal._writer.is_alive()
+            journal._writer.join(0.005)
+    reader.close()
+    journal.close()
+
+
 def test_another_version_is_refused_not_misread(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     Journal(path).close()

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
+from evenkeel.benchmarks.mirae import data as mirae_data
 from evenkeel.benchmarks.mirae import measures as mirae_measures
+from evenkeel.benchmarks.mirae.task import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
 from evenkeel.benchmarks.multiview import measures as multiview_measures
 from evenkeel.benchmarks.rgb import checks as rgb_checks
@@ -143,15 +145,13 @@ def test_a_page_or_file_that_fails_does_not_lose_the_run(
     questions: Path, tmp_path: Path, name: str, said: str, lost: str, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    from evenkeel.benchmarks.mirae import task
-
     def broken(*_: object) -> Any:
         raise KeyError("odd")
 
     if name == "publish":
-        monkeypatch.setattr(task.data, "results_files", broken)
+        monkeypatch.setattr(mirae_data, "results_files", broken)
     else:
-        monkeypatch.setattr(task.Mirae, "examples", staticmethod(broken))
+        monkeypatch.setattr(Mirae, "examples", staticmethod(broken))
     with Loopback() as server:
         code = called(
             monkeypatch, "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--levels", "1",

@@ -69,7 +69,8 @@ def run(asking: Asking) -> list[Score]:
 
 
 def scored(items: Sequence[Answered], benchmark: Any = None) -> tuple[list[Scored], dict[str, str]]:
-    portion = Portion(benchmark or Benchmark(), items, run)
+    chosen: Any = benchmark or Benchmark()
+    portion = Portion(chosen, items, run)
     return portion.scored(), portion.failed
 
 

@@ -394,6 +394,6 @@ def _storage_errors(path: Path) -> Iterator[None]:
         ) from error
     except sqlite3.DatabaseError as error:
         raise RunConflict(
-            f"{path} is not a sound journal ({error}). Nothing in it was changed: put back a copy of it, "
-            "choose another folder with --out, or start over with --fresh."
+            f"{path} is not a sound journal ({error}). Nothing in it was destroyed: put back a copy, "
+            "start over with --fresh, or choose another --out and take what can be read over with --reuse."
         ) from None

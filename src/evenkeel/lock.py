@@ -26,7 +26,10 @@ except ImportError:  # Windows
 OWNER = ".lock"
 """The file in a folder that names the process which writes there, where the system has no lock."""
 NONE = contextlib.nullcontext()
-UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+UNSUPPORTED = {
+    errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL,
+    errno.EBADF,  # NFS locks only what is open for writing, which a folder never is
+}  # fmt: skip
 
 
 class Owner(Struct, frozen=True):
@@ -70,11 +73,8 @@ def writing_file(path: Path) -> Iterator[None]:
 def reading(path: Path) -> Iterator[bool]:
     """Keep writers away from the folder `path` while it is read; False where one is at work already."""
     with _flock(path, shared=True) as state:
-        if state == "unsupported":
-            owner = _read(path / OWNER)
-            yield owner is None or not _alive(owner)
-        else:
-            yield state == "held"
+        owner = _read(path / OWNER)
+        yield state != "taken" and (owner is None or not _alive(owner))
 
 
 @contextlib.contextmanager

@@ -87,6 +87,8 @@ def main() -> None:
     with stopping() as state:
         try:
             code = _outcome()
+            if state.number is not None:  # whatever the command made of being interrupted
+                code = state.exit_code
         except BaseException as error:
             if state.number is None and not isinstance(error, KeyboardInterrupt | click.Abort):
                 raise

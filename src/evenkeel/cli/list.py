@@ -74,14 +74,15 @@ def runs(folder: str, as_json: bool) -> None:
 
 def find_runs(folder: Path) -> list[Found]:
     """The runs below a folder, the newest first. What looks like one and cannot be read is told on stderr."""
-    from evenkeel.errors import EvenkeelError
+    from evenkeel.errors import EvenkeelError, place_of
 
     found = []
     for path in sorted(spec.parent for spec in folder.rglob("spec.json")):
         try:
             found.append(_found(path))
-        except (EvenkeelError, LookupError) as error:
-            problem = error if isinstance(error, EvenkeelError) else f"{path}: spec.json lacks {error}."
+        except Exception as error:  # noqa: BLE001  # a folder may hold anything; the others are still listed
+            told = isinstance(error, EvenkeelError | OSError)
+            problem = error if told else f"{path} is not as Evenkeel writes it ({place_of(error)})."
             say(f"left out: {problem}", err=True)
     return sorted(found, key=lambda run: run.created, reverse=True)
 

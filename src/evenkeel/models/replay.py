@@ -53,8 +53,11 @@ class Replay:
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         self._recording = self._recording or Recording(self.path, self._model)
         missing = Response(status="error", reason="not in the recording")
+        damaged = Response(status="error", reason="the recording is damaged here")
         for request in requests:
-            yield request, self._recording.find(request) or missing
+            before = self._recording.damaged
+            found = self._recording.find(request)
+            yield request, found or (missing if self._recording.damaged == before else damaged)
 
     def _answerer(self) -> bytes | None:
         """The digest of the model under test in the recorded run, where its spec lies beside the journal."""
