@@ -26,7 +26,7 @@ def test_broken_json_names_the_line(tmp_path: Path) -> None:
 def test_a_wrong_type_names_the_place_and_what_was_expected(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"name": "x"}, {"name": 5}]')
-    with pytest.raises(DataError, match=r"a\.json, at \$\[1\]\.name: Expected `str`, got `int`"):
+    with pytest.raises(DataError, match=r"a\.json, field '\[1\]\.name': expected text, got 5\.$"):
         read_json(path, list[Item])
 
 
@@ -35,7 +35,7 @@ def test_a_broken_line_is_named_and_blank_ones_are_not(tmp_path: Path) -> None:
     path.write_text('{"name": "x"}\n\n{"name": "y", "size": "big"}\n')
     lines = read_json_lines(path, Item)
     assert next(lines) == Item("x")
-    with pytest.raises(DataError, match=r"a\.jsonl, line 3, at \$\.size: Expected `int`, got `str`"):
+    with pytest.raises(DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"):
         next(lines)
 
 

@@ -30,6 +30,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f" Did you mean '{by_case[close[0]]}'?" if close else ""
 
 
+def sentence(text: str) -> str:
+    """A text with a full stop, where nothing else ends it."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 class Fault(NamedTuple):
     """What a value should be, and which one it is."""
 
@@ -74,9 +79,10 @@ def _problem(message: str, value: Any) -> str:
             parts = found.groupdict()
             kind = " or ".join(KINDS.get(part, part) for part in parts.get("kind", "").split(" | "))
             got = parts.get("got", "")
-            named = KINDS.get(got, got) if value is _NOTHING else shown(value)
+            named = KINDS.get(got, got or "this") if value is _NOTHING else shown(value)
+            bound = parts.get("bound", "").removesuffix(".0")
             limit = LIMITS.get(parts.get("limit", ""), "")
-            return wording.format(**{**parts, "kind": kind, "value": named, "limit": limit})
+            return wording.format(**{**parts, "kind": kind, "value": named, "limit": limit, "bound": bound})
     return message  # of our own making: a struct's own check
 
 

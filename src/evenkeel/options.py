@@ -5,14 +5,14 @@ An options class is a frozen msgspec struct whose fields are `Annotated[type, Me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import OptionError, UsageError
-from evenkeel.messages import LONGEST, explain, shown, suggestion
+from evenkeel.messages import LONGEST, explain, sentence, shown, suggestion
 
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
@@ -59,12 +59,17 @@ def describe(options: type[Struct]) -> list[Option]:
     return described
 
 
-def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> OptionsT:
-    """Build an options struct from names and values (strings are converted); an unknown name is an error."""
+def parse(
+    options: type[OptionsT], given: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
+) -> OptionsT:
+    """Build an options struct from names and values (strings are converted); an unknown name is an error.
+
+    `also` are names that may be given beside the options: one of them may have been meant.
+    """
     known = [option.name for option in describe(options)]
     unknown = sorted(set(given) - set(known))
     if unknown:
-        hint = suggestion(unknown[0], known)
+        hint = suggestion(unknown[0], [*known, *also])
         raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(known) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
@@ -75,7 +80,7 @@ def parse(options: type[OptionsT], given: Mapping[str, Any], *, of: str) -> Opti
         fault = explain(error, listed)
         name = fault.path[0] if fault.path else None
         if not isinstance(name, str):
-            raise UsageError(f"{of}: {fault.problem}.") from None
+            raise UsageError(sentence(f"{of}: {fault.problem}")) from None
         flag = f"--model-arg {name}=" if of.startswith("the model ") else ""
         problem = _one_of(options, name) or fault.problem
         raise OptionError(name, _typed(given[name]), problem, of=of, flag=flag) from None

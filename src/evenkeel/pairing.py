@@ -14,6 +14,7 @@ import msgspec
 
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
 from evenkeel.report.layout import Layout
 from evenkeel.stats import scope_name, scope_of
 from evenkeel.store import Run, spec_differences
@@ -155,7 +156,8 @@ def comparable(
     if not kept or (absent and named):
         raise UsageError(
             f"'{absent[0]}' cannot be compared sample by sample: it must be a value that the samples of all "
-            f"these runs have, and its figure their mean. They have: {', '.join(sorted(common)) or 'none'}."
+            f"these runs have, and its figure their mean.{suggestion(absent[0], common)} "
+            f"They have: {', '.join(sorted(common)) or 'none'}."
         )
     for name in kept:
         if not any(name in found.coverage for found in numbers):

@@ -35,7 +35,9 @@ class Row(NamedTuple):
     def invalid(self, error: msgspec.ValidationError, fields: Mapping[str, Any]) -> DataError:
         """What is wrong with a field of the row."""
         fault = explain(error, fields)
-        return self.error(f"{fault.field}: {fault.problem}." if fault.field else f"{fault.problem}.")
+        places = (f"at {self.where}" if self.where else "", fault.field)
+        where = ", ".join(place for place in places if place)
+        return DataError(self.file, f"{fault.problem}.", line=self.line, where=where)
 
     def text(self, field: str) -> str:
         """A field as it stands; absent, or neither text nor number, is an error that names the place."""

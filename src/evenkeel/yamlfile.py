@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from evenkeel.errors import DataError
 
-LARGEST = 1 << 20
-"""Bytes of a file: PyYAML reads about that much in several seconds."""
+LARGEST = 1 << 18
+"""Characters of a file, which take PyYAML some seconds."""
 DEEPEST = 20
 
 
@@ -31,7 +31,7 @@ def read_entries(path: Path | str, content: str) -> list[Entry] | None:
 
     try:
         if len(content) > LARGEST:
-            raise DataError(path, f"the file is too large: at most {LARGEST >> 20} MiB are read.")
+            raise DataError(path, f"the file is too large: at most {LARGEST:,} characters are read.")
         return _Reader(path, content).document()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None

@@ -152,7 +152,7 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
         ("x_en.jsonl", broken(category="facts"), "line 4: 'facts' is no category"),
         ("x_en.jsonl", broken(prefix=["a"]), "line 4: the field 'prefix' should be text, not a list."),
         ("x_en.jsonl", broken(target=None), "line 4: the field 'target' should be text, not nothing."),
-        ("x_en.jsonl", broken(edits="many"), "line 4: Expected `int`, got `str` - at `$.edits`."),
+        ("x_en.jsonl", broken(edits="many"), "line 4, field 'edits': expected a whole number, got 'many'."),
         ("x_en.jsonl", broken(id="en-1"), "line 4: the id 'en-1' stands there twice"),
         ("x_en.jsonl", broken()[:-9], "line 4: this line is not JSON"),
         ("x_en.jsonl", b"\n", "x_en.jsonl: there is no example in it."),

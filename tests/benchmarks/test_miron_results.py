@@ -89,7 +89,7 @@ def test_results_in_csv_are_read(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ({"generated": ["a"]}, "line 1: the field 'generated' should be text, not a list."),
-        ({"lev_score": "high"}, "line 1: Expected `float | null`"),
+        ({"lev_score": "high"}, "line 1, field 'lev_score': expected a number or nothing, got 'high'"),
         ({"category": "Verse"}, "line 1: 'Verse' is no category"),
     ],
 )

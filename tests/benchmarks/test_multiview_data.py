@@ -59,5 +59,5 @@ def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path
 
 def test_an_empty_document_is_named(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", [triplet(0), triplet(1, negative=" ")])
-    with pytest.raises(DataError, match=r"line 2, at \$\.negative: the document is empty"):
+    with pytest.raises(DataError, match=r"line 2, field 'negative': the document is empty"):
         ek.run("multiview", data=data, out=tmp_path / "run")

@@ -329,7 +329,7 @@ def test_requests_that_failed_are_told_and_asked_again(documents: Path, tmp_path
         ({"text_field": "body"}, "--text-field goes with your own documents"),
         ({"lang": "en,tlh"}, "there is no language 'tlh'; there is: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
-        ({"size": 0}, "Expected `int` >= 1"),
+        ({"size": 0}, "size=0: must be at least 1"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

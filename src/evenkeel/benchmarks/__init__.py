@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
 from evenkeel.options import describe, parse
 from evenkeel.report.layout import Examples, Layout, Note
 from evenkeel.types import Answered, Capability, Records, Request, Response, RunSpec, Sample, Score, Summary
@@ -130,9 +131,17 @@ BENCHMARKS: dict[str, Entry] = {
 }
 
 
+RUN_OPTIONS = (
+    "model", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse", "engine",
+    "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in", "price_out",
+)  # fmt: skip
+"""What `evenkeel.run` takes beside a benchmark's own options, for those who misspell it."""
+
+
 def entry(name: str) -> Entry:
     if name not in BENCHMARKS:
-        raise UsageError(f"unknown benchmark '{name}'. There is: {', '.join(BENCHMARKS)}.")
+        hint = suggestion(name, BENCHMARKS)
+        raise UsageError(f"unknown benchmark '{name}'.{hint} There is: {', '.join(BENCHMARKS)}.")
     return BENCHMARKS[name]
 
 
@@ -148,7 +157,8 @@ def builder_class(name: str) -> Any:
 
 def load_benchmark(name: str, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:
     cls = benchmark_class(name)
-    benchmark: Benchmark = cls(parse(cls.Options, options, of=f"the benchmark '{name}'"), seed=seed)
+    parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_OPTIONS)
+    benchmark: Benchmark = cls(parsed, seed=seed)
     return benchmark
 
 

@@ -9,12 +9,13 @@ import click
 
 from evenkeel import data
 from evenkeel.cli import say
+from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
 from evenkeel.errors import DataError
 
-name = click.argument("name", type=click.Choice(list(data.published_sets())))
+name = click.argument("name", type=SuggestingChoice(list(data.published_sets())))
 
 
-@click.group(name="data")
+@click.group(cls=SuggestingGroup, name="data")
 def command() -> None:
     """List, fetch and verify the published data sets. They keep their own licences and are never bundled."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evenkeel.cli import say
+from evenkeel.cli.suggesting import SuggestingChoice
 
 if TYPE_CHECKING:
     from evenkeel.export import Form
@@ -25,7 +26,7 @@ Examples:
     "--to",
     "form",
     required=True,
-    type=click.Choice(["csv", "parquet", "published"]),
+    type=SuggestingChoice(["csv", "parquet", "published"]),
     help="A table, or the files that the benchmark's own publication has.",
 )
 @click.option(

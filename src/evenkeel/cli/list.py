@@ -9,13 +9,14 @@ import click
 from msgspec import Struct
 
 from evenkeel.cli import say
+from evenkeel.cli.suggesting import SuggestingGroup
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-@click.group(name="list")
+@click.group(cls=SuggestingGroup, name="list")
 def command() -> None:
     """List benchmarks, models and runs."""
 

@@ -17,11 +17,10 @@ class SuggestingGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.NoSuchOption:
             raise
-        except click.UsageError as error:
+        except click.UsageError:
             known = self.list_commands(ctx)
-            hint = suggestion(args[0], known)
-            error.message = f"{error.message.rstrip('.')}.{hint} Available: {', '.join(known)}."
-            raise
+            message = f"No such command '{args[0]}'.{suggestion(args[0], known)}"
+            raise click.UsageError(f"{message} Available: {', '.join(known)}.", ctx) from None
 
 
 class SuggestingChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
 from evenkeel.models import Model
 from evenkeel.types import ModelRef
 
@@ -21,7 +22,8 @@ class Engine(Protocol):
 
 def load_engine(name: str, *, concurrency: int | None = None) -> Engine:
     if name not in ENGINES:
-        raise UsageError(f"unknown engine '{name}'. There is: {', '.join(ENGINES)}.")
+        hint = suggestion(name, ENGINES)
+        raise UsageError(f"unknown engine '{name}'.{hint} There is: {', '.join(ENGINES)}.")
     from evenkeel.engines.local import LocalEngine
 
     return LocalEngine(concurrency=concurrency)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from msgspec import Struct
 
 from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
 from evenkeel.options import describe, parse
 from evenkeel.tokens import TokenCounter
 from evenkeel.types import Capability, ModelRef, Request, Response, Weigh
@@ -98,7 +99,8 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
     scheme, colon, name = spec.partition(":")
     backend = BACKENDS.get(scheme)
     if backend is None or bool(colon and name) != backend.named:
-        raise UsageError(f"unknown model '{spec}'. A model is one of: {', '.join(spec_forms())}.")
+        hint = "" if scheme in BACKENDS else suggestion(scheme, BACKENDS)
+        raise UsageError(f"unknown model '{spec}'.{hint} A model is one of: {', '.join(spec_forms())}.")
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, args, of=f"the model '{spec}'")
 

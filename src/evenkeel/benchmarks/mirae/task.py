@@ -19,6 +19,7 @@ from evenkeel.benchmarks.mirae import data
 from evenkeel.benchmarks.mirae.layout import LAYOUT, examples, notes, unit_of
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
 from evenkeel.options import ASKING
 from evenkeel.types import (
     Answered,
@@ -122,7 +123,8 @@ class Mirae:
         questions = [question for file in files for question in data.read_questions(file.path, fallback)]
         found = dict.fromkeys(question.lang for question in questions)
         if langs and (absent := [lang for lang in langs if lang not in found]):
-            raise UsageError(f"the data has no questions in '{absent[0]}'; it has: {', '.join(found)}.")
+            hint = suggestion(absent[0], found)
+            raise UsageError(f"the data has no questions in '{absent[0]}'; it has: {', '.join(found)}.{hint}")
         wanted = spread([question for question in questions if not langs or question.lang in langs], limit)
         twice = [key for key, n in Counter((q.lang, q.id) for q in wanted).items() if n > 1]
         if twice:

@@ -177,7 +177,8 @@ def check_langs(examples: Sequence[Example], langs: Sequence[str] | None) -> lis
     found = dict.fromkeys(example.lang for example in examples)
     for lang in langs or ():
         if lang not in found:
-            raise UsageError(f"the data has no examples in '{lang}'; it has: {', '.join(found)}.")
+            hint = suggestion(lang, found)
+            raise UsageError(f"the data has no examples in '{lang}'; it has: {', '.join(found)}.{hint}")
     return [example for example in examples if not langs or example.lang in langs]
 
 

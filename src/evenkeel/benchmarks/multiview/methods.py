@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from evenkeel.messages import suggestion
 from evenkeel.types import Capability
 
 Kind: TypeAlias = Literal["bm25", "embed", "rerank", "rewrite", "judge"]
@@ -73,7 +74,8 @@ def parse_method(text: str) -> Method:
     known = {"embed": {"instruct"}, "rerank": set(), "judge": {"annotations", "weigh"}}
     if kind in known and spec and set(options) <= known[kind] and len(set(options)) == len(options):
         return Method(text, kind, spec=spec, options=frozenset(options))  # type: ignore[arg-type]
-    raise ValueError(f"--method: '{text}' is no method. A method is one of: {', '.join(FORMS)}")
+    hint = "" if kind in known else suggestion(kind, ("bm25", "rewrite", *known))
+    raise ValueError(f"--method: '{text}' is no method.{hint} A method is one of: {', '.join(FORMS)}")
 
 
 def parse_methods(texts: Sequence[str]) -> list[Method]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.data import Kind
+from evenkeel.messages import suggestion
 
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
 
@@ -84,7 +85,8 @@ def parse_abilities(text: str) -> list[Ability]:
     chosen = [ability for ability in ABILITIES if ability in wanted]
     unknown = [part for part in wanted if part not in ABILITIES]
     if unknown or not chosen:
-        raise ValueError(f"--ability: '{', '.join(unknown)}' is none of: all, {', '.join(ABILITIES)}")
+        hint = suggestion(unknown[0], ABILITIES) if unknown else ""
+        raise ValueError(f"--ability: '{', '.join(unknown)}' is none of: all, {', '.join(ABILITIES)}.{hint}")
     return chosen
 
 
