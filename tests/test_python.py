@@ -191,6 +191,13 @@ def test_the_answers_of_a_sample_are_a_list_with_null_for_a_failure(tmp_path: Pa
     assert run.frame()["answers"].to_list()[:3] == [["one", None], ["", "=two"], [None]]
 
 
+def test_pandas_takes_the_same_columns(runs: tuple[ek.Run, ek.Run]) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed, and Evenkeel does not need it")
+    table = runs[0].to_pandas()
+    assert list(table.columns) == runs[0].frame().columns
+    assert list(table["sample"]) == runs[0].frame()["sample"].to_list()
+
+
 def test_pandas_is_asked_for_by_name_where_it_is_missing(
     runs: tuple[ek.Run, ek.Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
