@@ -157,6 +157,7 @@ def test_a_data_set_is_built_from_python(tmp_path: Path) -> None:
     paths, built = ek.build("mirae", tmp_path / "fresh.json", seed=7)
     assert paths == [tmp_path / "fresh.json"]
     assert built.failures == []
+    assert len(repr(built)) < 100  # not the contents
     assert "questions" in msgspec.json.decode(paths[0].read_bytes())
 
 

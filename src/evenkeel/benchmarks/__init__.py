@@ -93,6 +93,10 @@ class Built(NamedTuple):
     notes: list[str]
     failures: list[str]
 
+    def __repr__(self) -> str:
+        """At Python's prompt the names, not the contents."""
+        return f"<Built {', '.join(self.files)}: {len(self.notes)} notes, {len(self.failures)} failures>"
+
 
 class Builder(Protocol):
     """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
