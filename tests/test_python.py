@@ -260,13 +260,17 @@ def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> No
         return Handle(texts)
 
     monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr("evenkeel.watching.SECONDS", 0.0)
     line = NotebookLine()
     line.note("9 answers taken over from \x1b[31mthere")
     line.phase("asking", total=2, done=0)
+    line.retrying(1)
+    line.retrying(0)
     line.answered(Response(status="error", reason="timeout"), usd=0.5)
     line.answered(Response(status="ok", text="x"), usd=1.0)
     line.finish()
     assert texts[0] == "9 answers taken over from ␛[31mthere"
     assert texts[1].endswith("\nasking: 0 of 2")
+    assert any("asking: 0 of 2, 1 retrying" in text for text in texts)
     assert "asking: 2 of 2" in texts[-1]
     assert "1 errors, $1.00" in texts[-1]

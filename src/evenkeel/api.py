@@ -173,6 +173,7 @@ def score(
     asking = {option.name for option in describe(benchmark_class(benchmark).Options) if option.asking}
     if chosen := sorted(asking & set(options)):
         raise UsageError(f"'{chosen[0]}' is about asking a model; these answers were given elsewhere.")
+    watching = watcher(progress)
     loaded = load_benchmark(benchmark, options)
     recorded = read_recorded(benchmark, path, lang=lang)
     source = datasets.own_file(path)

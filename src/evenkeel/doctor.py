@@ -41,6 +41,7 @@ VARIABLES = {
     "HF_HUB_OFFLINE": "1: load models from this machine alone",
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
+    "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
     "NO_COLOR": "1: no colours",
 }
 

@@ -61,6 +61,7 @@ def gate(
 
     `assert ek.gate("runs/new", baseline="runs/old", max_drop=0.02).passed`
     """
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     new, old = (given if isinstance(given, Run) else Run(given) for given in (run, baseline))
     differences = compare(old, new, metrics=metrics or [layout_of([old, new]).headline]).differences
     checks = [

@@ -48,18 +48,30 @@ class NotebookLine(Silent):
         self._line = ""
         self._display: Any = None
         self._next = 0.0
+        self._begin("", total=0, done=0)
 
     def phase(self, title: str, *, total: int, done: int) -> None:
+        self._begin(title, total=total, done=done)
+        self._count()
+
+    def _begin(self, title: str, *, total: int, done: int) -> None:
         self._title, self._total, self._done = title, total, done
         self._before, self._start = done, time.monotonic()
-        self._failed = 0
-        self._count()
+        self._failed = self._waiting = 0
+        self._usd = 0.0
 
     def answered(self, response: Response, *, usd: float) -> None:
         self._done += 1
         self._failed += response.status == "error"
+        self._usd = usd
         if self._done == self._total or time.monotonic() >= self._next:
-            self._count(usd)
+            self._count()
+
+    def retrying(self, count: int) -> None:
+        """How many requests wait to be asked once more."""
+        self._waiting = count
+        if time.monotonic() >= self._next:
+            self._count()
 
     def note(self, text: str) -> None:
         self._notes.append(text)
@@ -69,15 +81,16 @@ class NotebookLine(Silent):
         if self._line:
             self._show()
 
-    def _count(self, usd: float = 0.0) -> None:
+    def _count(self) -> None:
         new, seconds = self._done - self._before, time.monotonic() - self._start
-        parts = [f"{self._title}: {self._done:,} of {self._total:,}"]
+        parts = [f"{self._title}: {self._done:,} of {self._total:,}"] if self._title else []
         if new and seconds > 0:
             parts.append(f"{new / seconds:.1f}/s")
         if new >= 10 and self._done < self._total:  # the first few say little: a model may have been loaded
             parts.append(f"{seconds / new * (self._total - self._done):,.0f} s left")
+        parts += [f"{self._waiting:,} retrying"] if self._waiting else []
         parts += [f"{self._failed:,} errors"] if self._failed else []
-        parts += [f"${usd:.2f}"] if usd else []
+        parts += [f"${self._usd:.2f}"] if self._usd else []
         self._line = ", ".join(parts)
         self._show()
 
