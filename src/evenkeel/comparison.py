@@ -12,16 +12,18 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from evenkeel import stats
+from evenkeel import combined, stats
+from evenkeel.metrics import declaration
 from evenkeel.pairing import (
     Numbers,
-    by_method,
+    check_methods,
     comparable,
     differing,
     layout_of,
+    mean_of,
     read_numbers,
-    shown,
     split_name,
+    usual_metrics,
 )
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import summaries
@@ -106,14 +108,15 @@ def compare(
     """
     loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
     layout = layout_of(loaded)
-    wanted = list(dict.fromkeys(metrics or _usual(layout, loaded)))
-    numbers = [read_numbers(run, wanted) for run in loaded]
+    wanted = list(dict.fromkeys(metrics or usual_metrics(layout, loaded)))
+    check_methods(wanted, layout, loaded)
+    numbers = [read_numbers(run, wanted, layout.metrics) for run in loaded]
     wanted = comparable(wanted, loaded, numbers, named=bool(metrics))
-    if not metrics and len(loaded) > 2:
+    if not metrics and len(loaded) > 2 and not loaded[0].methods:
         wanted = wanted[:1]
     differs = differing(loaded, numbers, paired=not unpaired)
     sides = dict(zip(summaries(loaded), numbers, strict=True))
-    units = {metric: _unit(metric, loaded, numbers) for metric in wanted}
+    units = {metric: _unit(metric, layout, loaded, numbers) for metric in wanted}
     differences = _corrected(
         [
             _difference(metric, units[metric], (a, sides[a]), (b, sides[b]), paired=not unpaired)
@@ -135,15 +138,11 @@ def compare(
     )
 
 
-def _usual(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """What runs are compared by where nobody says."""
-    return (by_method(layout, runs) if len(runs) == 2 else []) or shown(layout)
-
-
-def _unit(metric: str, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
-    """The unit of the metric's figure; that of `accuracy` for `accuracy@bm25`."""
-    whole = split_name(metric, numbers[0].metrics)[0]
-    names = (metric, whole, whole.partition("@")[0])
+def _unit(metric: str, layout: Layout, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
+    """The unit that the benchmark declares; of what it does not declare, that of the figure."""
+    if (declared := declaration(layout.metrics, metric)) is not None:
+        return declared.unit
+    names = (metric, split_name(metric, numbers[0].metrics)[0])
     return next((run.summary[name].unit for run in runs for name in names if name in run.summary), "cosine")
 
 
@@ -151,9 +150,12 @@ def _difference(
     metric: str, unit: Unit, a: tuple[str, Numbers], b: tuple[str, Numbers], *, paired: bool
 ) -> Difference:
     (name_a, run_a), (name_b, run_b) = a, b
-    first, second = run_a.values[metric], run_b.values[metric]
-    if paired:
-        first, second = _common([first, second])
+    first, second = _compared(metric, run_a, run_b, paired=paired)
+    parts = run_a.parts.get(metric)
+    if parts is not None or metric in run_a.ratios:
+        estimate = _combined(metric, (first, run_a), (second, run_b), paired=paired)
+        method, alike = "t over groups", None
+    elif paired:
         estimate = _estimate({sample: second[sample] - first[sample] for sample in first}, run_a.groups)
         method, alike = "paired t over groups", None
     else:
@@ -161,7 +163,7 @@ def _difference(
         method = "Welch's t over groups"
     none = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
     tested = stats.t_test(estimate, method, unit=unit, alike=alike) if estimate else none
-    value_a, value_b = _mean(first), _mean(second)
+    value_a, value_b = mean_of(first, parts), mean_of(second, run_b.parts.get(metric))
     return Difference(
         metric=metric, unit=unit, a=name_a, b=name_b, value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
@@ -173,14 +175,53 @@ def _difference(
     )  # fmt: skip
 
 
+def _compared(
+    metric: str, run_a: Numbers, run_b: Numbers, *, paired: bool
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """The values of both sides that enter: where samples are paired, of those that both have.
+
+    Of a ratio each side has its own denominator: the samples that both were asked and that count in it. A
+    macro-average that lacks one of its parts is unknown.
+    """
+    sides = [run_a.values[metric], run_b.values[metric]]
+    if metric in run_a.ratios and paired:
+        both = run_a.asked_for[metric] & run_b.asked_for[metric]
+        sides = [{sample: value for sample, value in side.items() if sample in both} for side in sides]
+    elif paired:
+        sides = _common(sides)
+    if metric in run_a.parts:
+        wanted = {run.parts[metric][s] for run in (run_a, run_b) for s in run.asked_for[metric]}
+        for run, side in zip((run_a, run_b), sides, strict=True):
+            if {run.parts[metric][sample] for sample in side} != wanted:
+                return {}, {}
+    return sides[0], sides[1]
+
+
+def _combined(
+    metric: str, a: tuple[Mapping[str, float], Numbers], b: tuple[Mapping[str, float], Numbers], *, paired: bool
+) -> stats.Estimate | None:
+    """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
+    (first, run_a), (second, run_b) = a, b
+    if not first or not second:
+        return None
+    if paired and metric in run_a.parts:
+        change = {sample: second[sample] - first[sample] for sample in first}
+        return combined.estimate(combined.macro_terms(change, run_a.groups, run_a.parts[metric]))
+    terms = []
+    for sign, values, run in ((-1, first, run_a), (1, second, run_b)):
+        groups = run.groups if paired else {sample: f"{sign} {run.groups[sample]}" for sample in values}
+        parts = run.parts.get(metric) or dict.fromkeys(values, "")
+        terms += [
+            term._replace(coefficient=sign * term.coefficient)
+            for term in combined.macro_terms(values, groups, parts)
+        ]
+    return combined.estimate(terms)
+
+
 def _common(sides: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
     """Each side's values of the samples that all sides have, in one order."""
     samples = [sample for sample in sides[0] if all(sample in side for side in sides)]
     return [{sample: side[sample] for sample in samples} for side in sides]
-
-
-def _mean(values: Mapping[str, float]) -> float | None:
-    return sum(values.values()) / len(values) if values else None
 
 
 def _arrays(
@@ -224,10 +265,11 @@ def _corrected(found: Sequence[Difference]) -> tuple[Difference, ...]:
 def _ranking(
     sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool
 ) -> tuple[Place, ...]:
-    """The runs by their means, over the samples that all have; unpaired, each over its own."""
+    """The runs by their means, over the samples that all have; unpaired, and of a ratio, each over its own."""
     values: Sequence[Mapping[str, float]] = [run.values[metric] for run in sides.values()]
+    paired = paired and not any(metric in run.ratios for run in sides.values())
     figures = {
-        name: stats.interval_of(*_arrays(held, run.groups), unit)
+        name: _interval(metric, held, run, unit)
         for (name, run), held in zip(sides.items(), _common(values) if paired else values, strict=True)
     }
     ranked = sorted(
@@ -240,6 +282,13 @@ def _ranking(
         for name in ranked
         if (found := figures[name])
     )
+
+
+def _interval(metric: str, values: Mapping[str, float], run: Numbers, unit: Unit) -> stats.Interval:
+    """The mean, or macro-average, of a run's values."""
+    if values and metric in run.parts:
+        return combined.interval(combined.macro_terms(values, run.groups, run.parts[metric]), unit)
+    return stats.interval_of(*_arrays(values, run.groups), unit)
 
 
 def group_letters(ranked: Sequence[str], told_apart: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evenkeel.benchmarks import benchmark_class
 from evenkeel.comparison import Comparison, Difference, Place
+from evenkeel.metrics import declaration
 from evenkeel.report.terminal import show_table
-from evenkeel.report.text import number, probability, share, signed, visible
+from evenkeel.report.text import chance, number, probability, share, signed, signed_bound, visible
 from evenkeel.types import Unit
 
 
@@ -68,7 +70,7 @@ def _table(
     table = _empty(title)
     for head in heads:
         table.add_column(head, no_wrap=True)
-    for head in (first, second, "B − A", "p", "could\nshow", "told\napart"):
+    for head in (first, second, "B − A", "95% interval", "p", "could\nshow", "told\napart"):
         table.add_column(head, justify="right", no_wrap=True)
     for names, found in rows:
         table.add_row(*(Text(visible(name)) for name in names), *_cells(found))
@@ -78,18 +80,22 @@ def _table(
 def _cells(found: Difference) -> list[Text]:
     unit = found.unit
     style = "bold" if found.different else ""
-    half = (
-        "" if found.low is None or found.high is None else f" ±{number((found.high - found.low) / 2, unit)}"
-    )
     change = "–" if found.difference is None else signed(found.difference, unit)
     return [
         Text(_number(found.value_a, unit)),
         Text(_number(found.value_b, unit)),
-        Text.assemble((change, style), (half, "dim")),
+        Text(change, style),
+        Text(_limits(found), "dim"),
         Text(probability(found.p_holm)),
         Text(_number(found.detectable, unit)),
         Text("yes" if found.different else "no", style=style),
     ]
+
+
+def _limits(found: Difference) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return f"[{signed_bound(found.low, found.unit)}, {signed_bound(found.high, found.unit)}]"
 
 
 def _ranking(found: Comparison) -> Table:
@@ -122,10 +128,13 @@ def _footnote(found: Comparison, counted: tuple[str, str]) -> str:
     largest = max(found.differences, key=lambda difference: difference.n)
     methods = dict.fromkeys(d.method for d in found.differences if d.p is not None)
     parts = [
-        f"Up to {largest.n:,} {samples} of {largest.clusters:,} {groups}. ±: 95% interval. "
+        f"Up to {largest.n:,} {samples} of {largest.clusters:,} {groups}. "
         f"p: {', '.join(methods) or 'no test'}; after Holm's correction for all rows. "
         "could show: the smallest difference that four of five such samples would show."
     ]
+    declared = [declaration(benchmark_class(found.benchmark).layout.metrics, name) for name in found.metrics]
+    if guessed := next(filter(None, map(chance, declared)), ""):
+        parts.append(f"{guessed[0].upper()}{guessed[1:]}.")
     if len(found.runs) > 2:
         parts.append("Runs that share a letter are not told apart.")
     return " ".join(parts)

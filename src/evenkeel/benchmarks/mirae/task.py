@@ -15,9 +15,10 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
-from evenkeel.benchmarks.mirae.layout import LAYOUT, UNITS, examples, notes
+from evenkeel.benchmarks.mirae.layout import LAYOUT, METRICS, examples, notes
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
+from evenkeel.metrics import unit_of
 from evenkeel.options import ASKING
 from evenkeel.types import (
     Answered,
@@ -180,7 +181,8 @@ class Mirae:
         beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
         if "embedder_reads" in beside:
             beside["embedder_reads"] = [("lang",)]
-        summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=UNITS)
+        units = {name: unit_of(METRICS, name) for name in metrics}
+        summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=units)
         lengths: dict[Tag, float] = {
             level: log2(tokens) for level, tokens in zip(data.LEVELS, data.TARGETS, strict=True)
         }
