@@ -59,10 +59,12 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
     variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, alone, strict=True)]
     spread = sum(v**2 / each.df for v, each in zip(variances, alone, strict=True))
     df = sum(variances) ** 2 / spread if spread else min(each.df for each in alone)
-    clusters = moves.shape[1]
-    error = float(np.sqrt((moves.sum(axis=0) ** 2).sum()))
+    value, shifts = value_of(terms), moves.sum(axis=0)
+    error = float(np.sqrt(shifts @ shifts))
     steady = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
-    return stats.Estimate(value_of(terms), 0.0 if steady else error, min(df, clusters - 1), clusters)
+    # What a mean of as many groups would be that moves as T does; its shape is T's.
+    pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)))
+    return pseudo._replace(value=value, error=0.0 if steady else error, df=min(df, len(shifts) - 1))
 
 
 def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:

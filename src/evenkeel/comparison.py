@@ -128,7 +128,7 @@ def compare(
         benchmark=loaded[0].spec.benchmark,
         paired=not unpaired,
         runs=tuple(
-            Side(name=name, path=str(run.path), coverage=run.headline.coverage)
+            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, sides[name]))
             for name, run in zip(sides, loaded, strict=True)
         ),
         metrics=tuple(wanted),
@@ -136,6 +136,12 @@ def compare(
         differences=differences,
         ranking=_ranking(sides, wanted[0], units[wanted[0]], differences, paired=not unpaired),
     )
+
+
+def _coverage(run: Run, layout: Layout, numbers: Numbers) -> float:
+    """Of the headline; of what is compared where the summary lacks it, as one of an older version may."""
+    headline = run.summary.get(layout.headline)
+    return headline.coverage if headline else min(numbers.coverage.values(), default=0.0)
 
 
 def _unit(metric: str, layout: Layout, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:

@@ -276,9 +276,9 @@ def _judged(found: Difference, allowed: float, worse: Direction, p: float | None
         f"({signed(found.difference, unit)}"
     )
     beyond = f"{worse} of more than {number(allowed, unit)}" if allowed else worse
+    if found.p is None and abs(found.difference) < 1e-12:
+        return True, f"{moved}): it is the same in every sample"
     if found.low is None or found.high is None:
-        if found.method == stats.UNCHANGED:
-            return True, f"{moved}): it is the same in every sample"
         passed = (found.difference if worse == "rise" else -found.difference) <= allowed
         verdict = f"no {beyond}" if passed else f"a {beyond}, and no way to tell it from noise"
         return passed, f"{moved}): {verdict} ({found.method.removeprefix('none: ')})"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from rich import box
@@ -24,26 +25,33 @@ from evenkeel.types import Figure
 
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: what lies below its folder is linked."""
-    sections = [
-        {
-            "benchmark": name,
-            "layout": benchmark_class(name).layout,
-            "entries": entries,
-            "lines": [(title, [_figure(line) for line in lines]) for title, lines in beside(entries)],
-        }
-        for name, entries in by_benchmark(card)
-    ]
     return (
         environment()
         .get_template("scorecard.html")
         .render(
             title=title(card),
             card=card,
-            sections=sections,
+            sections=[
+                *(_section(name, name, entries) for name, entries in by_benchmark(card.entries)),
+                *(
+                    _section(f"{name}-others", f"{name}: {apart(card)}", entries)
+                    for name, entries in by_benchmark(card.others)
+                ),
+            ],
             named=names_subjects(card),
-            links={entry.path: link(Path(entry.path), out) for entry in card.entries},
+            links={entry.path: link(Path(entry.path), out) for entry in (*card.entries, *card.others)},
         )
     )
+
+
+def _section(mark: str, heading: str, entries: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "id": mark,
+        "heading": heading,
+        "layout": benchmark_class(entries[0].benchmark).layout,
+        "entries": entries,
+        "lines": [(words, [_figure(line) for line in lines]) for words, lines in beside(entries)],
+    }
 
 
 def show_scorecard(console: Console, card: Scorecard) -> None:
@@ -52,16 +60,30 @@ def show_scorecard(console: Console, card: Scorecard) -> None:
     for note in card.notes:
         console.print(Text(visible(note), style="yellow"), soft_wrap=True)
     console.print()
+    show_table(console, _table(card.entries, named=names_subjects(card)))
+    if card.others:
+        console.print()
+        console.print(Text(f"{apart(card).capitalize()}", style="bold"), soft_wrap=True)
+        console.print()
+        show_table(console, _table(card.others, named=True))
+
+
+def _table(entries: Sequence[Entry], *, named: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    named = names_subjects(card) and not card.model  # methods have rows of their own
-    whose = ["model"] if named else []
-    for head in ("benchmark", "figure", *whose, "value", "± 95%", "coverage", "made", "run"):
-        table.add_column(head, justify="right" if head in ("value", "coverage") else "left", no_wrap=True)
-    for name, entries in by_benchmark(card):
+    whose = ["of"] if named else []
+    for head in ("benchmark", "figure", *whose, "value", "95% interval", "coverage", "made", "run"):
+        right = head in ("value", "95% interval", "coverage")
+        table.add_column(head, justify="right" if right else "left", no_wrap=True)
+    for name, beside_each_other in by_benchmark(entries):
         table.add_section()
-        for row in _rows(name, entries, named=named):
+        for row in _rows(name, beside_each_other, named=named):
             table.add_row(*row)
-    show_table(console, table)
+    return table
+
+
+def apart(card: Scorecard) -> str:
+    """The heading of methods that are not the models' own."""
+    return f"methods without {card.model}" if card.model else "methods without these models"
 
 
 def title(card: Scorecard) -> str:
@@ -73,8 +95,8 @@ def names_subjects(card: Scorecard) -> bool:
     return len({entry.subject for entry in card.entries}) > 1
 
 
-def by_benchmark(card: Scorecard) -> list[tuple[str, list[Entry]]]:
-    return [(name, list(found)) for name, found in groupby(card.entries, key=lambda entry: entry.benchmark)]
+def by_benchmark(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
+    return [(name, list(found)) for name, found in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
 def beside(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:

@@ -19,6 +19,10 @@ from evenkeel.store import Run
 from evenkeel.types import Figure
 
 
+GAP = 3
+"""Spaces between two columns."""
+
+
 def show_run(
     console: Console, run: Run, layout: Layout, *, min_coverage: float, notes: Sequence[Note] = ()
 ) -> None:
@@ -105,7 +109,7 @@ def split(grid: Grid, width: int) -> list[Grid]:
     parts: list[list[int]] = []
     for place in range(len(grid.columns)):
         held = parts[-1] if parts else None
-        if held and names + sum(wide[each] + 2 for each in [*held, place]) <= width:
+        if held and names + sum(wide[each] + GAP for each in [*held, place]) <= width:
             held.append(place)
         else:
             parts.append([place])
