@@ -69,10 +69,15 @@ def test_the_interval_of_a_macro_average_holds_the_truth(shares: tuple[float, ..
         hard = draws.uniform(size=questions)
         same = draws.uniform(size=(2, questions)) < 0.5
         luck = np.where(same, hard, draws.uniform(size=(2, questions)))
-        right = [*(luck < np.array(shares[:2])[:, None]), *(draws.uniform(size=questions) < p for p in shares[2:])]
+        right = [
+            *(luck < np.array(shares[:2])[:, None]),
+            *(draws.uniform(size=questions) < p for p in shares[2:]),
+        ]
         groups = [[f"plain{n}" for n in range(questions)]] * 2
         groups += [[f"{kind}{n}" for n in range(questions)] for kind in ("int", "fact")]
-        terms = [Term(0.25, each.astype(float).tolist(), own) for each, own in zip(right, groups, strict=True)]
+        terms = [
+            Term(0.25, each.astype(float).tolist(), own) for each, own in zip(right, groups, strict=True)
+        ]
         found, estimate = combined.interval(terms, "share"), combined.estimate(terms)
         assert found.low is not None
         assert found.high is not None

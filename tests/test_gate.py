@@ -29,9 +29,7 @@ def shares(mean: float, seed: int) -> NUMBERS:
 
 
 def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **options: Any) -> Gate:
-    before, after = (
-        store_run(tmp_path / name, values) for name, values in (("old", old), ("new", new))
-    )
+    before, after = (store_run(tmp_path / name, values) for name, values in (("old", old), ("new", new)))
     return gate(after, before, **options)
 
 
@@ -47,7 +45,9 @@ def test_more_refusals_fail_the_gate_without_being_told_that_they_are_worse(tmp_
     assert gate(tmp_path / "old", tmp_path / "new", metrics=["refusals"]).passed
 
 
-@pytest.mark.parametrize("name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "empty"])
+@pytest.mark.parametrize(
+    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "empty"]
+)
 def test_what_should_be_low_fails_when_it_rises(tmp_path: Path, name: str) -> None:
     low, high = {name: noisy(seed=1)}, {name: noisy(0.05, seed=2)}
     assert not held(tmp_path, low, high, metrics=[name]).passed

@@ -102,7 +102,7 @@ def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
     *_, entry = card.entries
     assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+weigh"] * 2)
     assert entry.headline.figure.value == pytest.approx(0.3)
-    assert entry.headline.title == "Triplets ordered right (chance level 50%)"
+    assert entry.headline.title == "Triplets ordered right (chance 50%)"
     assert [(other.subject, other.headline.figure.value) for other in card.others] == [
         ("bm25", 0.1), ("embed:x", 0.2),
     ]  # fmt: skip

@@ -74,8 +74,9 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """A run in the ranking. Runs that share a letter are not told apart."""
+    """A run in the ranking by a metric. Runs that share a letter are not told apart."""
 
+    metric: str
     name: str
     value: float | None
     low: float | None
@@ -84,7 +85,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """What `compare` finds: every pair of runs by every metric, and the runs in order of the first metric."""
+    """What `compare` finds: every pair of runs by every metric, and the runs in order of each metric."""
 
     benchmark: str
     paired: bool
@@ -94,7 +95,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """What was asked otherwise of one run than of another, beside the model under test."""
     differences: tuple[Difference, ...]
     ranking: tuple[Place, ...]
-    """By the first metric, the highest first."""
+    """Metric by metric, the best run first; the highest where neither direction is better."""
 
 
 def compare(
@@ -117,6 +118,7 @@ def compare(
     differs = differing(loaded, numbers, paired=not unpaired)
     sides = dict(zip(summaries(loaded), numbers, strict=True))
     units = {metric: _unit(metric, layout, loaded, numbers) for metric in wanted}
+    lower = {m for m in wanted if (found := declaration(layout.metrics, m)) and found.better == "lower"}
     differences = _corrected(
         [
             _difference(metric, units[metric], (a, sides[a]), (b, sides[b]), paired=not unpaired)
@@ -134,7 +136,13 @@ def compare(
         metrics=tuple(wanted),
         differs=tuple(differs),
         differences=differences,
-        ranking=_ranking(sides, wanted[0], units[wanted[0]], differences, paired=not unpaired),
+        ranking=tuple(
+            place
+            for metric in wanted
+            for place in _ranking(
+                sides, metric, units[metric], differences, paired=not unpaired, lowest=metric in lower
+            )
+        ),
     )
 
 
@@ -160,7 +168,7 @@ def _difference(
     parts = run_a.parts.get(metric)
     if parts is not None or metric in run_a.ratios:
         estimate = _combined(metric, (first, run_a), (second, run_b), paired=paired)
-        method, alike = "t over groups", None
+        method, alike = "paired t over groups" if paired else "Welch's t over groups", None
     elif paired:
         estimate = _estimate({sample: second[sample] - first[sample] for sample in first}, run_a.groups)
         method, alike = "paired t over groups", None
@@ -204,7 +212,11 @@ def _compared(
 
 
 def _combined(
-    metric: str, a: tuple[Mapping[str, float], Numbers], b: tuple[Mapping[str, float], Numbers], *, paired: bool
+    metric: str,
+    a: tuple[Mapping[str, float], Numbers],
+    b: tuple[Mapping[str, float], Numbers],
+    *,
+    paired: bool,
 ) -> stats.Estimate | None:
     """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
     (first, run_a), (second, run_b) = a, b
@@ -269,30 +281,35 @@ def _corrected(found: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def _ranking(
-    sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool
-) -> tuple[Place, ...]:
-    """The runs by their means, over the samples that all have; unpaired, and of a ratio, each over its own."""
+    sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool,
+    lowest: bool,
+) -> tuple[Place, ...]:  # fmt: skip
+    """The runs by their means, over the samples that all have; unpaired or of a ratio, each over its own."""
     values: Sequence[Mapping[str, float]] = [run.values[metric] for run in sides.values()]
     paired = paired and not any(metric in run.ratios for run in sides.values())
     figures = {
         name: _interval(metric, held, run, unit)
         for (name, run), held in zip(sides.items(), _common(values) if paired else values, strict=True)
     }
-    ranked = sorted(
-        sides, key=lambda name: -np.inf if (v := figures[name].value) is None else v, reverse=True
-    )
+    sign = 1 if lowest else -1
+    ranked = sorted(sides, key=lambda name: np.inf if (v := figures[name].value) is None else sign * v)
     told_apart = [(d.a, d.b) for d in differences if d.metric == metric and d.different]
     letters = group_letters(ranked, told_apart)
     return tuple(
-        Place(name=name, value=found.value, low=found.low, high=found.high, letters=letters[name])
+        Place(
+            metric=metric, name=name, value=found.value, low=found.low, high=found.high, letters=letters[name]
+        )
         for name in ranked
         if (found := figures[name])
     )
 
 
 def _interval(metric: str, values: Mapping[str, float], run: Numbers, unit: Unit) -> stats.Interval:
-    """The mean, or macro-average, of a run's values."""
+    """The mean, or macro-average, of a run's values; unknown where a part has none."""
     if values and metric in run.parts:
+        parts = run.parts[metric]
+        if {parts[sample] for sample in values} != {parts[sample] for sample in run.asked_for[metric]}:
+            return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
         return combined.interval(combined.macro_terms(values, run.groups, run.parts[metric]), unit)
     return stats.interval_of(*_arrays(values, run.groups), unit)
 

@@ -88,7 +88,7 @@ def gate(
     Which way is worse, the metric's declaration says; `higher_is_worse` and `lower_is_worse` say it of those
     for which neither is. Worse is what a paired test of a change beyond `max_drop` finds significant after
     Holm's correction for all metrics named: for one metric, a 95 % interval that lies wholly beyond. Runs
-    that share too few samples or groups are refused. `metrics` is the benchmark's headline where none is named.
+    that share too few samples or groups are refused. `metrics` is the benchmark's headline by default.
     """
     new, old = (given if isinstance(given, Run) else Run(given) for given in (run, baseline))
     layout = layout_of([old, new])
@@ -123,7 +123,9 @@ def gate(
 
 
 def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The headline, where it is one figure."""
+    """The headline, where it is one figure. A run of an older version may lack it."""
+    for run in runs:
+        run.figure(layout.headline)
     if any(len(run.methods) > 1 for run in runs):
         return [layout.headline]  # which is refused, with the methods to choose from
     return usual_metrics(layout, runs)[:1]
@@ -148,8 +150,8 @@ def _directions(
         )
     if given and not undirected and (contrary := [name for name in names if better[name] != given]):
         raise UsageError(
-            f"--{'higher' if higher else 'lower'}-is-worse: of '{contrary[0]}' {better[contrary[0]]} is better, "
-            "as its benchmark declares. The option is for metrics that have no direction of their own."
+            f"--{'higher' if higher else 'lower'}-is-worse: of '{contrary[0]}' {better[contrary[0]]} is "
+            "better, as its benchmark declares. The option is for metrics that have no direction."
         )
     return {name: "rise" if (better[name] or given) == "lower" else "drop" for name in names}
 
@@ -204,9 +206,9 @@ def _of(one: Difference, found: Sequence[Difference]) -> str:
 def _p_beyond(found: Difference, allowed: float, worse: Direction) -> float | None:
     """The p-value of a change in the bad direction of just `allowed`; 1 for a smaller one or a good one.
 
-    With nothing allowed it is the comparison's own. Otherwise the interval tells it: r being how many of the
-    lengths from the value to the limit that faces `allowed` lie between the two, p = 2 · P(T > r · t₀.₉₇₅) with
-    one degree of freedom less than groups. So p < 0.05 exactly where the interval lies wholly beyond.
+    With nothing allowed it is the comparison's own. Otherwise the interval tells it: with r = (distance of
+    the value from `allowed`) / (distance of the value from the limit on that side), p = 2 · P(T > r · t₀.₉₇₅)
+    with one degree of freedom less than groups. So p < 0.05 exactly where the interval lies wholly beyond.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -226,9 +228,7 @@ def _p_beyond(found: Difference, allowed: float, worse: Direction) -> float | No
     return float(2 * stdtr(df, -excess / length * stdtrit(df, upper)))
 
 
-def _check(
-    found: Difference, allowed: float, worse: Direction, p: float | None, layout: Layout
-) -> Check:
+def _check(found: Difference, allowed: float, worse: Direction, p: float | None, layout: Layout) -> Check:
     passed, reason = _judged(found, allowed, worse, p)
     over = f"; {counted(found, layout)}" if found.n else ""
     declared = declaration(layout.metrics, found.metric)
@@ -245,10 +245,8 @@ def _check(
     )
 
 
-def _too_few(
-    found: Difference, overlap: Overlap, layout: Layout, min_overlap: float, min_groups: int
-) -> str:
-    """Why what both runs have a value of is too little, though both were asked it; empty where it is enough."""
+def _too_few(found: Difference, overlap: Overlap, layout: Layout, min_overlap: float, min_groups: int) -> str:
+    """Why what both runs have a value of is too little, though both were asked it; empty if it is enough."""
     declared = declaration(layout.metrics, found.metric)
     ratio = bool(declared and declared.ratio_to)  # whose denominator is what a run makes it
     if not ratio and found.n < min_overlap * overlap.larger:
@@ -283,7 +281,7 @@ def _judged(found: Difference, allowed: float, worse: Direction, p: float | None
         verdict = f"no {beyond}" if passed else f"a {beyond}, and no way to tell it from noise"
         return passed, f"{moved}): {verdict} ({found.method.removeprefix('none: ')})"
     moved = f"{moved}, 95% interval {signed(found.low, unit)} to {signed(found.high, unit)}"
-    tested = "" if p is None else f", p {'' if p < 0.001 else '= '}{probability(p)}"
+    tested = "" if p is None or p == 1 else f", p {'' if p < 0.001 else '= '}{probability(p)}"
     if p is not None and p < SIGNIFICANT:
         return False, f"{moved}{tested}): a {beyond}, beyond noise"
     seen = f"; one of {number(allowed + found.detectable, unit)} would have shown" if found.detectable else ""

@@ -150,7 +150,9 @@ def read_numbers(run: Run, wanted: Sequence[str], declared: Sequence[Metric]) ->
                 value = score.values.get(metric)
                 if name in ratios and not score.values.get(ratios[name]):
                     value = None
-                if metric in score.values and (name not in ratios or score.values.get(ratios[name]) is not None):
+                if metric in score.values and (
+                    name not in ratios or score.values.get(ratios[name]) is not None
+                ):
                     asked_for[name].add(sample.id)
                 if name in over:
                     parts[name][sample.id] = str(score.tags.get(over[name]))

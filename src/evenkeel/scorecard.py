@@ -30,7 +30,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     benchmark: str
     name: str
-    """What tells it from the other entries of its benchmark: its model, its method, its folder or its path."""
+    """What tells it from the other entries of its benchmark: its model, method, folder or path."""
     subject: str
     path: str
     created: str
@@ -67,7 +67,8 @@ def scorecard(runs: Sequence[Run], *, mixed: bool = False) -> Scorecard:
             f"these runs are of different models: {', '.join(models)}. "
             "With --mixed they stand on one page all the same."
         )
-    entries, others = [], []
+    entries: list[Entry] = []
+    others: list[Entry] = []
     for benchmark in _benchmarks(runs):
         beside = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(beside, summaries(beside), strict=True):

@@ -196,8 +196,8 @@ def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
     for text in (
         "Methods by task",
         "The same documents, coloured by each view",
-        "Methods by task, dashed: chance level 50%",
-        "Chance level 50%; ",
+        "Methods by task (dashed: chance 50%)",
+        "Chance 50%; ",
         "Ordered wrong by every method",
     ):
         assert text in page

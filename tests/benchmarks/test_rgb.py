@@ -211,7 +211,7 @@ def test_the_command_line_prints_the_table(
     lines = {line.strip() for line in printed.splitlines()}
     for row in ROWS[:-1]:
         assert any(line.startswith(row) and "[" in line for line in lines), row
-    assert "Mean accuracy of the abilities, published check of " in printed
+    assert "Mean accuracy over the abilities (published check) of " in printed
     assert "noise robustness: answers right 50%" in printed
     assert "The headline counts each ability once: noise robustness (noise 0.8);" in " ".join(printed.split())
     page = (out / "report.html").read_text()

@@ -158,7 +158,8 @@ def test_numbers_are_written_the_same_everywhere() -> None:
 
 def test_limits_stand_under_each_other() -> None:
     column = [
-        figure(0.05, 0.012, 0.14, "share"), figure(1.0, 0.757, 1.0, "share"), figure(None), figure(0.5, unit="share"),
+        figure(0.05, 0.012, 0.14, "share"), figure(1.0, 0.757, 1.0, "share"), figure(None),
+        figure(0.5, unit="share"),
         msgspec.structs.replace(figure(0.9, 0.8, 0.95, "share"), coverage=0.5),
     ]  # fmt: skip
     assert [str(cell) for cell in cells(column)] == [
@@ -231,9 +232,9 @@ def test_what_cannot_be_seen_is_shown(code: int) -> None:
 
 
 def test_a_long_text_is_made_visible_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # whatever else the machine does
     text.visible("안녕\u200b" * 350_000)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:

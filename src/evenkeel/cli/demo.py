@@ -15,7 +15,7 @@ SLICES: dict[str, dict[str, Any]] = {
         "model": "embedded",
         "limit": 5,
         "noise_rates": "0,0.4,0.8",
-        "integration_rates": "0",
+        "integration_rates": "0.4",
         "max_tokens": 32,
     },
     "miron": {"model": "embedded", "limit": 40},

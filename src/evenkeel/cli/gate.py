@@ -42,8 +42,8 @@ Examples:
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="How much worse it may be, in the metric's own unit (0.05 of a share is five points): how far it may "
-    "fall, or rise where lower is better.",
+    help="How much worse it may be, in the metric's own unit (0.05 of a share is five points): how far it "
+    "may fall, or rise where lower is better.",
 )
 @click.option(
     "--higher-is-worse",
@@ -124,7 +124,9 @@ def as_text(found: Gate) -> str:
     """One line a check, the failed ones first, since a log is often read from the top."""
     from evenkeel.report.text import visible
 
-    lines = [f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(found)]
+    lines = [
+        f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(found)
+    ]
     return "".join(f"{line}\n" for line in [*lines, *_correction(found)])
 
 

@@ -103,7 +103,9 @@ def _found(path: Path) -> Found:
         created=str(spec.provenance.get("created", "")),
         metric=benchmark_class(spec.benchmark).layout.headline if finished else "",
         headline=run.headline if finished else None,
-        methods=dict(zip(run.methods, run.headlines.values(), strict=True)) if finished and run.methods else {},
+        methods=dict(zip(run.methods, run.headlines.values(), strict=True))
+        if finished and run.methods
+        else {},
     )
 
 

@@ -33,9 +33,9 @@ def show_comparison(console: Console, found: Comparison, *, counted: tuple[str, 
     for table in _by_pair(found) if several else [_by_metric(found.differences)]:
         console.print()
         show_table(console, table)
-    if several:
+    for metric in found.metrics if several else ():
         console.print()
-        show_table(console, _ranking(found))
+        show_table(console, _ranking(found, metric))
     console.print()
     console.print(Text(_footnote(found, counted), style="dim"), highlight=False)
 
@@ -98,15 +98,15 @@ def _limits(found: Difference) -> str:
     return f"[{signed_bound(found.low, found.unit)}, {signed_bound(found.high, found.unit)}]"
 
 
-def _ranking(found: Comparison) -> Table:
-    table = _empty(f"By {visible(found.metrics[0])}")
+def _ranking(found: Comparison, metric: str) -> Table:
+    table = _empty(f"By {visible(metric)}")
     table.add_column("", justify="right")
     table.add_column("run", no_wrap=True)
     for head in ("mean", "95% interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("group", no_wrap=True)
-    unit = found.differences[0].unit
-    for rank, place in enumerate(found.ranking, 1):
+    unit = next(difference.unit for difference in found.differences if difference.metric == metric)
+    for rank, place in enumerate((place for place in found.ranking if place.metric == metric), 1):
         name = Text(visible(place.name))
         table.add_row(str(rank), name, _number(place.value, unit), _interval(place, unit), place.letters)
     return table

@@ -119,13 +119,12 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
         "rows": rows,
         "differs": found.differs,
         "methods": methods,
-        "metric": found.metrics[0],
-        "ranking": _ranking(found) if len(runs) > 2 else [],
+        "rankings": [(metric, _ranking(found, metric)) for metric in found.metrics] if len(runs) > 2 else [],
     }
 
 
-def _ranking(found: Comparison) -> list[dict[str, str]]:
-    unit = found.differences[0].unit
+def _ranking(found: Comparison, metric: str) -> list[dict[str, str]]:
+    unit = next(difference.unit for difference in found.differences if difference.metric == metric)
     return [
         {
             "name": place.name,
@@ -136,6 +135,7 @@ def _ranking(found: Comparison) -> list[dict[str, str]]:
             "letters": place.letters,
         }
         for place in found.ranking
+        if place.metric == metric
     ]
 
 
@@ -173,7 +173,8 @@ def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, whose: str
             return picture.title, charts.curve(held, picture)
         case Bars():
             metric = declaration(layout.metrics, picture.metric)
-            title = ", ".join(filter(None, (picture.title, text.chance(metric) and "dashed: " + text.chance(metric))))
+            guessed = text.chance(metric)
+            title = f"{picture.title} (dashed: {guessed})" if guessed else picture.title
             return title, charts.bars(held, picture, metric.chance if metric else None)
         case Points():
             return f"{picture.title}{whose}", charts.points(first.records(), picture)

@@ -60,23 +60,29 @@ def show_scorecard(console: Console, card: Scorecard) -> None:
     for note in card.notes:
         console.print(Text(visible(note), style="yellow"), soft_wrap=True)
     console.print()
-    show_table(console, _table(card.entries, named=names_subjects(card)))
+    show_table(console, _table(card.entries, card.model))
     if card.others:
         console.print()
-        console.print(Text(f"{apart(card).capitalize()}", style="bold"), soft_wrap=True)
+        console.print(Text(visible(f"{apart(card).capitalize()}"), style="bold"), soft_wrap=True)
         console.print()
-        show_table(console, _table(card.others, named=True))
+        show_table(console, _table(card.others, ""))
+    console.print()
+    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
+        line = f"{entry.made[:10]}  {entry.benchmark:<9}  {visible(path)}"
+        console.print(Text(line, style="dim"), soft_wrap=True, highlight=False)
 
 
-def _table(entries: Sequence[Entry], *, named: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    whose = ["of"] if named else []
-    for head in ("benchmark", "figure", *whose, "value", "95% interval", "coverage", "made", "run"):
+def _table(entries: Sequence[Entry], model: str) -> Table:
+    """Where not all rows are of one model's single runs, a column says what each is of."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    sections = by_benchmark(entries)
+    named = not model or any(len(found) > 1 for _, found in sections)
+    for head in ("benchmark", "figure", *(["of"] if named else []), "value", "95% interval", "coverage"):
         right = head in ("value", "95% interval", "coverage")
         table.add_column(head, justify="right" if right else "left", no_wrap=True)
-    for name, beside_each_other in by_benchmark(entries):
+    for name, found in sections:
         table.add_section()
-        for row in _rows(name, beside_each_other, named=named):
+        for row in _rows(name, found, model, named=named):
             table.add_row(*row)
     return table
 
@@ -114,7 +120,7 @@ def link(run: Path, out: Path) -> str:
     return quote(os.fsencode(report.relative_to(folder).as_posix()))
 
 
-def _rows(benchmark: str, entries: Sequence[Entry], *, named: bool) -> list[list[Text]]:
+def _rows(benchmark: str, entries: Sequence[Entry], model: str, *, named: bool) -> list[list[Text]]:
     """A figure's row says whose it is; where a benchmark has one run, its first row says it for all."""
     rows = []
     for words, lines in beside(entries):
@@ -122,17 +128,16 @@ def _rows(benchmark: str, entries: Sequence[Entry], *, named: bool) -> list[list
             if line is None:
                 continue
             top = line is entry.headline
-            tells = top or len(entries) > 1
+            whose = shortened(entry.name if len(entries) > 1 else entry.subject if top else "", 40)
+            by = f" by {whose}" if whose and not named and entry.subject != model else ""
             rows.append(
                 [
                     Text(benchmark if top and entry is entries[0] else ""),
-                    Text(visible(words) if top else f"  {visible(words)}"),
-                    *([Text(visible(shortened(entry.subject, 40)) if tells else "")] if named else []),
+                    Text(visible(f"{words}{by}") if top else f"  {visible(words)}"),
+                    *([Text(visible(whose))] if named else []),
                     Text(value(line.figure), style="bold" if top else ""),
                     Text(" ".join(filter(None, (interval(line.figure, short=True), p_value(line.figure))))),
                     _coverage(line.figure.coverage) if top else Text(""),
-                    Text(entry.made[:10] if top else ""),
-                    Text(visible(entry.path) if tells else ""),
                 ]
             )
     return rows

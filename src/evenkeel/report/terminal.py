@@ -18,7 +18,6 @@ from evenkeel.stats import scope_of
 from evenkeel.store import Run
 from evenkeel.types import Figure
 
-
 GAP = 3
 """Spaces between two columns."""
 
@@ -42,11 +41,12 @@ def show_run(
     for block in layout.blocks(run.summary) if layout.blocks else ():
         console.print(Text(visible(block)), soft_wrap=True)
         console.print()
-    for table in layout.tables:
-        grid = arrange(run.summary, table)
-        if grid is not None:
-            _show_grid(console, grid)
-            console.print()
+    grids = [grid for table in layout.tables if (grid := arrange(run.summary, table))]
+    for grid in grids:
+        _show_grid(console, grid)
+        console.print()
+    if grids:
+        console.print(Text("In brackets: 95% intervals.", style="dim"))
 
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
@@ -76,7 +76,7 @@ def _headline(run: Run, layout: Layout, floor: float) -> RenderableType:
             Text.assemble(f"{name}{' ' * (wide - cell_len(name))}  ", cell)
             for name, cell in zip(names, cells(list(run.headlines.values())), strict=True)
         ]
-        lines.append(Text("[]: 95% interval" + (f"; {guessed}" if guessed else ""), style="dim"))
+        lines += [Text(f"{guessed[0].upper()}{guessed[1:]}", style="dim")] if guessed else []
     return Group(
         *lines,
         Text.assemble(
@@ -94,7 +94,9 @@ def _fact(title: str, figure: Figure) -> Text:
 
 def _show_grid(console: Console, grid: Grid) -> None:
     """A table as wide as the terminal; what does not fit goes into a further one below it."""
-    for part in split(grid, console.width):
+    for number, part in enumerate(split(grid, console.width)):
+        if number:
+            console.print()
         show_table(console, drawn(part))
 
 
@@ -148,7 +150,10 @@ def cells(figures: Sequence[Figure | None]) -> list[Text]:
     """The figures of one column, each with its interval, so that values and limits stand under each other."""
     limits = [_limits(figure) for figure in figures]
     # Coverage goes without saying where it is whole.
-    partly = [f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else "" for f in figures]
+    partly = [
+        f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
+        for f in figures
+    ]
     values = [value(figure) for figure in figures]
     wide = max(map(len, values))
     low, high = (max((len(pair[side]) for pair in limits if pair), default=0) for side in (0, 1))
@@ -157,7 +162,9 @@ def cells(figures: Sequence[Figure | None]) -> list[Text]:
     for number, pair, note in zip(values, limits, partly, strict=True):
         known = f" [{pair[0]:>{low}}, {pair[1]:>{high}}]" if pair else " " * (low + high + 5) * bool(low)
         style = "dim" if number == "–" else ""
-        found.append(Text.assemble((f"{number:>{wide}}", style), (known, "dim"), (f"{note:<{end}}", "yellow")))
+        found.append(
+            Text.assemble((f"{number:>{wide}}", style), (known, "dim"), (f"{note:<{end}}", "yellow"))
+        )
     return found
 
 

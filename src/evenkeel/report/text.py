@@ -77,8 +77,8 @@ def signed_bound(amount: float, unit: Unit) -> str:
 
 
 def chance(metric: Metric | None) -> str:
-    """`chance level 50%`, or nothing where guessing gives no known figure."""
-    return f"chance level {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
+    """`chance 50%`, or nothing where guessing gives no known figure."""
+    return f"chance {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
 
 
 class Counted(Protocol):

@@ -30,7 +30,7 @@ def measure(
     outcomes: Mapping[str, Sequence[Outcome]],
     places: Places,
 ) -> list[Score]:
-    """The scores of every triplet: `accuracy@METHOD` and so on, and `accuracy` alone where one is under test."""
+    """The scores of every triplet: `accuracy@METHOD` and so on; `accuracy` alone where one is under test."""
     scores = []
     for number, (sample, triplet) in enumerate(zip(samples, triplets, strict=True)):
         own = {name: found[number] for name, found in outcomes.items()}
@@ -140,10 +140,13 @@ def _headline(asked: Sequence[Score], summary: Summary, methods: Sequence[str]) 
     for score in asked:
         statuses.update(score.statuses)
     covered = sum(score.answered for score in asked) / statuses.total()
-    figure = summary[stats.scope_name("accuracy", {"method": methods[0]})]
-    if len(methods) > 1:
-        none = "none: each method has its own figure"
-        figure = msgspec.structs.replace(figure, value=None, low=None, high=None, method=none)
+    figures = [summary[stats.scope_name("accuracy", {"method": method})] for method in methods]
+    figure = figures[0]
+    if len(figures) > 1:
+        figure = msgspec.structs.replace(
+            figure, value=None, low=None, high=None, method="none: each method has its own figure",
+            n=sum(each.n for each in figures), clusters=max(each.clusters for each in figures),
+        )  # fmt: skip
     return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
 
 

@@ -19,7 +19,7 @@ REFERENCE: dict[Ability, float] = {
 }
 """The hardest published setting of each ability: the rate of noise, or of true documents among false ones.
 
-One setting and not the mean of all that were asked, so that the headline does not depend on which others were.
+One setting and not the mean of all that were asked: the headline does not depend on which others were.
 """
 MACRO = {"published": "macro_published", "lenient": "macro_lenient"}
 

@@ -16,11 +16,11 @@ CHECKS = (Column("published", "published"), Column("lenient", "lenient"), Column
 
 METRICS = (
     Metric(
-        "macro_published", "Mean accuracy of the abilities, published check", "share", "higher",
+        "macro_published", "Mean accuracy over the abilities (published check)", "share", "higher",
         mean_over="ability",
     ),
     Metric(
-        "macro_lenient", "Mean accuracy of the abilities, lenient check", "share", "higher",
+        "macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", "higher",
         mean_over="ability",
     ),
     Metric("published", "right by the published check, of all prompts", "share", "higher"),
@@ -28,7 +28,9 @@ METRICS = (
     Metric("judge", "right by the judge, of what it judges", "share", "higher"),
     Metric("rejected_*", "declined where the documents hold no answer", "share", "higher"),
     Metric("detected_*", "errors detected", "share", "higher"),
-    Metric("corrected_published", "detected errors corrected", "share", "higher", ratio_to="detected_published"),
+    Metric(
+        "corrected_published", "detected errors corrected", "share", "higher", ratio_to="detected_published"
+    ),
     Metric("corrected_lenient", "detected errors corrected", "share", "higher", ratio_to="detected_lenient"),
     Metric("states_fake", "answers that name the false answer", "share", "lower"),
     Metric("known_*", "known without documents", "share", "higher"),
@@ -43,9 +45,7 @@ LAYOUT = Layout(
     question="Does the answer survive bad retrieval?",
     facts=(
         Column("macro_published/ability=noise", "noise robustness: answers right"),
-        Column(
-            "macro_published/ability=rejection", "negative rejection: declined, or right, with nothing to find"
-        ),
+        Column("macro_published/ability=rejection", "negative rejection: declined, or right"),
         Column("macro_published/ability=integration", "information integration: answers right"),
         Column("macro_published/ability=counterfactual", "counterfactual: right from false documents"),
         Column("macro_lenient", "mean of the abilities by the lenient check"),
@@ -159,7 +159,11 @@ def _parts(summary: Summary) -> list[Note]:
         return []
     listed = "; ".join(f"{ABILITIES[a]} ({settings[a]})" for a in ABILITIES if a in settings)
     notes = [Note(f"The headline counts each ability once: {listed}.")]
-    usual = {"noise": "noise 0.8", "integration": "integration, noise 0.4", "counterfactual": "false documents"}
+    usual = {
+        "noise": "noise 0.8",
+        "integration": "integration, noise 0.4",
+        "counterfactual": "false documents",
+    }
     other = [name for ability, name in usual.items() if settings.get(ability, name) != name]
     if other:
         notes.append(Note(f"Its usual settings were not all asked: {'; '.join(other)}."))
