@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -76,9 +75,3 @@ def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path
     assert run.headline == run.summary["mean_similarity"]
     assert list(run.headlines) == ["mean_similarity"]
     assert msgspec.json.encode(run.headline) == msgspec.json.encode(ek.load_run(run.path).headline)
-
-
-def undeclared(run: ek.Run) -> Iterable[str]:
-    metrics = layout_of(run.spec.benchmark).metrics
-    names = {name for record in run.records() for name in record.score.values} | set(run.summary)
-    return sorted(name for name in names if declaration(metrics, name) is None)

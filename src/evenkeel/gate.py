@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -90,6 +91,7 @@ def gate(
     Holm's correction for all metrics named: for one metric, a 95 % interval that lies wholly beyond. Runs
     that share too few samples or groups are refused. `metrics` is the benchmark's headline by default.
     """
+    _check_limits(max_drop, min_coverage=min_coverage, min_overlap=min_overlap)
     new, old = (given if isinstance(given, Run) else Run(given) for given in (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
@@ -120,6 +122,15 @@ def gate(
         checks=tuple(checks),
         correction=f"Holm, over {len(names)} metrics" if len(names) > 1 else "",
     )
+
+
+def _check_limits(max_drop: float, **shares: float) -> None:
+    """Refuse what nothing could fail: a limit that is no number."""
+    if not 0 <= max_drop < inf:
+        raise UsageError(f"--max-drop is {max_drop}: it must be a number from 0 on.")
+    for name, limit in shares.items():
+        if not 0 <= limit <= 1:
+            raise UsageError(f"--{name.replace('_', '-')} is {limit}: it must be between 0 and 1.")
 
 
 def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:

@@ -26,6 +26,7 @@ from evenkeel.stats import proportion, scope_name, wilson
 from loopback import Loopback
 from models.tiny import embedder_folder
 from scripted import called
+from stored import undeclared
 from triplets import interval, named, picks, store, store_tools, triplet
 
 EMBEDDER = "embed:embedded-embedder"
@@ -121,6 +122,7 @@ def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
     assert sum(headline.statuses.values()) == 2 * sum(first.statuses.values())
     assert list(side_by_side.headlines) == [named("accuracy", method) for method in ("bm25", EMBEDDER)]
     assert not any("accuracy" in record.score.values for record in side_by_side.records())
+    assert undeclared(side_by_side) == []
     for metric in ("accuracy", "ties", "unparsed"):
         for task in ("", *TASKS):
             for method in ("bm25", EMBEDDER):

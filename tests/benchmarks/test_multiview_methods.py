@@ -319,9 +319,7 @@ def test_a_triplet_that_failed_in_one_order_is_left_out_and_its_run_compared_all
     assert covered[0].reason == "coverage 83.33% is under the floor of 95%"
     for refused in (gate, lambda *both, **more: ek.compare(*both, **more)):
         for metrics in (["accuracy"], ["accuracy/task=tools__use"]):
-            with pytest.raises(
-                UsageError, match=rf"of which method, .* Name one: accuracy@{JUDGE}, accuracy@bm25"
-            ):
+            with pytest.raises(UsageError, match="of which method, .* Name one: accuracy@"):
                 refused(*runs, metrics=metrics)
     with pytest.raises(UsageError, match="'accuracy' does not say of which method"):
         gate(*runs)

@@ -14,6 +14,7 @@ from evenkeel.benchmarks.rgb.task import Rgb
 from evenkeel.cli import cli
 from evenkeel.gate import gate
 from rgb_rules import Item, Rule, ask, false, misled, plain, reporting, right, scattered, troubled, write
+from stored import undeclared
 
 EACH = 12
 
@@ -67,6 +68,7 @@ def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callabl
         assert run.summary["macro_published/ability=noise"].value == 0.5
         assert run.summary["macro_published/lang=en"].value == run.headline.value
     assert len({run.summary["published"].value for run in (many, few, more)}) == 3
+    assert undeclared(many) == []
 
 
 def test_another_rate_stands_in_where_the_usual_one_was_not_asked_and_it_is_said(
@@ -177,8 +179,8 @@ def test_an_older_run_that_counts_them_as_wrong_is_read_as_unknown(
 
 def test_correction_is_compared_over_what_each_run_detected(asked: Callable[..., ek.Run]) -> None:
     """One detects the even questions and corrects half of them, the other all and corrects a quarter."""
-    first = asked("even", detecting(lambda n: n % 2 == 0, lambda n: n % 4 == 0))
-    second = asked("all", detecting(lambda n: True, lambda n: n % 4 == 0))
+    first = asked("even", detecting(lambda n: n % 2 == 0, lambda n: n % 4 == 0), ability="counterfactual")
+    second = asked("all", detecting(lambda n: True, lambda n: n % 4 == 0), ability="counterfactual")
     [found] = ek.compare(first, second, metrics=["corrected_published"]).differences
     assert [run.summary["corrected_published"].value for run in (first, second)] == [0.5, 0.25]
     assert (found.value_a, found.value_b, found.difference) == (0.5, 0.25, -0.25)
