@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from evenkeel.benchmarks import benchmark_class
 from evenkeel.benchmarks.mirae.layout import UNITS
+from evenkeel.metrics import declaration
 from evenkeel.stats import summarise
 from evenkeel.store import FORMAT, Run, RunFolder
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
@@ -76,3 +78,10 @@ def _record(sample: Sample, values: dict[str, float]) -> Record:
         statuses={"ok" if answered else "error": 1},
     )  # fmt: skip
     return Record(sample=sample, answers=(), score=score)
+
+
+def undeclared(run: Run) -> list[str]:
+    """What a run's samples and summary have that its benchmark does not declare."""
+    metrics = benchmark_class(run.spec.benchmark).layout.metrics
+    names = {name for record in run.records() for name in record.score.values} | set(run.summary)
+    return sorted(name for name in names if declaration(metrics, name) is None)

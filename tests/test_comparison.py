@@ -311,8 +311,6 @@ def test_a_gate_fails_only_where_the_whole_interval_is_beyond_what_is_allowed(tm
     assert not gate(new, old, max_drop=-high - 1e-6).passed
     assert gate(new, old, max_drop=-high + 1e-6).passed
     assert gate(old, new).passed
-    assert not gate(old, new, higher_is_worse=True).passed
-    assert gate(new, old, higher_is_worse=True).passed
 
 
 def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
@@ -343,25 +341,9 @@ def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
     )
 
 
-def test_a_gate_fails_where_only_the_new_run_lacks_a_scope(tmp_path: Path) -> None:
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(noisy(seed=2)[:, :2]))
-    found = gate(new, old, metrics=["mean_similarity/level=2"])
-    assert [check.passed for check in found.checks] == [False, False]
-    assert found.checks[1].difference is not None
-    assert found.checks[1].difference.method == "none: nothing to count"
-
-
 def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
     old = store_run(tmp_path / "a", headline(noisy(seed=1)))
     new = store_run(tmp_path / "b", headline(np.full((20, 3), np.nan)))
     found = gate(new, old, min_coverage=0)
     assert not found.passed
     assert found.checks[1].reason == "mean_similarity has no sample with a value in both runs"
-
-
-def test_too_few_questions_pass_and_say_so(tmp_path: Path) -> None:
-    old, new = (store_run(tmp_path / str(v), headline(np.full((1, 3), v))) for v in (0.9, 0.1))
-    found = gate(new, old)
-    assert found.passed
-    assert "too few groups to tell" in found.checks[1].reason

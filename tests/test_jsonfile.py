@@ -35,7 +35,9 @@ def test_a_broken_line_is_named_and_blank_ones_are_not(tmp_path: Path) -> None:
     path.write_text('{"name": "x"}\n\n{"name": "y", "size": "big"}\n')
     lines = read_json_lines(path, Item)
     assert next(lines) == Item("x")
-    with pytest.raises(DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"):
+    with pytest.raises(
+        DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"
+    ):
         next(lines)
 
 

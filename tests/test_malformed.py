@@ -162,7 +162,7 @@ def _damaged(content: bytes, rng: random.Random) -> bytes:
             b"\t",
             rng.randbytes(9),
         ]
-    )  # noqa: E501
+    )
     match rng.randrange(5):
         case 0:
             return content[:at]

@@ -15,6 +15,7 @@ from evenkeel.cli import cli
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.scorecard import link, render
 from evenkeel.scorecard import Scorecard, scorecard
+from evenkeel.stats import scope_name
 from evenkeel.store import Run
 from stored import store_run
 
@@ -25,20 +26,31 @@ DRAWS = np.random.default_rng(0)
 def stored(
     path: Path, benchmark: str = "mirae", *, model: str = "one", created: str = "", **more: Any
 ) -> Run:
-    """A finished run; without a model under test where it is multiview's."""
-    metric = {"mirae": "mean_similarity", "miron": "lev_score", "rgb": "published", "multiview": "accuracy"}
+    """A finished run; multiview's has no model under test, and the model is one of its judges."""
+    metric = {
+        "mirae": "mean_similarity", "miron": "lev_score", "rgb": "macro_published", "multiview": "accuracy",
+    }  # fmt: skip
     values = {metric[benchmark]: DRAWS.uniform(0.4, 0.9, (12, 2))}
     if benchmark == "miron":
         values["target_confidence"] = DRAWS.uniform(20, 60, (12, 2))
     run = store_run(path, values, model=model, benchmark=benchmark, **more)
     spec = msgspec.structs.replace(run.spec, provenance={"created": created or "2026-03-01T09:30:00+00:00"})
     if benchmark == "multiview":
-        spec = msgspec.structs.replace(spec, models={}, options={"method": ["bm25", "embed:x"]})
-        summary = run.summary | {f"accuracy/method={name}": run.headline for name in ("bm25", "embed:x")}
+        judge = {"name": model, "spec": f"openai:{model}", "identity": {}}
+        models = {"embed:x": {"name": "x", "spec": "x", "identity": {}}, f"judge:openai:{model}": judge}
+        spec = msgspec.structs.replace(spec, models=models, options={"method": methods(model)})
+        summary = run.summary | {
+            scope_name("accuracy", {"method": name}): msgspec.structs.replace(run.headline, value=0.1 * place)
+            for place, name in enumerate(methods(model), 1)
+        }
         (path / "summary.json").write_bytes(msgspec.json.encode(summary))
     (path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (path / "report.html").write_text("<!doctype html>")
     return Run(path)
+
+
+def methods(model: str) -> list[str]:
+    return ["bm25", "embed:x", f"judge:openai:{model}+weigh"]
 
 
 class Elements(HTMLParser):
@@ -73,20 +85,54 @@ def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
     assert [entry.benchmark for entry in card.entries] == ["mirae", "rgb", "miron", "multiview"]
     for entry in card.entries:
         run = next(run for run in runs if run.spec.benchmark == entry.benchmark)
-        assert entry.headline.figure == run.headline
+        judged = run.headlines.get("accuracy/method=judge:openai:one+weigh")
+        assert entry.headline.figure == (judged or run.headline)
     assert [line.title for line in card.entries[2].facts] == ["target confidence"]
 
 
 def test_there_is_no_score_over_all(runs: list[Run]) -> None:
-    assert set(Scorecard.__struct_fields__) == {"model", "entries", "notes"}
+    assert set(Scorecard.__struct_fields__) == {"model", "entries", "others", "notes"}
     assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
 
 
-def test_methods_without_a_model_go_with_any_and_are_named(runs: list[Run]) -> None:
-    entry = scorecard(runs).entries[-1]
-    assert entry.subject == "bm25, embed:x"
-    assert [line.title for line in entry.facts] == ["bm25", "embed:x"]
-    assert scorecard(runs[:1]).model == ""
+def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    card = scorecard(runs)
+    *_, entry = card.entries
+    assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+weigh"] * 2)
+    assert entry.headline.figure.value == pytest.approx(0.3)
+    assert entry.headline.title == "Triplets ordered right (chance 50%)"
+    assert [(other.subject, other.headline.figure.value) for other in card.others] == [
+        ("bm25", 0.1), ("embed:x", 0.2),
+    ]  # fmt: skip
+    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    own, _, apart = done.output.partition("Methods without one")
+    assert "bm25" not in own
+    assert "judge:openai:one+weigh" in own
+    assert "bm25" in apart
+    page = (tmp_path / "x.html").read_text()
+    assert "<h2>multiview: methods without one</h2>" in page
+    assert "bm25" not in page.partition('<section id="multiview-others">')[0]
+
+
+def test_the_models_of_a_rewriting_method_both_took_part(tmp_path: Path) -> None:
+    run = stored(tmp_path / "views", "multiview")
+    name = "rewrite:openai:one+embed:x"
+    models = {role: {"name": role[-3:], "spec": role, "identity": {}} for role in name.split("+")}
+    spec = msgspec.structs.replace(run.spec, models=models, options={"method": ["bm25", name]})
+    summary = {**run.summary, f"accuracy/method={name}": run.headline}
+    (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    (run.path / "summary.json").write_bytes(msgspec.json.encode(summary))
+    card = scorecard([Run(run.path), stored(tmp_path / "asked")])
+    assert [entry.subject for entry in card.entries] == ["one", name]
+    assert [other.subject for other in card.others] == ["bm25"]
+
+
+def test_without_a_model_under_test_every_method_has_its_entry(runs: list[Run]) -> None:
+    card = scorecard(runs[:1])
+    assert (card.model, card.others) == ("", [])
+    assert [entry.subject for entry in card.entries] == methods("one")
 
 
 def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> None:
@@ -160,7 +206,7 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert done.exit_code == 0
     assert "\x1b" not in done.output
     for run in runs:
-        figure = run.headline
+        figure = list(run.headlines.values())[-1]
         assert f"{figure.value:.4f}" in done.output
         assert f"<strong>{figure.value:.4f}</strong>" in page
         assert f"95% interval {figure.low:.4f} to {figure.high:.4f}" in page

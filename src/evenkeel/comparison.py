@@ -11,19 +11,21 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from evenkeel import stats
+from evenkeel import combined, stats
 from evenkeel.errors import UsageError
+from evenkeel.metrics import declaration
 from evenkeel.pairing import (
     Numbers,
-    by_method,
+    check_methods,
     comparable,
     covered,
     differing,
     figure_of,
     layout_of,
+    mean_of,
     read_numbers,
-    shown,
     split_name,
+    usual_metrics,
 )
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import summaries
@@ -77,8 +79,9 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """A run in the ranking. Runs that share a letter are not told apart."""
+    """A run in the ranking by a metric. Runs that share a letter are not told apart."""
 
+    metric: str
     name: str
     value: float | None
     low: float | None
@@ -87,7 +90,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """What `compare` finds: every pair of runs by every metric, and the runs in order of the first metric."""
+    """What `compare` finds: every pair of runs by every metric, and the runs in order of each metric."""
 
     benchmark: str
     paired: bool
@@ -97,7 +100,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """What was asked otherwise of one run than of another, beside the model under test."""
     differences: tuple[Difference, ...]
     ranking: tuple[Place, ...]
-    """By the first metric, the highest first."""
+    """Metric by metric, the best run first; the highest where neither direction is better."""
 
     def __repr__(self) -> str:
         from evenkeel.report.inline import comparison_text
@@ -124,14 +127,16 @@ def compare(
     metrics = [metrics] if isinstance(metrics, str) else metrics
     loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
     layout = layout_of(loaded)
-    wanted = list(dict.fromkeys(metrics or _usual(layout, loaded)))
-    numbers = [read_numbers(run, wanted) for run in loaded]
+    wanted = list(dict.fromkeys(metrics or usual_metrics(layout, loaded)))
+    check_methods(wanted, layout, loaded)
+    numbers = [read_numbers(run, wanted, layout.metrics) for run in loaded]
     wanted = comparable(wanted, loaded, numbers, named=bool(metrics))
-    if not metrics and len(loaded) > 2:
+    if not metrics and len(loaded) > 2 and not loaded[0].methods:
         wanted = wanted[:1]
     differs = differing(loaded, numbers, paired=not unpaired)
     sides = dict(zip(summaries(loaded), numbers, strict=True))
-    units = {metric: _unit(metric, loaded, numbers) for metric in wanted}
+    units = {metric: _unit(metric, layout, loaded, numbers) for metric in wanted}
+    lower = {m for m in wanted if (found := declaration(layout.metrics, m)) and found.better == "lower"}
     differences = _corrected(
         [
             _difference(metric, units[metric], (a, sides[a]), (b, sides[b]), paired=not unpaired)
@@ -143,23 +148,32 @@ def compare(
         benchmark=loaded[0].spec.benchmark,
         paired=not unpaired,
         runs=tuple(
-            Side(name=name, path=str(run.path), coverage=run.headline.coverage)
+            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, sides[name]))
             for name, run in zip(sides, loaded, strict=True)
         ),
         metrics=tuple(wanted),
         differs=tuple(differs),
         differences=differences,
-        ranking=_ranking(sides, wanted[0], units[wanted[0]], differences, paired=not unpaired),
+        ranking=tuple(
+            place
+            for metric in wanted
+            for place in _ranking(
+                sides, metric, units[metric], differences, paired=not unpaired, lowest=metric in lower
+            )
+        ),
     )
 
 
-def _usual(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """What runs are compared by where nobody says."""
-    return (by_method(layout, runs) if len(runs) == 2 else []) or shown(layout)
+def _coverage(run: Run, layout: Layout, numbers: Numbers) -> float:
+    """Of the headline; of what is compared where the summary lacks it, as one of an older version may."""
+    headline = run.summary.get(layout.headline)
+    return headline.coverage if headline else min(numbers.coverage.values(), default=0.0)
 
 
-def _unit(metric: str, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
-    """The unit of the metric's figure; that of `accuracy` for `accuracy@bm25`."""
+def _unit(metric: str, layout: Layout, runs: Sequence[Run], numbers: Sequence[Numbers]) -> Unit:
+    """The unit that the benchmark declares; of what it does not declare, that of the figure."""
+    if (declared := declaration(layout.metrics, metric)) is not None:
+        return declared.unit
     whole = split_name(metric, numbers[0].metrics)[0]
     names = (metric, whole, whole.partition("@")[0])
     for run in runs:
@@ -184,35 +198,41 @@ def _difference(
     metric: str, unit: Unit, a: tuple[str, Numbers], b: tuple[str, Numbers], *, paired: bool
 ) -> _Row:
     (name_a, run_a), (name_b, run_b) = a, b
-    first, second = run_a.values[metric], run_b.values[metric]
-    if paired:
-        first, second = _common([first, second])
+    first, second = _compared(metric, run_a, run_b, paired=paired)
+    parts = run_a.parts.get(metric)
     clusters = min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second}))
-    if clusters < 2:
-        tested = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
+    tested = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
+    if parts is not None or metric in run_a.ratios:
+        if estimate := _combined(metric, (first, run_a), (second, run_b), paired=paired):
+            tested = stats.paired_test(estimate, unit=unit)
+    elif clusters < 2:
+        pass
     elif paired:
         change = {sample: second[sample] - first[sample] for sample in first}
         tested = stats.paired_test(_side(change, run_a.groups).estimate, unit=unit)
     else:
         tested = stats.unpaired_test(_side(first, run_a.groups), _side(second, run_b.groups), unit=unit)
-    value_a, value_b = _mean(first), _mean(second)
+    value_a, value_b = mean_of(first, parts), mean_of(second, run_b.parts.get(metric))
     difference = Difference(
         metric=metric, unit=unit, a=name_a, b=name_b, value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
         low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
         method=tested.method, n=min(len(first), len(second)), clusters=clusters,
         coverage_a=run_a.coverage.get(metric, 0.0), coverage_b=run_b.coverage.get(metric, 0.0),
-        coverage=_coverage(metric, run_a, run_b, paired=paired),
+        coverage=_covered(metric, run_a, run_b, paired=paired),
     )  # fmt: skip
     return _Row(difference, tested)
 
 
-def _coverage(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> float:
+def _covered(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> float:
     """What of the requests behind a difference was answered; a pair of which one side is unknown is not."""
     a, b = first.requests.get(metric, {}), second.requests.get(metric, {})
     if not paired:
         return covered([*a.values(), *b.values()])
-    both = first.values[metric].keys() & second.values[metric].keys()
+    if metric in first.ratios:
+        both = first.asked_for[metric] & second.asked_for[metric]
+    else:
+        both = first.values[metric].keys() & second.values[metric].keys()
     return covered(
         (side[sample][0] if sample in both else 0, side[sample][1])
         for sample in a.keys() & b.keys()
@@ -220,14 +240,57 @@ def _coverage(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> 
     )
 
 
+def _compared(
+    metric: str, run_a: Numbers, run_b: Numbers, *, paired: bool
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """The values of both sides that enter: where samples are paired, of those that both have.
+
+    Of a ratio each side has its own denominator: the samples that both were asked and that count in it. A
+    macro-average that lacks one of its parts is unknown.
+    """
+    sides = [run_a.values[metric], run_b.values[metric]]
+    if metric in run_a.ratios and paired:
+        both = run_a.asked_for[metric] & run_b.asked_for[metric]
+        sides = [{sample: value for sample, value in side.items() if sample in both} for side in sides]
+    elif paired:
+        sides = _common(sides)
+    if metric in run_a.parts:
+        wanted = {run.parts[metric][s] for run in (run_a, run_b) for s in run.asked_for[metric]}
+        for run, side in zip((run_a, run_b), sides, strict=True):
+            if {run.parts[metric][sample] for sample in side} != wanted:
+                return {}, {}
+    return sides[0], sides[1]
+
+
+def _combined(
+    metric: str,
+    a: tuple[Mapping[str, float], Numbers],
+    b: tuple[Mapping[str, float], Numbers],
+    *,
+    paired: bool,
+) -> stats.Estimate | None:
+    """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
+    (first, run_a), (second, run_b) = a, b
+    if not first or not second:
+        return None
+    if paired and metric in run_a.parts:
+        change = {sample: second[sample] - first[sample] for sample in first}
+        return combined.estimate(combined.macro_terms(change, run_a.groups, run_a.parts[metric]))
+    terms = []
+    for sign, values, run in ((-1, first, run_a), (1, second, run_b)):
+        groups = run.groups if paired else {sample: f"{sign} {run.groups[sample]}" for sample in values}
+        parts = run.parts.get(metric) or dict.fromkeys(values, "")
+        terms += [
+            term._replace(coefficient=sign * term.coefficient)
+            for term in combined.macro_terms(values, groups, parts)
+        ]
+    return combined.estimate(terms)
+
+
 def _common(sides: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
     """Each side's values of the samples that all sides have, in one order."""
     samples = [sample for sample in sides[0] if all(sample in side for side in sides)]
     return [{sample: side[sample] for sample in samples} for side in sides]
-
-
-def _mean(values: Mapping[str, float]) -> float | None:
-    return sum(values.values()) / len(values) if values else None
 
 
 def _side(values: Mapping[str, float], groups: Mapping[str, str]) -> stats.Side:
@@ -253,24 +316,37 @@ def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
 
 
 def _ranking(
-    sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool
-) -> tuple[Place, ...]:
-    """The runs by their means, over the samples that all have; unpaired, each over its own."""
+    sides: Mapping[str, Numbers], metric: str, unit: Unit, differences: Iterable[Difference], *, paired: bool,
+    lowest: bool,
+) -> tuple[Place, ...]:  # fmt: skip
+    """The runs by their means, over the samples that all have; unpaired or of a ratio, each over its own."""
     values: Sequence[Mapping[str, float]] = [run.values[metric] for run in sides.values()]
+    paired = paired and not any(metric in run.ratios for run in sides.values())
     figures = {
-        name: stats.interval_of(*_side(held, run.groups), unit)
+        name: _interval(metric, held, run, unit)
         for (name, run), held in zip(sides.items(), _common(values) if paired else values, strict=True)
     }
-    ranked = sorted(
-        sides, key=lambda name: -np.inf if (v := figures[name].value) is None else v, reverse=True
-    )
+    sign = 1 if lowest else -1
+    ranked = sorted(sides, key=lambda name: np.inf if (v := figures[name].value) is None else sign * v)
     told_apart = [(d.a, d.b) for d in differences if d.metric == metric and d.different]
     letters = group_letters(ranked, told_apart)
     return tuple(
-        Place(name=name, value=found.value, low=found.low, high=found.high, letters=letters[name])
+        Place(
+            metric=metric, name=name, value=found.value, low=found.low, high=found.high, letters=letters[name]
+        )
         for name in ranked
         if (found := figures[name])
     )
+
+
+def _interval(metric: str, values: Mapping[str, float], run: Numbers, unit: Unit) -> stats.Interval:
+    """The mean, or macro-average, of a run's values; unknown where a part has none."""
+    if values and metric in run.parts:
+        parts = run.parts[metric]
+        if {parts[sample] for sample in values} != {parts[sample] for sample in run.asked_for[metric]}:
+            return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
+        return combined.interval(combined.macro_terms(values, run.groups, run.parts[metric]), unit)
+    return stats.interval_of(*_side(values, run.groups), unit)
 
 
 def group_letters(ranked: Sequence[str], told_apart: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -64,7 +64,7 @@ _PROBLEMS = (
     (
         r"Expected `array` of (?:at (?:least|most) )?length (?P<limit>[<>]=?) (?P<bound>\d+)",
         "must have {limit} {bound} entries",
-    ),  # noqa: E501
+    ),
     (r"Expected `str` of length (?P<limit>[<>]=?) (?P<bound>\d+)", "must have {limit} {bound} characters"),
     (r"Object missing required field `(?P<name>[^`]+)`", "the field '{name}' is missing"),
     (r"Object contains unknown field `(?P<name>[^`]+)`", "the field '{name}' is not known"),

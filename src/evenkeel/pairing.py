@@ -15,6 +15,7 @@ import msgspec
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
+from evenkeel.metrics import Metric, declaration
 from evenkeel.report.layout import Layout
 from evenkeel.stats import scope_name, scope_of
 from evenkeel.store import Run, spec_differences
@@ -48,6 +49,12 @@ class Numbers(NamedTuple):
     """Of each wanted metric whose scope some sample is in: its figure's, or counted over those samples."""
     requests: dict[str, dict[str, tuple[int, int]]]
     """Of each wanted metric by sample in its scope: requests answered (0 where it has no value) and asked."""
+    asked_for: dict[str, set[str]]
+    """The samples that each wanted metric is about, whether they have a value or not."""
+    parts: dict[str, dict[str, str]]
+    """Of each wanted macro-average, the part that a sample belongs to."""
+    ratios: frozenset[str]
+    """The wanted metrics of which each run decides itself which samples count."""
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
@@ -66,19 +73,44 @@ def layout_of(runs: Sequence[Run]) -> Layout:
 
 
 def shown(layout: Layout) -> list[str]:
-    """The metrics that a benchmark shows, its headline first."""
-    columns = [column.metric for table in layout.tables for column in table.metrics]
+    """The metrics that a benchmark shows, its headline first.
+
+    What a table shows row by row alone, without a row for all together, means nothing when pooled.
+    """
+    whole = [table for table in layout.tables if table.total]
+    columns = [column.metric for table in whole for column in table.metrics]
     facts = [column.metric for column in layout.facts]
-    names = [layout.headline, *(table.metric for table in layout.tables), *columns, *facts]
+    names = [layout.headline, *(table.metric for table in whole), *columns, *facts]
     return [name for name in dict.fromkeys(names) if name]
 
 
-def by_method(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The headline of each method that all runs have, where methods are under test and not a model."""
-    if any("model" in run.spec.models for run in runs):
-        return []
-    first, *others = (run.spec.options.get("method", ()) for run in runs)
-    return [f"{layout.headline}@{name}" for name in first if all(name in other for other in others)]
+def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
+    """What runs are compared by where nobody says: all that is shown, or each method that all of them have.
+
+    Runs of one method each are compared by it, whatever it is called.
+    """
+    if not any(run.methods for run in runs):
+        return shown(layout)
+    first, *others = (run.methods for run in runs)
+    common = [name for name in first if all(name in other for other in others)]
+    if common:
+        return [f"{layout.headline}@{name}" for name in common]
+    if all(len(run.methods) == 1 for run in runs):
+        return [layout.headline]
+    listed = "; ".join(f"{run.path}: {', '.join(run.methods)}" for run in runs)
+    raise UsageError(f"these runs have no method in common. Their methods are: {listed}.")
+
+
+def check_methods(wanted: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
+    """Refuse the headline of runs of several methods: whose it would be depends on which came first."""
+    methods = list(dict.fromkeys(name for run in runs for name in run.methods))
+    several = any(len(run.methods) > 1 for run in runs)
+    for name in wanted:
+        if several and name.partition("/")[0] == layout.headline:
+            choices = ", ".join(f"{layout.headline}@{method}" for method in methods)
+            raise UsageError(
+                f"'{name}' does not say of which method, and there are several. Name one: {choices}."
+            )
 
 
 def split_name(name: str, metrics: Iterable[str]) -> tuple[str, dict[str, str]]:
@@ -93,10 +125,18 @@ def figure_of(run: Run, name: str) -> Figure | None:
     return run.summary.get(name) or run.summary.get(scope_name(metric, {"method": method}))
 
 
-def read_numbers(run: Run, wanted: Sequence[str]) -> Numbers:
-    """The values of the wanted metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream."""
+def read_numbers(run: Run, wanted: Sequence[str], declared: Sequence[Metric]) -> Numbers:
+    """The values of the wanted metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream.
+
+    What the run itself says is unknown is unknown, and a sample outside the denominator of a ratio has none.
+    """
     groups, asked = {}, {}
     values: dict[str, dict[str, float]] = {name: {} for name in wanted}
+    asked_for: dict[str, set[str]] = {name: set() for name in wanted}
+    declarations = {name: declaration(declared, name) for name in wanted}
+    over = {name: metric.mean_over for name, metric in declarations.items() if metric and metric.mean_over}
+    ratios = {name: metric.ratio_to for name, metric in declarations.items() if metric and metric.ratio_to}
+    parts: dict[str, dict[str, str]] = {name: {} for name in over}
     metrics: set[str] = set()
     tags: defaultdict[str, dict[Tag, None]] = defaultdict(dict)
     requests: defaultdict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
@@ -111,16 +151,28 @@ def read_numbers(run: Run, wanted: Sequence[str]) -> Numbers:
             metric, scope = split_name(name, score.values)
             if all(str(score.tags.get(tag)) == wish for tag, wish in scope.items()):
                 value = score.values.get(metric)
+                known = score.values.get(ratios[name]) if name in ratios else value
+                if name in ratios and not known:
+                    value = None
+                if metric in score.values and (name not in ratios or known is not None):
+                    asked_for[name].add(sample.id)
+                if name in over:
+                    parts[name][sample.id] = str(score.tags.get(over[name]))
                 answered, total = _requests(score, metric)
                 if value is not None:
                     values[name][sample.id] = value
-                requests[name][sample.id] = answered if value is not None else 0, total
+                requests[name][sample.id] = answered if known is not None else 0, total
     coverage = {
         name: figure.coverage if (figure := figure_of(run, name)) else covered(counts.values())
         for name, counts in requests.items()
     }
-    known = {tag: list(held) for tag, held in tags.items()}
-    return Numbers(groups, asked, values, frozenset(metrics), known, coverage, dict(requests))
+    for name in wanted:
+        if (figure := figure_of(run, name)) is not None and figure.value is None:
+            values[name] = {}
+    return Numbers(
+        groups, asked, values, frozenset(metrics), {tag: list(held) for tag, held in tags.items()}, coverage,
+        dict(requests), asked_for, parts, frozenset(ratios),
+    )  # fmt: skip
 
 
 def covered(requests: Iterable[tuple[int, int]]) -> float:
@@ -150,7 +202,7 @@ def comparable(
         name
         for name in wanted
         if split_name(name, common)[0] in common
-        and all(_is_mean(run, name, found.values[name]) for run, found in zip(runs, numbers, strict=True))
+        and all(_is_mean(run, name, found) for run, found in zip(runs, numbers, strict=True))
     ]
     absent = [name for name in wanted if name not in kept]
     if not kept or (absent and named):
@@ -182,12 +234,23 @@ def _no_such_scope(scope: Mapping[str, str], metrics: Iterable[str], numbers: Se
     return "no sample of these runs has all of these tags together"
 
 
-def _is_mean(run: Run, name: str, values: Mapping[str, float]) -> bool:
-    """Whether a figure, where the summary has it, is the mean of the samples' values: a ratio is not."""
-    figure = figure_of(run, name)
-    if figure is None or figure.value is None or not values:
+def mean_of(values: Mapping[str, float], parts: Mapping[str, str] | None) -> float | None:
+    """The mean of samples' values; of a macro-average, the mean of its parts' means."""
+    if not values:
+        return None
+    sums: defaultdict[str, list[float]] = defaultdict(list)
+    for sample, value in values.items():
+        sums[parts[sample] if parts else ""].append(value)
+    return sum(sum(held) / len(held) for held in sums.values()) / len(sums)
+
+
+def _is_mean(run: Run, name: str, numbers: Numbers) -> bool:
+    """Whether a figure, where the summary has it, is what the samples' values give: anything else cannot be
+    compared sample by sample."""
+    figure, ours = figure_of(run, name), mean_of(numbers.values[name], numbers.parts.get(name))
+    if figure is None or figure.value is None or ours is None:
         return True
-    return isclose(figure.value, sum(values.values()) / len(values), rel_tol=1e-9, abs_tol=1e-12)
+    return isclose(figure.value, ours, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def differing(runs: Sequence[Run], numbers: Sequence[Numbers], *, paired: bool) -> list[str]:

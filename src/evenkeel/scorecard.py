@@ -10,9 +10,11 @@ from msgspec import Struct
 
 from evenkeel.benchmarks import BENCHMARKS, benchmark_class
 from evenkeel.cache import write_whole
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.report.layout import Layout
-from evenkeel.report.tables import figure, summaries, values_of
+from evenkeel.report.tables import summaries
+from evenkeel.report.text import chance
+from evenkeel.stats import scope_of
 from evenkeel.store import Run, served_at
 from evenkeel.types import Figure
 
@@ -26,11 +28,11 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One run on the card: its headline, and what its benchmark tells beside it."""
+    """A run on the card, or one method of it: its headline, and what its benchmark tells beside it."""
 
     benchmark: str
     name: str
-    """What tells it from the other runs of its benchmark: its model, its folder or its path."""
+    """What tells it from the other entries of its benchmark: its model, method, folder or path."""
     subject: str
     path: str
     created: str
@@ -48,6 +50,8 @@ class Scorecard(Struct, frozen=True, kw_only=True):
     model: str
     """The one model under test; empty where there are several, or none."""
     entries: list[Entry]
+    others: list[Entry]
+    """Methods of these runs that the models had no part in, such as BM25 beside a judge."""
     notes: list[str]
 
     def __repr__(self) -> str:
@@ -67,7 +71,9 @@ def scorecard(
     """Put runs on one card, and with `out` on a page. Those of different models are refused unless `mixed`
     says that this is meant.
 
-    A benchmark without a model under test sets methods side by side; it goes with any model.
+    A benchmark without a model under test sets methods side by side: those in which a model of the card
+    judges, writes, ranks or embeds are its entries, and the others stand apart. Where no run has a model
+    under test, all methods are entries.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
@@ -91,14 +97,18 @@ def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
             f"these runs are of different models: {', '.join(models)}. "
             "With --mixed they stand on one page all the same."
         )
-    by_benchmark = [[run for run in runs if run.spec.benchmark == name] for name in _benchmarks(runs)]
+    entries: list[Entry] = []
+    others: list[Entry] = []
+    for benchmark in _benchmarks(runs):
+        beside = [run for run in runs if run.spec.benchmark == benchmark]
+        for run, name in zip(beside, summaries(beside), strict=True):
+            for method, entry in _entries(run, name, alone=len(beside) == 1):
+                foreign = models and method and not _took_part(run, method, models)
+                (others if foreign else entries).append(entry)
     return Scorecard(
         model=models[0] if len(models) == 1 else "",
-        entries=[
-            _entry(run, name)
-            for beside in by_benchmark
-            for run, name in zip(beside, summaries(beside), strict=True)
-        ],
+        entries=entries,
+        others=others,
         notes=[note for model in models for note in _notes(model, runs)],
     )
 
@@ -111,42 +121,42 @@ def _benchmarks(runs: Sequence[Run]) -> list[str]:
     return [name for name in BENCHMARKS if name in found]
 
 
-def _entry(run: Run, name: str) -> Entry:
-    spec, summary = run.spec, run.summary
+def _took_part(run: Run, method: str, models: Sequence[str]) -> bool:
+    """Whether one of the models judges, writes, ranks or embeds for a method: `rewrite:A+embed:B` has two."""
+    roles = (run.spec.models.get(part) for part in method.split("+"))
+    return any(role.get("name") in models for role in roles if role)
+
+
+def _entries(run: Run, name: str, *, alone: bool) -> list[tuple[str, Entry]]:
+    """A run's entry, or one for each method that is under test, by the method."""
+    spec = run.spec
     layout: Layout = benchmark_class(spec.benchmark).layout
-    if layout.headline not in summary:
-        raise DataError(
-            run.path / "summary.json", f"there is no '{layout.headline}' in it: `evenkeel rescore` the run."
-        )
     facts = [
-        Line(metric=column.metric, title=column.title, figure=summary[column.metric])
+        Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
         for column in layout.facts
-        if column.metric in summary
+        if column.metric in run.summary
     ]
-    return Entry(
-        benchmark=spec.benchmark,
-        name=name,
-        subject=spec.subject,
-        path=str(run.path),
-        created=str(spec.provenance.get("created", "")),
-        headline=Line(metric=layout.headline, title=_title(run, layout), figure=summary[layout.headline]),
-        facts=[*([] if "model" in spec.models else _methods(run, layout.headline)), *facts],
-    )
-
-
-def _title(run: Run, layout: Layout) -> str:
-    """The headline's words; where methods are under test, with the one whose figure it is."""
-    methods = run.spec.options.get("method") if "model" not in run.spec.models else None
-    return f"{layout.headline_title} by {methods[0]}" if methods else layout.headline_title
-
-
-def _methods(run: Run, metric: str) -> list[Line]:
-    """The headline of each method, where methods and not a model are under test."""
-    return [
-        Line(metric=f"{metric}/method={method}", title=method, figure=found)
-        for method in values_of(run.summary, metric, "method")
-        if (found := figure(run.summary, metric, {"method": method})) is not None
-    ]
+    guessed = chance(layout.metrics[0])
+    title = f"{layout.headline_title} ({guessed})" if guessed else layout.headline_title
+    found = []
+    for metric, figure in run.headlines.items():
+        method = scope_of(metric)[1].get("method", "")
+        found.append(
+            (
+                method,
+                Entry(
+                    benchmark=spec.benchmark,
+                    name=name if not method else method if alone else f"{method} ({name})",
+                    subject=method or spec.subject,
+                    path=str(run.path),
+                    created=str(spec.provenance.get("created", "")),
+                    # Under one name in every entry, so that methods have their figures in one row.
+                    headline=Line(metric=layout.headline, title=title, figure=figure),
+                    facts=facts,
+                ),
+            )
+        )
+    return found
 
 
 def _notes(model: str, runs: Sequence[Run]) -> list[str]:

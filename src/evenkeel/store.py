@@ -78,7 +78,37 @@ class Run:
 
     @property
     def headline(self) -> Figure:
-        return next(iter(self.summary.values()))
+        """The figure that the benchmark declares first. It has no value where several methods are under test:
+        see `headlines`."""
+        return self.figure(self._layout.headline)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods under test; empty where a model is."""
+        return () if "model" in self.spec.models else tuple(self.spec.options.get("method", ()))
+
+    @property
+    def headlines(self) -> dict[str, Figure]:
+        """The headline, by its name in the summary; where methods are under test, one for each of them."""
+        from evenkeel.stats import scope_name
+
+        headline = self._layout.headline
+        names = [scope_name(headline, {"method": method}) for method in self.methods] or [headline]
+        return {name: self.figure(name) for name in names}
+
+    def figure(self, name: str) -> Figure:
+        """A figure of the summary, or an error that says what to do where it lacks it."""
+        if name not in self.summary:
+            raise DataError(
+                self.path / "summary.json", f"there is no '{name}' in it: `evenkeel rescore` the run."
+            )
+        return self.summary[name]
+
+    @property
+    def _layout(self) -> Any:
+        from evenkeel.benchmarks import benchmark_class
+
+        return benchmark_class(self.spec.benchmark).layout
 
     def failures(self) -> Counter[str]:
         """How often requests ended other than well, and scoring lacked something, by reason."""

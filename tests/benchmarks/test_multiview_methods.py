@@ -317,7 +317,12 @@ def test_a_triplet_that_failed_in_one_order_is_left_out_and_its_run_compared_all
     covered = [gate(runs[1], runs[0], metrics=[f"accuracy@{name}"]).checks[0] for name in (JUDGE, "bm25")]
     assert [check.passed for check in covered] == [False, True]
     assert covered[0].reason == "coverage 83.33% is under the floor of 95%"
-    assert ek.compare(*runs, metrics=["accuracy"]).differences[0].unit == "share"
+    for refused in (gate, lambda *both, **more: ek.compare(*both, **more)):
+        for metrics in (["accuracy"], ["accuracy/task=tools__use"]):
+            with pytest.raises(UsageError, match="of which method, .* Name one: accuracy@"):
+                refused(*runs, metrics=metrics)
+    with pytest.raises(UsageError, match="'accuracy' does not say of which method"):
+        gate(*runs)
     with pytest.raises(UsageError, match=r"has the tag 'method'; .* accuracy@bm25"):
         ek.compare(*runs, metrics=["accuracy/method=bm25"])
 

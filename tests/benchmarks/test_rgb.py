@@ -188,11 +188,15 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert run.summary["published/ability=noise"].value == 18 / 20
     assert run.summary["published/noise=0.8"].value == 0.5
     assert run.summary["published/integration_noise=0.4"].value == 1.0
-    # 20 noisy prompts of which 2 are lost, 4 with nothing to find, 9 integrations, 3 from false documents.
-    assert run.headline.value == 34 / 36
-    assert (run.headline.n, run.headline.clusters) == (36, 10)
-    assert run.headline == run.summary["published"]
-    assert run.headline.method == "logit t over groups"
+    # All prompts together, whose mix depends on the rates that were asked: 20 noisy ones of which 2 are lost,
+    # 4 with nothing to find, 9 integrations, 3 from false documents.
+    assert run.summary["published"].value == 34 / 36
+    # The headline has each ability once, at its hardest published setting: 4, 4, 3 and 3 questions.
+    assert run.headline == run.summary["macro_published"]
+    assert run.headline.value == (0.5 + 1 + 1 + 1) / 4
+    assert (run.headline.n, run.headline.clusters) == (14, 10)
+    assert run.headline.method == "mean of 4 abilities: Wilson score"
+    assert sum(run.headline.statuses.values()) == 39  # all that was asked, at whatever setting
 
 
 def test_the_command_line_prints_the_table(
@@ -206,8 +210,10 @@ def test_the_command_line_prints_the_table(
     printed = capsys.readouterr().out
     lines = {line.strip() for line in printed.splitlines()}
     for row in ROWS[:-1]:
-        assert any(line.startswith(row) and "±" in line for line in lines), row
-    assert "noise robustness: answers right 90%" in printed
+        assert any(line.startswith(row) and "[" in line for line in lines), row
+    assert "Mean accuracy over the abilities (published check) of " in printed
+    assert "noise robustness: answers right 50%" in printed
+    assert "The headline counts each ability once: noise robustness (noise 0.8);" in " ".join(printed.split())
     page = (out / "report.html").read_text()
     for text in (
         "Accuracy by the share of noise, published check",

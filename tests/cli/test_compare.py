@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 import evenkeel as ek
 from evenkeel.cli import cli
 from evenkeel.comparison import Comparison
-from evenkeel.gate import Gate
+from evenkeel.errors import UsageError
+from evenkeel.gate import Gate, Overlap
 from loopback import Loopback
 from stored import store_run
 
@@ -66,7 +67,9 @@ def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -
 def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "damaged")
     assert re.search(
-        r"^mean_similarity +0\.\d{4} +0\.\d{4} +-0\.\d{4} ±0\.\d{4} +< 0\.001 ", done.output, re.MULTILINE
+        r"^mean_similarity +0\.\d{4} +0\.\d{4} +-0\.\d{4} +\[-\.\d{4}, -\.\d{4}\] +< 0\.001 ",
+        done.output,
+        re.MULTILINE,
     )
     assert "semantic_entropy" in done.output
     assert "paired t over groups" in done.output
@@ -142,22 +145,26 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
     assert damaged.exit_code == 1
     first, *_ = damaged.output.splitlines()
     assert first.startswith("FAIL  mean_similarity went from 0.")
-    assert first.endswith("a drop of more than 0.0500, beyond noise")
+    assert first.endswith("a drop of more than 0.0500, beyond noise; 36 prompts of 12 questions")
 
 
-def test_the_gate_turns_for_what_should_be_low(runs: Path) -> None:
+def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:
     """The damaged model writes less: going back to the first is a rise, by as much in every question."""
     longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "answer_tokens")
-    assert evenkeel(*longer).exit_code == 0
+    refused = CliRunner().invoke(cli, [str(arg) for arg in longer])
+    assert isinstance(refused.exception, UsageError)
+    assert "--higher-is-worse or --lower-is-worse" in str(refused.exception)
+    assert evenkeel(*longer, "--lower-is-worse").exit_code == 0
     rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
     assert rise.exit_code == 1
     assert "a rise of more than 10, beyond noise" in rise.output
 
 
-def test_several_metrics_are_each_a_check(runs: Path) -> None:
+def test_several_metrics_are_each_a_check_and_the_correction_is_named(runs: Path) -> None:
     metrics = ("--metric", "mean_similarity", "--metric", "similarity_to_shortest")
     done = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", *metrics)
-    assert [line[:4] for line in done.output.splitlines()] == ["FAIL", "FAIL", "pass"]
+    assert [line[:4] for line in done.output.splitlines()] == ["FAIL", "FAIL", "pass", "p is"]
+    assert done.output.endswith("p is corrected for several metrics: Holm, over 2 metrics.\n")
 
 
 @pytest.fixture
@@ -196,6 +203,18 @@ def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str
     assert "title=evenkeel gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
 
 
+def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Path, ...]) -> None:
+    done = evenkeel(*hostile, "--format", "markdown")
+    title, _, head, _, *rows = done.output.splitlines()
+    assert title.startswith("**Gate failed**: ")
+    assert "a &lt;b\\> &amp; " in title
+    assert "␊::error::%x␁" in title
+    assert head == "| | check | why |"
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| **FAIL**", "mean\\_similarity"], ["| pass", "coverage"],
+    ]  # fmt: skip
+
+
 def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
     done = evenkeel(*hostile, "--format", "json", "--max-drop", "0.1")
     found = msgspec.json.decode(done.output, type=Gate)
@@ -203,6 +222,9 @@ def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
     assert found.checks[1].difference is not None
     assert found.checks[1].difference.high is not None
     assert found.checks[1].difference.high < -0.1
+    assert (found.checks[1].difference.n, found.checks[1].difference.clusters) == (24, 8)
+    assert found.checks[1].overlap == Overlap(common=24, larger=24, groups=8)
+    assert (found.checks[1].worse, found.min_overlap, found.min_groups) == ("drop", 0.8, 6)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +235,8 @@ def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
         (("gate", "."), "Missing option '--baseline'"),
         (("gate", ".", "--baseline", ".", "--max-drop", "-1"), "-1.0 is not in the range"),
         (("gate", ".", "--baseline", ".", "--format", "html"), "'html' is not one of"),
+        (("gate", ".", "--baseline", ".", "--min-overlap", "1.1"), "1.1 is not in the range"),
+        (("gate", ".", "--baseline", ".", "--min-groups", "1"), "1 is not in the range"),
     ],
 )
 def test_wrong_usage(args: tuple[str, ...], message: str) -> None:

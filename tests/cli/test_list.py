@@ -55,10 +55,24 @@ def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
 def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path) -> None:
     done = evenkeel("list", "runs", runs / "deep")
     figure = Run(runs / "deep" / "er" / "new").headline
-    assert figure.high is not None
-    assert figure.value is not None
-    half = f"{max(figure.high - figure.value, figure.value - (figure.low or 0)):.4f}".removeprefix("0")
-    assert f" {figure.value:.4f} ±{half}       100%   " in done.stdout
+    low, high = (f"{limit:.4f}".removeprefix("0") for limit in (figure.low, figure.high))
+    assert f" {figure.value:.4f} [{low}, {high}]       100%   " in done.stdout
+
+
+def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "views", {"accuracy": np.eye(12, 2)}, benchmark="multiview")
+    spec = msgspec.structs.replace(run.spec, models={}, options={"method": ["bm25", "embed:x"]})
+    figures = {
+        f"accuracy/method={name}": msgspec.structs.replace(run.headline, value=share)
+        for name, share in (("bm25", 0.25), ("embed:x", 0.75))
+    }
+    (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    (run.path / "summary.json").write_bytes(msgspec.json.encode({**run.summary, **figures}))
+    _, _, *rows = evenkeel("list", "runs", tmp_path).stdout.splitlines()
+    assert rows[0].split()[:4] == ["–", "multiview", "bm25", "0.2500"]
+    assert rows[1].split()[:2] == ["embed:x", "0.7500"]
+    (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[Found])
+    assert {name: figure.value for name, figure in found.methods.items()} == {"bm25": 0.25, "embed:x": 0.75}
 
 
 def test_a_run_that_is_not_finished_says_so(runs: Path) -> None:

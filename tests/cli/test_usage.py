@@ -29,7 +29,10 @@ def evenkeel(*args: str | Path, **environment: str) -> subprocess.CompletedProce
         (("run", "mirae"), "Missing option '--model'"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. A model is one of: embedded,"),
         (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
-        (("run", "squad", "--model", "embedded"), "No such command 'squad'. Available: mirae, rgb, miron, multiview."),
+        (
+            ("run", "squad", "--model", "embedded"),
+            "No such command 'squad'. Available: mirae, rgb, miron, multiview.",
+        ),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
         ((*MIRAE, "--levels", "some"), "'some' is no range of levels"),
         ((*MIRAE, "--samples", "1"), "samples"),

@@ -9,15 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from rich.console import Console
 
 import evenkeel as ek
 from evenkeel.cli.outcome import show
 from evenkeel.models.embedded import Embedded, EmbeddedOptions
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.models.local.precision import batch_dependence
-from evenkeel.types import Generate, Request, Weigh
-from models.tiny import ask, embedded_folder, open_hf, say, tiny_model, weighed_of
+from evenkeel.types import Request, Weigh
+from models.tiny import ask, embedded_folder, open_hf, say, weighed_of
 
 TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
 WEIGHING = [Weigh(prefix=text, continuation=after) for text in TEXTS for after in (" and more", " A", " B")]
@@ -57,7 +56,10 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
     assert couples_in(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)
-    assert ask(open_hf(folder, dtype=dtype, deterministic=True, concurrency=1), *requests[::-1]) == together[::-1]
+    assert (
+        ask(open_hf(folder, dtype=dtype, deterministic=True, concurrency=1), *requests[::-1])
+        == together[::-1]
+    )
     assert [ask(model, request)[0] for request in requests] == together
     assert model.notes() == []
 

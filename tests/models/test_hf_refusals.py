@@ -74,8 +74,14 @@ def drop(tensors: Tensors, part: str) -> None:
             lambda tensors: drop(tensors, ".layers.1."),
             "9 tensors (model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight",
         ),
-        (lambda tensors: drop(tensors, "lm_head"), "1 tensor (lm_head.weight) is missing, and would be random"),
-        (lambda tensors: drop(tensors, "q_proj"), "2 tensors (model.layers.0.self_attn.q_proj.weight, model."),
+        (
+            lambda tensors: drop(tensors, "lm_head"),
+            "1 tensor (lm_head.weight) is missing, and would be random",
+        ),
+        (
+            lambda tensors: drop(tensors, "q_proj"),
+            "2 tensors (model.layers.0.self_attn.q_proj.weight, model.",
+        ),
         (
             lambda tensors: tensors.update({"v_head.weight": torch.zeros(1, 64)}),
             "1 tensor (v_head.weight) is unexpected",
@@ -218,7 +224,9 @@ def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
     for number, (model_class, settings) in enumerate(
         [("BertLMHeadModel", {"is_decoder": True}), ("BartForCausalLM", {})]
     ):
-        path = tiny_other(tmp_path / str(number), model_class, initializer_range=0.3, init_std=0.3, **settings)
+        path = tiny_other(
+            tmp_path / str(number), model_class, initializer_range=0.3, init_std=0.3, **settings
+        )
         together = ask(open_hf(path), *(say(text) for text in ("The sky is", "Hello", "A b c d e f")))
         alone = ask(
             open_hf(path, concurrency=1), *(say(text) for text in ("The sky is", "Hello", "A b c d e f"))

@@ -16,7 +16,7 @@ import pytest
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models import load_model
 from evenkeel.models.local.tensors import Loading
-from evenkeel.models.sbert import Embedder, EmbeddedEmbedder, EmbeddedEmbedderOptions, SentenceTransformer
+from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, Embedder, SentenceTransformer
 from evenkeel.types import Embed, Request, Response, Weigh
 from models.tiny import change_tensors
 
@@ -182,7 +182,9 @@ def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
     monkeypatch.setattr(Pooling, "pooler", None, raising=False)
     monkeypatch.setattr(Pooling, "forward", pooled)
     monkeypatch.setattr(Embedder, "_without_unused", with_pooler)
-    with pytest.raises(UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are missing"):
+    with pytest.raises(
+        UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are missing"
+    ):
         ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
 
 

@@ -52,6 +52,9 @@ class Found(Struct, frozen=True, kw_only=True):
     created: str
     metric: str = ""
     headline: Figure | None = None
+    """Without a value where there are several methods."""
+    methods: dict[str, Figure] = {}
+    """The headline of each method, where methods are under test."""
 
 
 @command.command(epilog="\b\nExamples:\n  evenkeel list runs\n  evenkeel list runs results --json")
@@ -89,6 +92,7 @@ def find_runs(folder: Path) -> list[Found]:
 
 
 def _found(path: Path) -> Found:
+    from evenkeel.benchmarks import benchmark_class
     from evenkeel.store import load_run
 
     run = load_run(path)
@@ -99,8 +103,11 @@ def _found(path: Path) -> Found:
         benchmark=spec.benchmark,
         model=spec.subject,
         created=str(spec.provenance.get("created", "")),
-        metric=next(iter(run.summary)) if finished else "",
+        metric=benchmark_class(spec.benchmark).layout.headline if finished else "",
         headline=run.headline if finished else None,
+        methods=dict(zip(run.methods, run.headlines.values(), strict=True))
+        if finished and run.methods
+        else {},
     )
 
 
@@ -119,8 +126,12 @@ def _table(found: list[Found]) -> Table:
         made = run.created[:16].replace("T", " ") or "–"
         outcome = [Text("not finished", style="yellow"), Text("–")]
         if (figure := run.headline) is not None:
-            said = f"{value(figure)} {interval(figure, short=True)}".rstrip()
-            outcome = [Text(said), Text(share(figure.coverage))]
-        names = [Text(visible(shortened(name, 60))) for name in (made, run.benchmark, run.model)]
+            # One line for each method.
+            figures = list(run.methods.values()) if len(run.methods) > 1 else [figure]
+            said = [f"{value(each)} {interval(each, short=True)}".rstrip() for each in figures]
+            outcome = [Text("\n".join(said)), Text(share(figure.coverage))]
+        subjects = list(run.methods) or [run.model]
+        model = "\n".join(visible(shortened(name, 60)).replace("\n", "␊") for name in subjects)
+        names = [*(Text(visible(shortened(name, 60))) for name in (made, run.benchmark)), Text(model)]
         table.add_row(*names, *outcome, Text(visible(run.path)))
     return table

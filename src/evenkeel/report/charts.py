@@ -47,8 +47,11 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
     return alt.layer(band, line).properties(width=560, height=260)
 
 
-def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
-    """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
+def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None) -> Any:
+    """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare.
+
+    A dashed line is where guessing would be.
+    """
     import altair as alt
 
     points = [
@@ -74,8 +77,14 @@ def bars(summaries: dict[str, Summary], spec: Bars) -> Any:
     whisker = base.mark_rule(strokeWidth=2, color="#1c2126").encode(
         x=alt.X("low:Q", scale=scale), x2="high:Q"
     )
+    guessing = [
+        alt.Chart(alt.InlineData(values=[{"chance": chance}]))
+        .mark_rule(strokeDash=[5, 4], color="#1c2126")
+        .encode(x=alt.X("chance:Q", scale=scale))
+        for chance in ([] if chance is None else [chance])
+    ]
     height = (18 * len(names) + 12) * len(places)
-    return alt.layer(bar, whisker).properties(width=460, height=height)
+    return alt.layer(bar, *guessing, whisker).properties(width=460, height=height)
 
 
 def points(records: Iterable[Record], spec: Points) -> Any:

@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evenkeel.benchmarks import benchmark_class
 from evenkeel.comparison import Comparison, Difference, Place
+from evenkeel.metrics import declaration
 from evenkeel.report.terminal import show_table
-from evenkeel.report.text import number, probability, share, signed, visible
+from evenkeel.report.text import chance, number, probability, share, signed, signed_bound, visible
 from evenkeel.types import Unit
 
 
@@ -31,9 +33,9 @@ def show_comparison(console: Console, found: Comparison, *, counted: tuple[str, 
     for table in _by_pair(found) if several else [_by_metric(found.differences)]:
         console.print()
         show_table(console, table)
-    if several:
+    for metric in found.metrics if several else ():
         console.print()
-        show_table(console, _ranking(found))
+        show_table(console, _ranking(found, metric))
     console.print()
     console.print(Text(_footnote(found, counted), style="dim"), highlight=False)
 
@@ -68,7 +70,7 @@ def _table(
     table = _empty(title)
     for head in heads:
         table.add_column(head, no_wrap=True)
-    for head in (first, second, "B − A", "p", "could\nshow", "told\napart"):
+    for head in (first, second, "B − A", "95% interval", "p", "could\nshow", "told\napart"):
         table.add_column(head, justify="right", no_wrap=True)
     for names, found in rows:
         table.add_row(*(Text(visible(name)) for name in names), *_cells(found))
@@ -78,29 +80,33 @@ def _table(
 def _cells(found: Difference) -> list[Text]:
     unit = found.unit
     style = "bold" if found.different else ""
-    half = (
-        "" if found.low is None or found.high is None else f" ±{number((found.high - found.low) / 2, unit)}"
-    )
     change = "–" if found.difference is None else signed(found.difference, unit)
     return [
         Text(_number(found.value_a, unit)),
         Text(_number(found.value_b, unit)),
-        Text.assemble((change, style), (half, "dim")),
+        Text(change, style),
+        Text(_limits(found), "dim"),
         Text(probability(found.p_holm)),
         Text(_number(found.detectable, unit)),
         Text("yes" if found.different else "no", style=style),
     ]
 
 
-def _ranking(found: Comparison) -> Table:
-    table = _empty(f"By {visible(found.metrics[0])}")
+def _limits(found: Difference) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return f"[{signed_bound(found.low, found.unit)}, {signed_bound(found.high, found.unit)}]"
+
+
+def _ranking(found: Comparison, metric: str) -> Table:
+    table = _empty(f"By {visible(metric)}")
     table.add_column("", justify="right")
     table.add_column("run", no_wrap=True)
     for head in ("mean", "95% interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("group", no_wrap=True)
-    unit = found.differences[0].unit
-    for rank, place in enumerate(found.ranking, 1):
+    unit = next(difference.unit for difference in found.differences if difference.metric == metric)
+    for rank, place in enumerate((place for place in found.ranking if place.metric == metric), 1):
         name = Text(visible(place.name))
         table.add_row(str(rank), name, _number(place.value, unit), _interval(place, unit), place.letters)
     return table
@@ -122,10 +128,13 @@ def _footnote(found: Comparison, counted: tuple[str, str]) -> str:
     largest = max(found.differences, key=lambda difference: difference.n)
     methods = dict.fromkeys(d.method for d in found.differences if d.p is not None)
     parts = [
-        f"Up to {largest.n:,} {samples} of {largest.clusters:,} {groups}. ±: 95% interval. "
+        f"Up to {largest.n:,} {samples} of {largest.clusters:,} {groups}. "
         f"p: {', '.join(methods) or 'no test'}; after Holm's correction for all rows. "
         "could show: the smallest difference that four of five such samples would show."
     ]
+    declared = [declaration(benchmark_class(found.benchmark).layout.metrics, name) for name in found.metrics]
+    if guessed := next(filter(None, map(chance, declared)), ""):
+        parts.append(f"{guessed[0].upper()}{guessed[1:]}.")
     if len(found.runs) > 2:
         parts.append("Runs that share a letter are not told apart.")
     return " ".join(parts)

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from evenkeel.metrics import Metric
 from evenkeel.types import Summary
 
 
@@ -80,10 +81,10 @@ Picture: TypeAlias = Curve | Bars | Points | Heatmap
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """A benchmark's page: its headline metric, its pictures, its tables, and what to be careful about."""
+    """A benchmark's page: its metrics, its pictures, its tables, and what to be careful about."""
 
-    headline: str
-    headline_title: str
+    metrics: tuple[Metric, ...]
+    """All that its samples and its summary have; the first is the headline."""
     question: str
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
@@ -95,6 +96,14 @@ class Layout(Struct, frozen=True, kw_only=True):
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""
+
+    @property
+    def headline(self) -> str:
+        return self.metrics[0].name
+
+    @property
+    def headline_title(self) -> str:
+        return self.metrics[0].title
 
 
 class Note(NamedTuple):

@@ -10,12 +10,14 @@ from markupsafe import Markup
 from evenkeel.benchmarks import benchmark_class
 from evenkeel.comparison import Comparison, compare
 from evenkeel.errors import UsageError
+from evenkeel.metrics import declaration
 from evenkeel.report import charts, text
 from evenkeel.report.environment import environment
 from evenkeel.report.examples import fitting, shortened
 from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
 from evenkeel.report.notes import notes_of
 from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
+from evenkeel.stats import scope_of
 from evenkeel.store import Run, served_at
 from evenkeel.types import Figure, Record, RunSpec
 
@@ -38,8 +40,11 @@ def render(run: Run, *others: Run) -> str:
             title=_title(layout, list(runs)),
             layout=layout,
             whose=whose,
-            runs=[_run(name, each, layout) for name, each in runs.items()] if several else [],
-            headline=None if several else run.summary[layout.headline],
+            runs=[row for name, each in runs.items() for row in _rows(name, each)] if several else [],
+            headline=None if several or len(run.headlines) > 1 else run.headline,
+            methods=None if several or len(run.headlines) == 1 else _methods(run),
+            whole=run.headline,
+            chance=text.chance(layout.metrics[0]),
             facts=[] if several else _facts(run, layout),
             notes=_notes(runs),
             charts=_charts(runs, layout, whose),
@@ -59,14 +64,21 @@ def _title(layout: Layout, names: Sequence[str]) -> str:
     return f"{layout.headline_title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
 
 
-def _run(name: str, run: Run, layout: Layout) -> dict[str, Any]:
-    """A run's row in the table of several: what it found, and what of."""
-    return {
-        "name": name,
-        "headline": run.summary[layout.headline],
-        "data": ", ".join(digest[:12] for digest in run.spec.data["sha256"]),
-        "made": run.spec.provenance.get("created", "")[:16].replace("T", " "),
-    }
+def _rows(name: str, run: Run) -> list[dict[str, Any]]:
+    """A run's rows in the table of several, one for each method: what it found, and what of."""
+    return [
+        {
+            "name": name if len(run.headlines) == 1 else f"{name}: {method}",
+            "headline": figure,
+            "data": ", ".join(digest[:12] for digest in run.spec.data["sha256"]),
+            "made": run.spec.provenance.get("created", "")[:16].replace("T", " "),
+        }
+        for method, figure in _methods(run)
+    ]
+
+
+def _methods(run: Run) -> list[tuple[str, Figure]]:
+    return [(scope_of(name)[1].get("method", ""), figure) for name, figure in run.headlines.items()]
 
 
 def _notes(runs: Mapping[str, Run]) -> list[Note]:
@@ -108,13 +120,12 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
         "rows": rows,
         "differs": found.differs,
         "methods": methods,
-        "metric": found.metrics[0],
-        "ranking": _ranking(found) if len(runs) > 2 else [],
+        "rankings": [(metric, _ranking(found, metric)) for metric in found.metrics] if len(runs) > 2 else [],
     }
 
 
-def _ranking(found: Comparison) -> list[dict[str, str]]:
-    unit = found.differences[0].unit
+def _ranking(found: Comparison, metric: str) -> list[dict[str, str]]:
+    unit = next(difference.unit for difference in found.differences if difference.metric == metric)
     return [
         {
             "name": place.name,
@@ -125,6 +136,7 @@ def _ranking(found: Comparison) -> list[dict[str, str]]:
             "letters": place.letters,
         }
         for place in found.ranking
+        if place.metric == metric
     ]
 
 
@@ -161,7 +173,10 @@ def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, whose: str
         case Curve():
             return picture.title, charts.curve(held, picture)
         case Bars():
-            return picture.title, charts.bars(held, picture)
+            metric = declaration(layout.metrics, picture.metric)
+            guessed = text.chance(metric)
+            title = f"{picture.title} (dashed: {guessed})" if guessed else picture.title
+            return title, charts.bars(held, picture, metric.chance if metric else None)
         case Points():
             return f"{picture.title}{whose}", charts.points(first.records(), picture)
         case Heatmap():

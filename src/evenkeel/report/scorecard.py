@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from rich import box
@@ -24,26 +25,33 @@ from evenkeel.types import Figure
 
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: what lies below its folder is linked."""
-    sections = [
-        {
-            "benchmark": name,
-            "layout": benchmark_class(name).layout,
-            "entries": entries,
-            "lines": [(title, [_figure(line) for line in lines]) for title, lines in beside(entries)],
-        }
-        for name, entries in by_benchmark(card)
-    ]
     return (
         environment()
         .get_template("scorecard.html")
         .render(
             title=title(card),
             card=card,
-            sections=sections,
+            sections=[
+                *(_section(name, name, entries) for name, entries in by_benchmark(card.entries)),
+                *(
+                    _section(f"{name}-others", f"{name}: {apart(card)}", entries)
+                    for name, entries in by_benchmark(card.others)
+                ),
+            ],
             named=names_subjects(card),
-            links={entry.path: link(Path(entry.path), out) for entry in card.entries},
+            links={entry.path: link(Path(entry.path), out) for entry in (*card.entries, *card.others)},
         )
     )
+
+
+def _section(mark: str, heading: str, entries: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "id": mark,
+        "heading": heading,
+        "layout": benchmark_class(entries[0].benchmark).layout,
+        "entries": entries,
+        "lines": [(words, [_figure(line) for line in lines]) for words, lines in beside(entries)],
+    }
 
 
 def show_scorecard(console: Console, card: Scorecard) -> None:
@@ -52,16 +60,36 @@ def show_scorecard(console: Console, card: Scorecard) -> None:
     for note in card.notes:
         console.print(Text(visible(note), style="yellow"), soft_wrap=True)
     console.print()
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    named = names_subjects(card) and not card.model  # methods have rows of their own
-    whose = ["model"] if named else []
-    for head in ("benchmark", "figure", *whose, "value", "± 95%", "coverage", "made", "run"):
-        table.add_column(head, justify="right" if head in ("value", "coverage") else "left", no_wrap=True)
-    for name, entries in by_benchmark(card):
+    show_table(console, _table(card.entries, card.model))
+    if card.others:
+        console.print()
+        console.print(Text(visible(f"{apart(card).capitalize()}"), style="bold"), soft_wrap=True)
+        console.print()
+        show_table(console, _table(card.others, ""))
+    console.print()
+    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
+        line = f"{entry.made[:10]}  {entry.benchmark:<9}  {visible(path)}"
+        console.print(Text(line, style="dim"), soft_wrap=True, highlight=False)
+
+
+def _table(entries: Sequence[Entry], model: str) -> Table:
+    """Where not all rows are of one model's single runs, a column says what each is of."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    sections = by_benchmark(entries)
+    named = not model or any(len(found) > 1 for _, found in sections)
+    for head in ("benchmark", "figure", *(["of"] if named else []), "value", "95% interval", "coverage"):
+        right = head in ("value", "95% interval", "coverage")
+        table.add_column(head, justify="right" if right else "left", no_wrap=True)
+    for name, found in sections:
         table.add_section()
-        for row in _rows(name, entries, named=named):
+        for row in _rows(name, found, model, named=named):
             table.add_row(*row)
-    show_table(console, table)
+    return table
+
+
+def apart(card: Scorecard) -> str:
+    """The heading of methods that are not the models' own."""
+    return f"methods without {card.model}" if card.model else "methods without these models"
 
 
 def title(card: Scorecard) -> str:
@@ -73,8 +101,8 @@ def names_subjects(card: Scorecard) -> bool:
     return len({entry.subject for entry in card.entries}) > 1
 
 
-def by_benchmark(card: Scorecard) -> list[tuple[str, list[Entry]]]:
-    return [(name, list(found)) for name, found in groupby(card.entries, key=lambda entry: entry.benchmark)]
+def by_benchmark(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
+    return [(name, list(found)) for name, found in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
 def beside(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
@@ -92,7 +120,7 @@ def link(run: Path, out: Path) -> str:
     return quote(os.fsencode(report.relative_to(folder).as_posix()))
 
 
-def _rows(benchmark: str, entries: Sequence[Entry], *, named: bool) -> list[list[Text]]:
+def _rows(benchmark: str, entries: Sequence[Entry], model: str, *, named: bool) -> list[list[Text]]:
     """A figure's row says whose it is; where a benchmark has one run, its first row says it for all."""
     rows = []
     for words, lines in beside(entries):
@@ -100,17 +128,16 @@ def _rows(benchmark: str, entries: Sequence[Entry], *, named: bool) -> list[list
             if line is None:
                 continue
             top = line is entry.headline
-            tells = top or len(entries) > 1
+            whose = shortened(entry.name if len(entries) > 1 else entry.subject if top else "", 40)
+            by = f" by {whose}" if whose and not named and entry.subject != model else ""
             rows.append(
                 [
                     Text(benchmark if top and entry is entries[0] else ""),
-                    Text(visible(words) if top else f"  {visible(words)}"),
-                    *([Text(visible(shortened(entry.subject, 40)) if tells else "")] if named else []),
+                    Text(visible(f"{words}{by}") if top else f"  {visible(words)}"),
+                    *([Text(visible(whose))] if named else []),
                     Text(value(line.figure), style="bold" if top else ""),
                     Text(" ".join(filter(None, (interval(line.figure, short=True), p_value(line.figure))))),
                     _coverage(line.figure.coverage) if top else Text(""),
-                    Text(entry.made[:10] if top else ""),
-                    Text(visible(entry.path) if tells else ""),
                 ]
             )
     return rows

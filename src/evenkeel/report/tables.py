@@ -90,7 +90,8 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     body: list[tuple[str, list[Figure | None]]] = [
         (row, [figure(summary, metric, {table.rows: row}) for summary in summaries.values()]) for row in rows
     ]
-    body.append(("all", [figure(summary, metric, {}) for summary in summaries.values()]))
+    if table.total:
+        body.append(("all", [figure(summary, metric, {}) for summary in summaries.values()]))
     # Runs of unequal coverage do not stand side by side without saying so.
     whole = [figure(summary, metric, {}) for summary in summaries.values()]
     columns = [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Protocol
 
+from evenkeel.metrics import Metric
 from evenkeel.report.layout import Layout
 from evenkeel.types import Figure, Unit
 
@@ -56,19 +58,41 @@ def value(figure: Figure | None) -> str:
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
-    """`0.8512 to 0.8741`, or `±.0115` (the wider side) where space is short; empty where it is not known."""
+    """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is not known."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
-    half = max(figure.high - figure.value, figure.value - figure.low)
-    shown = number(half, figure.unit)
-    if half > 0 and not SOME.search(shown) and figure.unit != "share":
-        shown = f"<{shown[:-1]}1"
-    return f"±{shown if figure.unit == 'share' else re.sub(r'(?<![0-9])0[.]', '.', shown)}"
+    return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
 
 
-def counted(figure: Figure, layout: Layout) -> str:
+def bound(amount: float, unit: Unit) -> str:
+    """One end of an interval that stands beside its value: without the unit's sign, `76` for 76%, `.8512`."""
+    shown = number(amount, unit)
+    return shown.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", shown)
+
+
+def signed_bound(amount: float, unit: Unit) -> str:
+    """One end of the interval of a difference: `+8.0`, `-.0120`."""
+    shown = bound(amount, unit)
+    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
+
+
+def chance(metric: Metric | None) -> str:
+    """`chance 50%`, or nothing where guessing gives no known figure."""
+    return f"chance {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
+
+
+class Counted(Protocol):
+    """What has a number of samples and of their groups."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def clusters(self) -> int: ...
+
+
+def counted(figure: Counted, layout: Layout) -> str:
     """What a figure stands on: `280 prompts of 40 questions`, or `200 examples` where each is its own."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from evenkeel.metrics import Metric, units
 from evenkeel.report.examples import answer_parts, extremes, shortened
 from evenkeel.report.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
-from evenkeel.types import Record, Records, RunSpec, Summary, Unit
+from evenkeel.types import Record, Records, RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
 
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
-UNITS: Mapping[str, Unit] = {
-    "mean_similarity": "cosine",
-    "std_similarity": "cosine",
-    "max_similarity": "cosine",
-    "min_similarity": "cosine",
-    "whole_similarity": "cosine",
-    "similarity_to_shortest": "cosine",
-    "drift": "cosine",
-    "meanings": "count",
-    "semantic_entropy": "nats",
-    "duplicates": "share",
-    "cut_by_embedder": "share",
-    "cut_by_max_tokens": "share",
-    "empty": "share",
-    "refusals": "share",
-    "answer_tokens": "tokens",
-    "embedder_reads": "share",
-}
-
-
-def unit_of(metric: str) -> Unit:
-    """The unit of a metric, `mean_similarity@another` and `across_en_ko` included."""
-    return "cosine" if metric.startswith("across_") else UNITS[metric.partition("@")[0]]
-
+METRICS = (
+    Metric("mean_similarity", "Answer consistency", "cosine", "higher"),
+    Metric("std_similarity", "spread of the cosines", "cosine", "lower"),
+    Metric("max_similarity", "cosine of the two most similar answers", "cosine", "higher"),
+    Metric("min_similarity", "cosine of the two least similar answers", "cosine", "higher"),
+    Metric("whole_similarity", "consistency with long answers read whole", "cosine", "higher"),
+    Metric("similarity_to_shortest", "similarity to the answers at the shortest level", "cosine", "higher"),
+    Metric("drift", "change because of the longer prompt", "cosine", "lower"),
+    Metric("across_*", "the same question in two languages", "cosine", "higher"),
+    Metric("meanings", "distinct meanings among the answers", "count", "lower"),
+    Metric("semantic_entropy", "semantic entropy", "nats", "lower"),
+    Metric("duplicates", "answers that are the same text", "share", None),
+    Metric("cut_by_embedder", "answers longer than the embedder reads", "share", "lower"),
+    Metric("cut_by_max_tokens", "answers cut at max-tokens", "share", "lower"),
+    Metric("empty", "empty answers", "share", "lower"),
+    Metric("refusals", "refusals", "share", "lower"),
+    Metric("answer_tokens", "tokens of an answer", "tokens", None),
+    Metric("embedder_reads", "translated sentences that the embedder matches", "share", "higher"),
+    Metric("trend_per_doubling", "consistency per doubling of the prompt", "cosine", "higher"),
+    Metric("last_minus_first_level", "longest level minus shortest", "cosine", "higher"),
+    Metric("rank_correlation", "rank correlation with another embedder", "correlation", None),
+)
+UNITS = units(METRICS)
 
 LAYOUT = Layout(
-    headline="mean_similarity",
-    headline_title="Answer consistency",
+    metrics=METRICS,
     question="Does it say the same thing when asked again, and when the prompt grows?",
     pictures=(
         Curve(

@@ -16,10 +16,11 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks import Recorded, Scoring
 from evenkeel.benchmarks.mirae import data
-from evenkeel.benchmarks.mirae.layout import LAYOUT, examples, notes, unit_of
+from evenkeel.benchmarks.mirae.layout import LAYOUT, METRICS, examples, notes
 from evenkeel.data import DataFile, Starter
 from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
+from evenkeel.metrics import unit_of
 from evenkeel.options import ASKING
 from evenkeel.types import (
     Answered,
@@ -188,7 +189,7 @@ class Mirae:
         beside = {name: [*by_level, ("lang",), ("lang", "level")] for name in metrics}
         if "embedder_reads" in beside:
             beside["embedder_reads"] = [("lang",)]
-        units = {name: unit_of(name) for name in metrics}
+        units = {name: unit_of(METRICS, name) for name in metrics}
         summary = stats.summarise(scores, {**beside, "mean_similarity": everywhere}, units=units)
         lengths: dict[Tag, float] = {
             level: log2(tokens) for level, tokens in zip(data.LEVELS, data.TARGETS, strict=True)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from evenkeel.metrics import Metric, units
 from evenkeel.report.examples import first
 from evenkeel.report.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
-from evenkeel.types import Record, Records, RunSpec, Summary, Unit
+from evenkeel.types import Record, Records, RunSpec, Summary
 
-UNITS: Mapping[str, Unit] = {
-    "lev_score": "score",
-    "target_confidence": "score",
-    "exact_match": "share",
-    "bits_per_byte": "bits",
-    "pieces": "count",
-    "last_word_pieces": "count",
-    "boundary_merges": "share",
-    "nothing_to_weigh": "share",
-    "start_token": "share",
-    "knows": "share",
-    "doubts": "share",
-    "slips": "share",
-    "does_not_know": "share",
-    "score_drift": "points",
-    "confidence_drift": "points",
-}
+METRICS = (
+    Metric("lev_score", "Levenshtein score", "score", "higher"),
+    Metric("target_confidence", "target confidence", "score", "higher"),
+    Metric("exact_match", "exact match", "share", "higher"),
+    Metric("bits_per_byte", "bits per byte of the target", "bits", "lower"),
+    Metric("pieces", "tokens of the target", "count", None),
+    Metric("last_word_pieces", "tokens of the last word before the target", "count", None),
+    Metric("boundary_merges", "tokens that merge across the boundary", "share", "lower"),
+    Metric("nothing_to_weigh", "targets that merge wholly into the prefix", "share", "lower"),
+    Metric("start_token", "texts before which the tokenizer puts a start token", "share", None),
+    Metric("knows", "right and sure", "share", "higher"),
+    Metric("doubts", "right and not sure", "share", None),
+    Metric("slips", "sure and not right", "share", "lower"),
+    Metric("does_not_know", "neither right nor sure", "share", "lower"),
+    Metric("score_drift", "score lost to typos", "points", "lower"),
+    Metric("confidence_drift", "confidence lost to typos", "points", "lower"),
+    Metric("pieces_and_*", "rank correlation with the number of tokens", "cosine", None),
+)
+UNITS = units(METRICS)
 
 STOPS = {
     "target": "as many tokens as the target has in the model's own tokenizer, cut at the first line break",
@@ -41,8 +42,7 @@ QUADRANTS = {
 }
 
 LAYOUT = Layout(
-    headline="lev_score",
-    headline_title="Levenshtein score",
+    metrics=METRICS,
     question="Does a base model survive its own tokenizer?",
     counted=("examples", "clean examples"),
     facts=(

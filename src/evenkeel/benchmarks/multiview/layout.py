@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evenkeel import stats
+from evenkeel.metrics import Metric, units
 from evenkeel.report.examples import first, shortened
 from evenkeel.report.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.types import Record, Records, RunSpec, Summary
@@ -27,9 +28,23 @@ def blocks(summary: Summary) -> list[str]:
     ]
 
 
+METRICS = (
+    Metric("accuracy", "Triplets ordered right", "share", "higher", chance=0.5),
+    Metric("ties", "ties", "share", "lower"),
+    Metric("unparsed", "verdicts that cannot be read", "share", "lower"),
+    Metric("flips", "picks that change with the order", "share", "lower"),
+    Metric("*_accuracy", "ordered right in one of the two orders", "share", "higher", chance=0.5),
+    Metric("*_ties", "ties in one of the two orders", "share", "lower"),
+    Metric("*_unparsed", "verdicts of one of the two orders that cannot be read", "share", "lower"),
+    Metric("*ended_*", "requests that ended so", "share", None),
+    Metric("built_against_bm25", "triplets built to defeat BM25", "share", None),
+    Metric("minus_first", "ordered right minus the first method", "share", "higher"),
+    Metric("minus", "ordered right minus another method", "share", "higher"),
+)
+UNITS = units(METRICS)
+
 LAYOUT = Layout(
-    headline="accuracy",
-    headline_title="Triplets ordered right",
+    metrics=METRICS,
     question="Does a similarity method see the view it was asked for?",
     counted=("verdicts", "triplets"),
     blocks=blocks,
@@ -90,8 +105,7 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     methods = spec.options["method"]
-    found = [Note(f"The headline is that of the first method, {methods[0]}.")] if len(methods) > 1 else []
-    found += _pairs(summary)
+    found = _pairs(summary)
     against = [
         scope["task"]
         for name, figure in summary.items()
@@ -123,20 +137,20 @@ def _pairs(summary: Summary) -> list[Note]:
 
 
 def examples(records: Records) -> list[Examples]:
+    def ordered(*, right: bool) -> tuple[Example, ...]:
+        return first(records(), lambda record: _right(record) == {right}, _shown)
+
     return [
-        Examples(
-            title="Ordered wrong by the first method",
-            items=first(records(), lambda record: record.score.values["accuracy"] == 0, _shown),
-        ),
-        Examples(
-            title="Where the methods differ",
-            items=first(records(), _differ, _shown),
-        ),
-        Examples(
-            title="Ordered right by the first method",
-            items=first(records(), lambda record: record.score.values["accuracy"] == 1, _shown),
-        ),
+        Examples(title="Ordered wrong by every method", items=ordered(right=False)),
+        Examples(title="Where the methods differ", items=first(records(), _differ, _shown)),
+        Examples(title="Ordered right by every method", items=ordered(right=True)),
     ]
+
+
+def _right(record: Record) -> set[bool]:
+    """Whether the methods picked the right document, each time that they were asked and answered."""
+    picks = record.score.detail["picks"].values()
+    return {pick == "positive" for picked in picks for pick in picked if pick is not None}
 
 
 def _differ(record: Record) -> bool:

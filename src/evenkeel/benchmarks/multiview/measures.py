@@ -31,12 +31,13 @@ def measure(
     outcomes: Mapping[str, Sequence[Outcome]],
     places: Places,
 ) -> list[Score]:
-    """The scores of every triplet. `accuracy` is the first method's, as the headline is."""
+    """The scores of every triplet: `accuracy@METHOD` and so on; `accuracy` alone where one is under test."""
     scores = []
     for number, (sample, triplet) in enumerate(zip(samples, triplets, strict=True)):
         own = {name: found[number] for name, found in outcomes.items()}
-        values = {"accuracy": of_outcome(next(iter(own.values())))["accuracy"]}
-        values["built_against_bm25"] = float(triplet.hard_for == "bm25")
+        values: dict[str, float | None] = {"built_against_bm25": float(triplet.hard_for == "bm25")}
+        if len(own) == 1:
+            values["accuracy"] = of_outcome(*own.values())["accuracy"]
         statuses: Counter[str] = Counter()
         for name, outcome in own.items():
             values |= {f"{key}@{name}": value for key, value in of_outcome(outcome).items()}
@@ -100,7 +101,7 @@ def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
     against = {"built_against_bm25": [("task",)]}
     summary |= stats.summarise(scores, against, units={"built_against_bm25": "share"})
     summary |= differences(scores, methods)
-    return {"accuracy": _headline(asked, summary, methods[0]), **summary}
+    return {"accuracy": _headline(asked, summary, methods), **summary}
 
 
 def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
@@ -141,13 +142,22 @@ def _pairs(scores: Sequence[Score], methods: Sequence[str]) -> dict[tuple[str, s
     }
 
 
-def _headline(asked: Sequence[Score], summary: Summary, first: str) -> Figure:
-    """The first method's accuracy, with the coverage of all: what any method lacked must not go unseen."""
+def _headline(asked: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
+    """The method's accuracy, and no value where there are several: they are not one figure.
+
+    The coverage is that of all, so that what any method lacked does not go unseen.
+    """
     statuses: Counter[str] = Counter()
     for score in asked:
         statuses.update(score.statuses)
     covered = sum(score.answered for score in asked) / statuses.total()
-    figure = summary[stats.scope_name("accuracy", {"method": first})]
+    figures = [summary[stats.scope_name("accuracy", {"method": method})] for method in methods]
+    figure = figures[0]
+    if len(figures) > 1:
+        figure = msgspec.structs.replace(
+            figure, value=None, low=None, high=None, method="none: each method has its own figure",
+            n=sum(each.n for each in figures), clusters=max(each.clusters for each in figures),
+        )  # fmt: skip
     return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
 
 

@@ -5,23 +5,50 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import PurePath
 
-from evenkeel.benchmarks.rgb.abilities import ability_of
+from evenkeel.benchmarks.rgb.abilities import ABILITIES, ability_of
 from evenkeel.benchmarks.rgb.data import Setting
+from evenkeel.metrics import Metric
 from evenkeel.report.examples import EACH, answer_parts, first, shortened
 from evenkeel.report.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Table
 from evenkeel.types import Record, Records, RunSpec, Summary
 
 CHECKS = (Column("published", "published"), Column("lenient", "lenient"), Column("judge", "judge"))
 
+METRICS = (
+    Metric(
+        "macro_published", "Mean accuracy over the abilities (published check)", "share", "higher",
+        mean_over="ability",
+    ),
+    Metric(
+        "macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", "higher",
+        mean_over="ability",
+    ),
+    Metric("published", "right by the published check, of all prompts", "share", "higher"),
+    Metric("lenient", "right by the lenient check, of all prompts", "share", "higher"),
+    Metric("judge", "right by the judge, of what it judges", "share", "higher"),
+    Metric("rejected_*", "declined where the documents hold no answer", "share", "higher"),
+    Metric("detected_*", "errors detected", "share", "higher"),
+    Metric(
+        "corrected_published", "detected errors corrected", "share", "higher", ratio_to="detected_published"
+    ),
+    Metric("corrected_lenient", "detected errors corrected", "share", "higher", ratio_to="detected_lenient"),
+    Metric("states_fake", "answers that name the false answer", "share", "lower"),
+    Metric("known_*", "known without documents", "share", "higher"),
+    Metric("judge_agrees_*", "judge and check agree", "share", None),
+    Metric("judge_kappa_*", "agreement of judge and check beyond chance", "cosine", None),
+    Metric("judge_unparsed", "verdicts that could not be read", "share", "lower"),
+    Metric("lacks_documents", "prompts that lack documents", "share", "lower"),
+)  # fmt: skip
+
 LAYOUT = Layout(
-    headline="published",
-    headline_title="Handled right, by the published check",
+    metrics=METRICS,
     question="Does the answer survive bad retrieval?",
     facts=(
-        Column("published/ability=noise", "noise robustness: answers right"),
-        Column("published/ability=rejection", "negative rejection: declined, or right, with nothing to find"),
-        Column("published/ability=integration", "information integration: answers right"),
-        Column("published/ability=counterfactual", "counterfactual: right from false documents"),
+        Column("macro_published/ability=noise", "noise robustness: answers right"),
+        Column("macro_published/ability=rejection", "negative rejection: declined, or right"),
+        Column("macro_published/ability=integration", "information integration: answers right"),
+        Column("macro_published/ability=counterfactual", "counterfactual: right from false documents"),
+        Column("macro_lenient", "mean of the abilities by the lenient check"),
         Column("detected_published", "errors detected"),
         Column("corrected_published", "of these, corrected"),
         Column("states_fake", "answers that name the false answer"),
@@ -100,7 +127,7 @@ LAYOUT = Layout(
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    found = []
+    found = _parts(summary)
     if spec.options.get("doc_order") == "published" and len(_positions(summary)) == 1:
         found.append(
             Note(f"Where one document is true, it stands at place {_positions(summary)[0]} in every prompt.")
@@ -120,6 +147,27 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if spec.data.get("source") == "recorded":
         found += _assumed(spec)
     return found
+
+
+def _parts(summary: Summary) -> list[Note]:
+    """What the headline is the mean of, and where a setting had to stand in for the usual one."""
+    from evenkeel.stats import scope_of
+
+    scopes = [scope for name in summary for metric, scope in [scope_of(name)] if metric == LAYOUT.headline]
+    settings = {scope["ability"]: scope["setting"] for scope in scopes if "setting" in scope}
+    if len(settings) < 2:
+        return []
+    listed = "; ".join(f"{ABILITIES[a]} ({settings[a]})" for a in ABILITIES if a in settings)
+    notes = [Note(f"The headline counts each ability once: {listed}.")]
+    usual = {
+        "noise": "noise 0.8",
+        "integration": "integration, noise 0.4",
+        "counterfactual": "false documents",
+    }
+    other = [name for ability, name in usual.items() if settings.get(ability, name) != name]
+    if other:
+        notes.append(Note(f"Its usual settings were not all asked: {'; '.join(other)}."))
+    return notes
 
 
 def _assumed(spec: RunSpec) -> list[Note]:

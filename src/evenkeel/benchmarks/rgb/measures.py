@@ -116,6 +116,12 @@ def measure(item: Answered, judged: Judged | None) -> Score:
             "states_fake": lenient.states_fake,
         }
         values |= {name: float(decision) for name, decision in decided.items() if name in values}
+        # Correction is a share of the detected errors: a sample without one is outside of it, not wrong.
+        values |= {
+            f"corrected_{check}": None
+            for check in ("published", "lenient")
+            if f"corrected_{check}" in values and not values[f"detected_{check}"]
+        }
         if judged is not None:
             detail["judge"] = judged.status
             values |= _of_judge(judged, values)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evenkeel import stats
 from evenkeel.benchmarks.rgb.checks import agreement
+from evenkeel.benchmarks.rgb.headline import MACRO, macro_figures
 from evenkeel.types import Figure, Score, Summary, tags_match
 
 CHECKS = ("published", "lenient", "judge")
@@ -17,7 +18,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     success: list[tuple[str, ...]] = [(), ("lang",), ("ability",), ("ability", "lang"), *by_setting]
     success += [("noise",), ("noise", "lang"), ("integration_noise",), ("integration_noise", "lang")]
     success += [("position",), ("position", "lang")]
-    metrics = dict.fromkeys(name for score in scores for name in score.values)
+    metrics = dict.fromkeys(name for score in scores for name in score.values if name not in MACRO.values())
     breakdown = {name: success if name in CHECKS else [(), *by_setting] for name in metrics}
     summary = stats.summarise(scores, breakdown, units=dict.fromkeys(metrics, "share"))
     found: Summary = {}
@@ -25,10 +26,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
         found.update(_placed(name, figure))
     found |= _corrections(scores)
     found |= _kappas(scores)
-    headline = found.pop("published", None) or next(
-        figure for name, figure in found.items() if name.startswith("published/")
-    )
-    return {"published": headline, **found}
+    return {**macro_figures(scores), **found}
 
 
 def _placed(name: str, figure: Figure) -> Summary:

@@ -210,10 +210,12 @@ class Rgb:
         return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.get("repeat", 0)),)
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
+        from evenkeel.benchmarks.rgb.headline import headline_settings, with_headline
         from evenkeel.benchmarks.rgb.measures import judge_all, measure
 
         judged = (yield from judge_all(answered)) if self.options.judge else {}
-        return [measure(item, judged.get(item.sample.id)) for item in answered]
+        scores = [measure(item, judged.get(item.sample.id)) for item in answered]
+        return with_headline(scores, headline_settings(item.sample for item in answered))
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.rgb.summary import summarise
