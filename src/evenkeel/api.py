@@ -304,12 +304,18 @@ def build(
 def _building(target: Path, *, folder: bool) -> Iterator[None]:
     """Hold what is to be built for this process, and sweep away what a killed one was writing."""
     place = target if folder else target.parent
+    new = [path for path in (place, *place.parents) if not path.exists()]
     place.mkdir(parents=True, exist_ok=True)
-    with lock.writing(target) if folder else lock.writing_file(target):
-        for draft in place.glob(f".*{DRAFT}"):
-            if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
-                draft.unlink()
-        yield
+    try:
+        with lock.writing(target) if folder else lock.writing_file(target):
+            for draft in place.glob(f".*{DRAFT}"):
+                if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
+                    draft.unlink()
+            yield
+    finally:
+        with contextlib.suppress(OSError):  # something was built there
+            for path in new:
+                path.rmdir()
 
 
 def _built_paths(target: Path, built: Built, *, folder: bool) -> list[Path]:
