@@ -189,8 +189,8 @@ class _Model(Struct):
 
 
 class _Source(Struct):
-    source: str
-    sha256: list[str]
+    source: str = ""
+    sha256: list[str] = []
 
 
 class _Provenance(Struct):
@@ -240,9 +240,10 @@ def _check_options(path: Path, spec: RunSpec) -> None:
     if spec.benchmark not in BENCHMARKS:
         return
     kind = benchmark_class(spec.benchmark).Options
-    known = {option.name for option in describe(kind)} & spec.options.keys()
+    known = {option.name for option in describe(kind)}
+    given = {name: value for name, value in spec.options.items() if name in known and value is not None}
     try:
-        parse(kind, {name: spec.options[name] for name in known}, of=f"the benchmark '{spec.benchmark}'")
+        parse(kind, given, of=f"the benchmark '{spec.benchmark}'")
     except UsageError as error:
         raise DataError(path, str(error), where="options") from None
 
