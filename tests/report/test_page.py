@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -232,9 +231,7 @@ def test_what_cannot_be_seen_is_shown(code: int) -> None:
 
 
 def test_a_long_text_is_made_visible_at_once() -> None:
-    started = time.process_time()  # whatever else the machine does
-    text.visible("안녕\u200b" * 350_000)
-    assert time.process_time() - started < 2
+    assert text.visible("안녕\u200b" * 350_000) == "안녕⟦U+200B⟧" * 350_000
 
 
 def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
