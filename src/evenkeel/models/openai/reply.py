@@ -76,18 +76,19 @@ async def read_body(
             return Body(b"", whole=False)
         unfold = _Unfolding(reply.headers.get("Content-Encoding", ""))
         data = bytearray()
-        body = await _read_to(reply, data, min(limit, FLOOR), unfold, stall)
-        if not body and limit > FLOOR:
+        whole = await _read_to(reply, data, min(limit, FLOOR), unfold, stall)
+        if not whole and limit > FLOOR:
             async with large:
-                body = await _read_to(reply, data, limit, unfold, stall)
-        if body and not unfold.ended:
+                whole = await _read_to(reply, data, limit, unfold, stall)
+        if whole and not unfold.ended:
             raise Unreadable("the compressed body breaks off")
     except BaseException:
         reply.close()
         raise
-    if not body:
+    if not whole:
         reply.close()
-    return Body(bytes(data[:limit]), whole=body)
+        del data[min(limit, ERROR_BODY) :]  # nobody reads more of it, and an error keeps it in memory
+    return Body(bytes(data), whole)
 
 
 async def _read_to(
