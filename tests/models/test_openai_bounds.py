@@ -157,3 +157,14 @@ def test_a_reply_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         return reply
 
     assert failing(Hostile(respond), retries=0)[0] == "timeout: the reply began and did not go on"
+
+
+def test_a_reply_that_drips_has_no_more_time_than_any() -> None:
+    async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        reply = web.StreamResponse(headers={"Content-Length": "100000"})
+        await reply.prepare(request)
+        while True:
+            await reply.write(b" ")
+            await asyncio.sleep(0.02)
+
+    assert failing(Hostile(respond), retries=0, timeout=0.5)[0] == "timeout: no reply within 0.5 s"
