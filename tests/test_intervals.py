@@ -28,7 +28,12 @@ CHOSEN = {
     "difference of cosines, unpaired": ("beta(20, 1) and beta(20, 3)",),
 }
 """Of the table in docs/statistics.md, what a plain t would get wrong and some that it would not."""
-FEWEST = {"share, values k/5": 20, "share, clustered 0/1": 100, "difference of shares, paired 0/1": 40}
+FEWEST = {
+    "share, values k/5": 20,
+    "share, clustered 0/1": 100,
+    "difference of shares, paired 0/1": 40,
+    "difference of shares, unpaired k/5": 40,
+}
 """With fewer groups so rare a thing is mostly not seen at all, and nearly every interval holds the truth."""
 SLOW = ("ratio of counts", "ratio of sums", "slope", "rank correlation")
 
@@ -50,7 +55,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(design: Design) 
 def test_figures_of_whole_scores_hold_the_truth_about_as_often_as_they_say(kind: str) -> None:
     for design in designs():
         if design.kind == kind:
-            assert 0.92 <= simulate(design, 300)[0] <= 0.98
+            assert 0.92 <= simulate(design, 150 if kind == "rank correlation" else 400)[0] <= 0.98
 
 
 @pytest.mark.parametrize("rows", [1, 6])
@@ -68,7 +73,7 @@ def test_the_detectable_difference_is_found_four_times_out_of_five(rows: int) ->
 @pytest.mark.parametrize("unpaired", [False, True])
 def test_two_equal_models_are_told_apart_in_one_of_twenty_comparisons(tmp_path: Path, unpaired: bool) -> None:
     """Two metrics, whole run folders: whichever of them is said to differ is said so wrongly."""
-    wrongly, draws = 0, 200
+    wrongly, draws = 0, 120
     for seed in range(draws):
         rng = np.random.default_rng([seed, unpaired])
         # The same questions in both runs; unpaired, each run has its own.

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.errors import UsageError
@@ -341,6 +341,7 @@ def test_where_nothing_bounds_what_was_not_seen_there_is_no_interval(unit: Unit,
     assert figure.method == "none: all groups agree"
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([*RANGES, "tokens"]),
     st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1)), min_size=2, max_size=30),
@@ -358,6 +359,7 @@ def test_an_interval_has_width_holds_its_value_and_stays_within_its_unit(
         assert unit not in RANGES or (least <= found.low + 1e-9 and found.high - 1e-9 <= most)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([*RANGES]),
     st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30),
