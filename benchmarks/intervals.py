@@ -3,7 +3,7 @@
 Prints the tables of docs/statistics.md: coverage of the 95 % intervals and their mean width by design and
 number of groups, how often equal models are said to differ, the power at the minimum detectable difference.
 
-    python benchmarks/intervals.py [--draws 4000] [--only WORDS]
+    python benchmarks/intervals.py [--draws 2000] [--only WORDS]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draws", type=int, default=4000)
+    parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--only", default="", help="designs whose name has these words")
     given = parser.parse_args()
     show([design for design in designs() if given.only in design.name], given.draws)
@@ -58,8 +58,8 @@ def main() -> None:
 
 
 def head(title: str) -> None:
-    print(f"\n| {title} | {' | '.join(f'{rows} rows' for rows in ROWS)} |")
-    print(f"| --- |{' ---: |' * len(ROWS)}")
+    counts = (f"{rows} {'row' if rows == 1 else 'rows'}" for rows in ROWS)
+    print(f"\n| {title} | {' | '.join(counts)} |\n| --- |{' ---: |' * len(ROWS)}")
 
 
 if __name__ == "__main__":

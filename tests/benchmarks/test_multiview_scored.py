@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import evenkeel as ek
+from evenkeel.benchmarks.multiview.measures import differences
 from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import Outcome, filled_in, order
-from evenkeel.types import Response, Weighed
+from evenkeel.types import Response, Score, Weighed
 from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from triplets import named, picks, store, store_tools, triplet
 
@@ -123,3 +124,46 @@ def test_a_cross_encoder_scores_both_documents_for_a_query_with_the_criterion(
         assert record.score.detail["picks"][method] == ["positive" if good > bad else "negative"]
     (tmp_path / "cross" / "model.safetensors").rename(tmp_path / "moved")
     assert ek.rescore(run.path).summary == run.summary  # from the journal alone
+
+
+def of_methods(number: int, **picked: bool | None) -> Score:
+    """A triplet that methods ordered right or wrong; None where the request failed."""
+    values: dict[str, float | None] = {}
+    for method, right in picked.items():
+        values[f"accuracy@{method}"] = None if right is None else float(right)
+        values |= {f"{other}@{method}": None if right is None else 0.0 for other in ("ties", "unparsed")}
+        values[f"ended_{'error' if right is None else 'ok'}@{method}"] = 1.0
+    failed = sum(right is None for right in picked.values())
+    ended = {"ok": len(picked) - failed, "error": failed}
+    return Score(
+        sample_id=str(number), group=str(number), tags={"task": "tools"}, values=values,
+        statuses=ended, answered=ended["ok"],
+    )  # fmt: skip
+
+
+def test_a_difference_of_methods_covers_what_both_of_them_answered() -> None:
+    """The third method fails for two triplets of five; that is nothing to the other two."""
+    scores = [of_methods(n, a=n % 2 == 0, b=n % 3 == 0, c=None if n % 5 < 2 else True) for n in range(30)]
+    summary = differences(scores, ["a", "b", "c"])
+    assert summary["minus_first/method=b"].coverage == 1.0
+    assert summary["minus_first/method=b"].statuses == {"ok": 60}
+    assert summary["minus_first/method=c"].coverage == pytest.approx(0.6)
+    assert summary["minus_first/method=c"].statuses == {"ok": 48, "error": 12}  # 0.8 of each by itself
+
+
+def test_a_comparison_of_methods_has_one_p_value_wherever_it_is_shown() -> None:
+    scores = [of_methods(n, a=n % 2 == 0, b=n % 3 == 0, c=n % 7 > 1) for n in range(40)]
+    summary = differences(scores, ["a", "b", "c"])
+    for method in "bc":
+        assert summary[f"minus_first/method={method}"] == summary[f"minus/method={method},other=a"]
+        assert summary[f"minus_first/method={method}"].tests == 3
+        assert (
+            summary[f"minus_first/task=tools,method={method}"].p == summary[f"minus_first/method={method}"].p
+        )
+
+
+def test_methods_that_are_never_both_right_differ_within_what_shares_can() -> None:
+    scores = [of_methods(n, a=False, b=True) for n in range(5)]
+    figure = differences(scores, ["a", "b"])["minus_first/method=b"]
+    assert (figure.value, figure.high, figure.unit) == (1.0, 1.0, "share")
+    assert figure.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 5)))
