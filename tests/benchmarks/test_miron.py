@@ -343,7 +343,8 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     confidence = done.summary["target_confidence"]
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
     assert (done.headline.coverage, done.headline.statuses) == (1.0, {"ok": 24})
-    assert (confidence.n, confidence.coverage) == (22, pytest.approx(22 / 24))
+    assert confidence.n == 22
+    assert confidence.coverage == pytest.approx(22 / 24)
     assert confidence.statuses == {"ok": 22, "unparsed": 2}
     for record in done.records():
         lost = "Logic-1" in record.sample.id
@@ -356,16 +357,16 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
 def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tmp_path: Path) -> None:
     """A base model may end a text: the distance to the empty text. What is cut before it begins is none."""
 
-    class Silent(Continuing):
-        ends = "stop"
+    ends = "stop"
 
+    class Silent(Continuing):
         def _completion(self, body: Any, key: str) -> bytes:
-            return msgspec.json.encode({"choices": [{"text": "", "finish_reason": self.ends}]})
+            return msgspec.json.encode({"choices": [{"text": "", "finish_reason": ends}]})
 
     with Silent() as server:
         done = run(files, tmp_path / "stop", server, lang="en")
         assert (done.headline.value, done.headline.coverage) == (0.0, 1.0)
-        server.ends = "length"
+        ends = "length"
         cut = run(files, tmp_path / "length", server, lang="en")
     assert (cut.headline.value, cut.headline.coverage) == (None, 0.0)
     assert cut.headline.statuses == {"truncated": 12}
