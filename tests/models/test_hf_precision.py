@@ -56,17 +56,15 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
     assert couples_in(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)
-    assert (
-        ask(open_hf(folder, dtype=dtype, deterministic=True, concurrency=1), *requests[::-1])
-        == together[::-1]
-    )
+    one_by_one = open_hf(folder, dtype=dtype, deterministic=True, concurrency=1)
+    assert ask(one_by_one, *requests[::-1]) == together[::-1]
     assert [ask(model, request)[0] for request in requests] == together
     assert model.notes() == []
 
 
 def test_the_embedded_model_is_deterministic_in_bfloat16() -> None:
     embedded_folder()
-    asked = [*WEIGHING[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
+    asked: list[Request] = [*WEIGHING[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
     answers = []
     for concurrency, order in ((16, asked), (1, asked[::-1])):
         model = Embedded(EmbeddedOptions(dtype="bfloat16", deterministic=True, concurrency=concurrency))
@@ -112,7 +110,7 @@ def test_the_report_tells_what_was_measured(
 ) -> None:
     data = rows(tmp_path / "rows.jsonl")
 
-    def run(out: str, limit: int | None = None, **args: Any) -> ek.Run:
+    def run(out: str, **args: Any) -> ek.Run:
         return ek.run(
             "miron", f"hf:{folder}", model_args={"device": "cpu", **args}, data=data, out=tmp_path / out
         )
@@ -125,7 +123,6 @@ def test_the_report_tells_what_was_measured(
     again = run("half", dtype="bfloat16", concurrency=1)
     assert again.spec == first.spec
     assert told(ek.rescore(first.path), capsys, note) == (True, True)
-    for out, args in (("alone", {"dtype": "bfloat16", "deterministic": True}), ("whole", {})):
-        other = run(out, **args)
+    for other in (run("alone", dtype="bfloat16", deterministic=True), run("whole")):
         assert "notes" not in other.spec.provenance
         assert told(other, capsys, "shares a batch") == (False, False)

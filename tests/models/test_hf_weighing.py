@@ -12,7 +12,7 @@ import torch
 from evenkeel.models import token_counter, tokenizer
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
-from evenkeel.types import Weigh, Weighed
+from evenkeel.types import Request, Weigh, Weighed
 from models.tiny import ARCHITECTURES, ask, chat, open_hf, say, tiny_model, weighed_of
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
@@ -204,7 +204,7 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
         open_hf(with_template(folder, tmp_path / str(n), single))
         for n, single in enumerate((template, without))
     )
-    asked = [
+    asked: list[Request] = [
         *(Weigh(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
         *(Weigh(prefix="Par", continuation=after) for after in ("is", "is is not")),
         say("The ship sails", length_of=" on and on"),

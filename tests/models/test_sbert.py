@@ -182,9 +182,7 @@ def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
     monkeypatch.setattr(Pooling, "pooler", None, raising=False)
     monkeypatch.setattr(Pooling, "forward", pooled)
     monkeypatch.setattr(Embedder, "_without_unused", with_pooler)
-    with pytest.raises(
-        UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are missing"
-    ):
+    with pytest.raises(UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are"):
         ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
 
 

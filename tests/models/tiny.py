@@ -77,9 +77,8 @@ def tiny_other(folder: Path, model_class: str, **settings: Any) -> Path:
     sizes = {"d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "num_layers": 1, "num_hidden_layers": 1}
     heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_heads": 4, "d_kv": 16}
     wide = {"encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "d_ff": 96, "decoder_start_token_id": 1}
-    cls(
-        cls.config_class(**{**SIZES, **HEADS, **ENDS, **CONTEXT, **sizes, **heads, **wide, **settings})
-    ).eval().save_pretrained(folder)
+    given = {**SIZES, **HEADS, **ENDS, **CONTEXT, **sizes, **heads, **wide, **settings}
+    cls(cls.config_class(**given)).save_pretrained(folder)
     return with_tokenizer(folder)
 
 

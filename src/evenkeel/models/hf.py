@@ -236,8 +236,8 @@ def precision_notes(causal: Causal) -> list[str]:
     if dtype not in ("bfloat16", "float16"):
         return []
     return [
-        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of {TEXTS} short texts "
-        f"differ by up to {batch_dependence(causal):.2g} between reading them alone and together; "
+        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of {TEXTS} short "
+        f"texts differ by up to {batch_dependence(causal):.2g} between reading them alone and together; "
         "--model-arg deterministic=true reads every text alone."
     ]
 

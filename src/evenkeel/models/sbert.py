@@ -146,9 +146,10 @@ class Embedder:
         together = np.frombuffer(b"".join(self._vectors(texts)), "<f4").reshape(8, -1)
         norms = np.linalg.norm(alone, axis=1) * np.linalg.norm(together, axis=1)
         apart = float(np.max(1 - (alone * together).sum(1) / norms))
+        dtype = str(parameter.dtype).removeprefix("torch.")
         return [
-            f"Embedded in {str(parameter.dtype).removeprefix('torch.')}: vectors depend on what shares a batch. "
-            f"{len(texts)} short texts embedded alone and together have cosines down to 1 − {max(0, apart):.1g}; "
+            f"Embedded in {dtype}: vectors depend on what shares a batch. {len(texts)} short texts embedded "
+            f"alone and together have cosines down to 1 − {max(0, apart):.1g}; "
             "--model-arg concurrency=1 embeds every text alone."
         ]
 

@@ -52,9 +52,7 @@ def check_causal(causal: Causal) -> None:
         raise UsageError(f"{causal.spec}: its config names {other}, which is not causal; {EXPECTED}.")
     decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
     if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not decodes:
-        raise UsageError(
-            f"{causal.spec}: {class_name} is not causal: it reads in both directions; {EXPECTED}."
-        )
+        raise UsageError(f"{causal.spec}: {class_name} is not causal: it reads both ways; {EXPECTED}.")
     trials = [(rows, 0) for rows in probes(causal)]
     if causal.pads:  # with padding, the attention may run on another path
         trials += [(rows, PADDING) for rows, _ in trials[-2:]]
@@ -100,7 +98,7 @@ def padding_drift(causal: Causal, row: list[int]) -> float:
 def probes(causal: Causal) -> list[tuple[list[int], list[int], list[int]]]:
     """Rows of each length, and each with two other last tokens, all from a text in several scripts."""
     ids = causal.tokenise(TEXT)
-    distinct = list(dict.fromkeys(ids)) + [0, 1, 2]
+    distinct = [*dict.fromkeys(ids), 0, 1, 2]
     rows = []
     for length in LENGTHS:
         if length <= min(len(ids), causal.context or len(ids)):

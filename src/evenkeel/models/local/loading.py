@@ -1,4 +1,4 @@
-"""Load a causal model, or refuse it: files that are whole, every tensor in place, and proof that it is causal."""
+"""Load a causal model, or refuse it: every tensor has to be there, and the model has to prove it is causal."""
 
 from __future__ import annotations
 
@@ -36,6 +36,5 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             causal.pads = causal.pads and reads_padded(causal)
             return causal
     except LOAD_ERRORS as error:
-        raise UsageError(
-            f"{spec}: the model in {weights.path} cannot be loaded: {first_line(error)}."
-        ) from error
+        reason = first_line(error)
+        raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {reason}.") from error

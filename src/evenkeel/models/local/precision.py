@@ -5,44 +5,10 @@ from __future__ import annotations
 from evenkeel.models.local.causal import Causal
 from evenkeel.models.local.weighing import pair_of, weigh
 
-WORDS = [
-    "In",
-    "the",
-    "harbour",
-    "below",
-    "the",
-    "old",
-    "town",
-    "the",
-    "boats",
-    "come",
-    "in",
-    "at",
-    "dawn",
-    "with",
-    "27",
-    "crates",
-    "of",
-    "fish,",
-    "and",
-    "the",
-    "captain",
-    "says",
-    "that",
-    "nothing",
-    "on",
-    "this",
-    "coast",
-    "is",
-    "older",
-    "than",
-    "the",
-    "light",
-    "on",
-    "the",
-    "northern",
-    "pier",
-]
+TEXT = (
+    "In the harbour below the old town the boats come in at dawn with 27 crates of fish, and the captain "
+    "says that nothing on this coast is older than the light on the northern pier"
+)
 TEXTS = 12
 TARGET = 3
 """Words that are scored in each text."""
@@ -53,9 +19,10 @@ def batch_dependence(causal: Causal) -> float:
 
     The texts have 1, 3, 5, … words before the scored ones, so that most of them are padded in the batch.
     """
+    words = TEXT.split()
     pairs = []
     for length in range(1, 2 * TEXTS, 2):
-        prefix, target = " ".join(WORDS[:length]), " ".join(WORDS[length : length + TARGET])
+        prefix, target = " ".join(words[:length]), " ".join(words[length : length + TARGET])
         pair = pair_of(causal, prefix, f" {target}")
         if pair and pair.target and len(pair.ids) <= (causal.context or len(pair.ids)):
             pairs.append(pair)

@@ -1,4 +1,4 @@
-"""Whether a checkpoint holds the tensors of its model: transformers fills what is missing with random numbers.
+"""Whether a checkpoint holds the tensors of its model: transformers fills in random ones for the missing.
 
 What counts as missing or unexpected is what transformers itself reports: not tied weights, nor buffers
 that are computed, nor what a model's class declares to be ignored.
@@ -92,8 +92,8 @@ def check_tensors(spec: str, place: Path, loadings: Iterable[Loading]) -> None:
             class_name = type(model).__name__
             saved_as = f" (its config names {saved})" if saved and saved != class_name else ""
             raise UsageError(
-                f"{spec}: the tensors in {place}{saved_as} are not those of {class_name}: {'; '.join(parts)}. "
-                "Name a complete checkpoint of that class."
+                f"{spec}: the tensors in {place}{saved_as} are not those of {class_name}: "
+                f"{'; '.join(parts)}. Name a complete checkpoint of that class."
             )
 
 
