@@ -57,6 +57,12 @@ def evenkeel(*args: str | Path, **environment: str) -> subprocess.CompletedProce
         (("rescore", "nowhere"), "does not exist"),
         (("data", "fetch", "squad"), "'squad' is not one of"),
         (("frobnicate",), "No such command 'frobnicate'"),
+        (("rnu",), "No such command 'rnu'. Did you mean 'run'? Available: demo, run"),
+        (("run", "mriae"), "Did you mean 'mirae'?"),
+        (("data", "lsit"), "No such command 'lsit'. Did you mean 'list'? Available: fetch, list, verify."),
+        ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
+        ((*MIRAE, "--limt", "1"), "--limit"),
+        ((*MIRAE, "--data", "/dev/zero"), "/dev/zero: cannot be read: this is a pipe, a device or a socket."),
         (("--frob",), "No such option"),
     ],
 )

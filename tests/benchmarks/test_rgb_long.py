@@ -1,0 +1,99 @@
+"""Answers without end, and numbers in odd letters: no text takes more than linear time, and none is an error.
+
+The lenient check reads 20,000 characters of an answer; here its parts read three times as many. No time is
+measured: what is quadratic in one of these texts would take minutes.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evenkeel.benchmarks.rgb.checks import lenient, published
+from evenkeel.benchmarks.rgb.phrases import errors, given_as_answer, guesses, opening, rejections
+from evenkeel.benchmarks.rgb.wording import plain, words
+
+ANSWER = (("Silverton", "University of California San Diego", "21"),)
+FAKE = (("Glenmore",),)
+LONG = 60_000
+UNITS = [
+    "1", "0", "9,", "1.", "1 ", "-", "一", "九九", "亿", "万", "十", "1万", "百分之", "%", ".", "。", "IV", "iv ", "①",
+    "５", "٣", "½", "twenty ", "one thousand ", "and ", "percent", " ", "\n", " \n", "\u0301\u0316", "not ", "不是",
+    "is not ", "documents ", "insufficient ", "the answer is ", "answer is unknown. ", "Glenmore: answer: ", "\"", "'(A ",
+    "A ", "A. ", "March ", "2024-", "Silverton did not ", "San ", "of ", "x", "中", "\u2028", "'s ", "$1", "_", "😀",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=ascii)
+def test_the_lenient_check_ends_on_any_repetition(unit: str) -> None:
+    text = f"Glenmore {unit * (8000 // len(unit))}x"
+    assert len(lenient(text, ANSWER, fake=FAKE, query="Who won?").parts) == 1
+
+
+@pytest.mark.parametrize("unit", ["1", "一", "0", "亿", " \n", "1,", "\u0301\u0316", "A\"'("], ids=ascii)
+def test_words_are_split_in_linear_time(unit: str) -> None:
+    assert len(words(plain("x" + unit * (LONG // len(unit)) + "x"))) >= 1
+
+
+def test_phrases_are_found_in_linear_time() -> None:
+    text = "The answer is unknown, the answer is Glenmore and the answer is not mentioned " * (LONG // 80)
+    hits = rejections(text)
+    assert len(hits) > 2 * LONG // 80 - 9
+    assert guesses(text, hits)
+    assert not errors(text)
+    assert opening(text) == 0
+    assert len(given_as_answer(text)) <= 4 * len(text)
+
+
+def test_the_published_check_reads_all_of_a_long_answer() -> None:
+    assert published("1" * LONG + " silverton", ANSWER, "en").label == (1,)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("fıve", ["5"]),
+        ("ﬁve", ["5"]),
+        ("FİVE", ["5"]),
+        ("ſeven", ["7"]),
+        ("three mıllion", ["3000000"]),
+        ("5 mıllion", ["5000000"]),
+        ("5 Bİllıon", ["5000000000"]),
+        ("10 thouſand", ["10000"]),
+        ("5 Aprıl 2024", ["2024", "m4", "d5"]),
+        ("①②", ["12"]),
+        ("５", ["5"]),
+        ("٣ million", ["3000000"]),
+        ("x²", ["x", "2"]),
+        ("Ⅳ", ["iv"]),
+        ("Straße", ["straße"]),
+        ("❶", ["❶"]),
+        ("፩", ["፩"]),
+    ],
+)
+def test_numbers_in_odd_letters_are_read(text: str, read: list[str]) -> None:
+    assert [word.text for word in words(plain(text))] == read
+
+
+@pytest.mark.parametrize("digit", ["7", "７", "٧", "七", "①"])
+def test_a_number_too_long_to_be_one_stays_as_it_is(digit: str) -> None:
+    for tail in ("", " million", "亿", "点七", "%", " percent", "月", " March"):
+        assert words(plain(digit * 9999 + tail))
+    assert words(plain(f"${digit * 9999}k"))
+
+
+def test_a_sentence_that_gives_an_answer_again_and_again_is_read_at_both_ends() -> None:
+    text = "The answer is one, the answer is two. " + "The answer is x, " * 9 + "the answer is last. End."
+    given = given_as_answer(text)
+    assert given.count("one") == 1
+    assert given.count("two") == 2
+    assert given.count("last") == 4
+
+
+def test_any_jumble_of_odd_characters_is_judged() -> None:
+    odd = ["ı", "İ", "ſ", "K", "ß", "ﬁ", "①", "❶", "５", "٣", "²", "½", "Ⅳ", "一", "万", "点", "fıve", "mıllion", "Aprıl",
+           "hundred", " ", ".", ",", "-", "%", "$", "k", "\u0301", "\0", "千分之", "百分之", "\ud800", "1", "年", "月"]  # fmt: skip
+    for seed in range(100):
+        text = "".join(random.Random(seed).choices(odd, k=30))
+        assert lenient(text, ANSWER, fake=((text,),)).parts in ((0,), (1,))

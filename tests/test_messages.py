@@ -1,0 +1,121 @@
+"""What is wrong is said in our own words, with the name that was probably meant."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta, Struct
+
+import evenkeel as ek
+from evenkeel.benchmarks import RUN_OPTIONS
+from evenkeel.budget import Limits
+from evenkeel.errors import OptionError, UsageError
+from evenkeel.messages import explain, suggestion
+from evenkeel.options import describe, parse
+from evenkeel.report.tables import in_order, is_number
+
+
+class Part(Struct, forbid_unknown_fields=True):
+    size: int
+    share: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    names: Annotated[list[str], Meta(min_length=1)] = msgspec.field(default_factory=lambda: ["x"])
+    label: Annotated[str, Meta(min_length=2)] | None = None
+    way: Literal["up", "down"] = "up"
+
+
+@pytest.mark.parametrize(
+    ("raw", "field", "problem"),
+    [
+        ({"size": "x"}, "field '[0].size'", "expected a whole number, got 'x'"),
+        ({"size": None}, "field '[0].size'", "expected a whole number, got nothing"),
+        ({"size": [1]}, "field '[0].size'", "expected a whole number, got a list"),
+        ({}, "field '[0]'", "the field 'size' is missing"),
+        ({"size": 1, "colour": 2}, "field '[0]'", "the field 'colour' is not known"),
+        ({"size": 1, "share": -1}, "field '[0].share'", "must be at least 0"),
+        ({"size": 1, "share": 2}, "field '[0].share'", "must be at most 1"),
+        ({"size": 1, "names": []}, "field '[0].names'", "must have at least 1 entries"),
+        ({"size": 1, "names": ["a", 3]}, "field '[0].names[1]'", "expected text, got 3"),
+        ({"size": 1, "label": "a"}, "field '[0].label'", "must have at least 2 characters"),
+        ({"size": 1, "way": "left"}, "field '[0].way'", "'left' is not one of the values that are allowed"),
+        (3, "field '[0]'", "expected an object, got 3"),
+    ],
+)
+def test_a_wrong_value_is_explained(raw: Any, field: str, problem: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert([raw], list[Part])
+    fault = explain(caught.value, [raw])
+    assert (fault.field, fault.problem) == (field, problem)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    samples: Annotated[int, Meta(ge=2)] = 5
+    noise_rates: str = ""
+    dtype: Literal["auto", "float32"] = "auto"
+
+
+@pytest.mark.parametrize(
+    ("given", "of", "in_python", "on_command_line"),
+    [
+        ({"samples": 1}, "it", "samples=1: must be at least 2 (it).", "--samples 1: must be at least 2."),
+        (
+            {"samples": "x"}, "it",
+            "samples=x: expected a whole number, got 'x' (it).", "--samples x: expected a whole number, got 'x'.",
+        ),
+        (
+            {"noise_rates": 5}, "it",
+            "noise_rates=5: expected text, got 5 (it).", "--noise-rates 5: expected text, got 5.",
+        ),
+        (
+            {"dtype": "flaot32"}, "the model 'hf:x'",
+            "dtype=flaot32: must be one of: auto, float32 (the model 'hf:x').",
+            "--model-arg dtype=flaot32: must be one of: auto, float32.",
+        ),
+    ],
+)  # fmt: skip
+def test_an_option_is_named_as_it_was_given(
+    given: dict[str, Any], of: str, in_python: str, on_command_line: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse(Options, given, of=of)
+    assert (str(caught.value), caught.value.on_command_line) == (in_python, on_command_line)
+
+
+def test_the_nearest_known_name_is_suggested_whatever_its_case() -> None:
+    assert suggestion("Mriae", ["rgb", "mirae"]) == " Did you mean 'mirae'?"
+    assert suggestion("squad", ["rgb", "mirae"]) == ""
+    assert suggestion("facts", ["Facts"]) == " Did you mean 'Facts'?"
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        ({"benchmark": "mriae", "model": "embedded"}, "mirae"),
+        ({"benchmark": "mirae", "model": "embeded"}, "embedded"),
+        ({"benchmark": "mirae", "model": "opnai:x"}, "openai"),
+        ({"benchmark": "mirae", "model": "embedded", "levles": "1"}, "levels"),
+        ({"benchmark": "mirae", "model": "embedded", "limt": 1}, "limit"),
+        ({"benchmark": "mirae", "model": "embedded", "max_request": 1}, "max_requests"),
+        ({"benchmark": "mirae", "model": "hf:x", "model_args": {"dtpye": "auto"}}, "dtype"),
+        ({"benchmark": "rgb", "model": "embedded", "ability": "nosie"}, "noise"),
+        ({"benchmark": "multiview", "method": ["jugde:embedded"]}, "judge"),
+        ({"benchmark": "miron", "model": "embedded", "lang": "eng"}, "en"),
+        ({"benchmark": "miron", "model": "embedded", "engine": "locla"}, "local"),
+    ],
+)
+def test_a_misspelt_name_in_python_is_answered_with_the_right_one(call: dict[str, Any], meant: str) -> None:
+    with pytest.raises(UsageError, match=f"Did you mean '{meant}'\\?"):
+        ek.run(**call)
+
+
+def test_the_names_that_every_run_takes_are_all_known() -> None:
+    taken = [name for name in inspect.signature(ek.run).parameters if name not in ("benchmark", "rest")]
+    assert {*taken, *(option.name for option in describe(Limits))} == set(RUN_OPTIONS)
+
+
+@pytest.mark.parametrize("value", ["①②", "²", "٣", "1.2.3", "", ".", "-1"])
+def test_what_is_not_written_as_a_number_is_not_sorted_as_one(value: str) -> None:
+    assert not is_number(value)
+    assert in_order([value, "2", "1"]) == [value, "2", "1"]
