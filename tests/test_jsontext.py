@@ -17,9 +17,39 @@ from evenkeel.types import Response
 
 LONG = 50_000
 PARTS = [
-    "{", "}", "[", "]", ",", ":", '"', '"a"', '"b":', "1", "-1", "01", "1.", "1e5", "true", "null", "NaN", "-Infinity",
-    " ", "\n", "\t", "\\", '\\"', "\\u00e9", "\\u12", "x", '{"a":', '{"a":1}', '"x{y"', "{}", "[]", '{":',
-]  # fmt: skip
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    '"a"',
+    '"b":',
+    "1",
+    "-1",
+    "01",
+    "1.",
+    "1e5",
+    "true",
+    "null",
+    "NaN",
+    "-Infinity",
+    " ",
+    "\n",
+    "\t",
+    "\\",
+    '\\"',
+    "\\u00e9",
+    "\\u12",
+    "x",
+    '{"a":',
+    '{"a":1}',
+    '"x{y"',
+    "{}",
+    "[]",
+    '{":',
+]
 
 
 def by_trying(text: str) -> Iterator[Any]:
@@ -43,9 +73,28 @@ def test_the_objects_are_those_that_a_decoder_finds(parts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["{", '{"a":', '{"a":[', '{"', '{":', "}", "{}", '{"a":1,', '"', '{"a', '{"a":"', '{"a":"\\', '{ ', '{"{', '{"a":1}',
-     '{"a":{"b":1},', '{"a\n', "[", "\\"],
-)  # fmt: skip
+    [
+        "{",
+        '{"a":',
+        '{"a":[',
+        '{"',
+        '{":',
+        "}",
+        "{}",
+        '{"a":1,',
+        '"',
+        '{"a',
+        '{"a":"',
+        '{"a":"\\',
+        "{ ",
+        '{"{',
+        '{"a":1}',
+        '{"a":{"b":1},',
+        '{"a\n',
+        "[",
+        "\\",
+    ],
+)
 @pytest.mark.parametrize("before", ["", '{"a":' * 900])
 def test_any_repetition_is_read_in_linear_time(unit: str, before: str) -> None:
     """No time is measured: what is quadratic here would take minutes."""

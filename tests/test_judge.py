@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from evenkeel.budget import Budget, Limits
 from evenkeel.journal import Journal
-from evenkeel.judge import MAX_TOKENS, Verdict, ask, objects, read, schema_of
+from evenkeel.jsontext import objects
+from evenkeel.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.models import load_model
 from evenkeel.progress import Silent
 from evenkeel.runner import Road, drive

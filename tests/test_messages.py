@@ -61,20 +61,25 @@ class Options(Struct, frozen=True, kw_only=True):
     [
         ({"samples": 1}, "it", "samples=1: must be at least 2 (it).", "--samples 1: must be at least 2."),
         (
-            {"samples": "x"}, "it",
-            "samples=x: expected a whole number, got 'x' (it).", "--samples x: expected a whole number, got 'x'.",
+            {"samples": "x"},
+            "it",
+            "samples=x: expected a whole number, got 'x' (it).",
+            "--samples x: expected a whole number, got 'x'.",
         ),
         (
-            {"noise_rates": 5}, "it",
-            "noise_rates=5: expected text, got 5 (it).", "--noise-rates 5: expected text, got 5.",
+            {"noise_rates": 5},
+            "it",
+            "noise_rates=5: expected text, got 5 (it).",
+            "--noise-rates 5: expected text, got 5.",
         ),
         (
-            {"dtype": "flaot32"}, "the model 'hf:x'",
+            {"dtype": "flaot32"},
+            "the model 'hf:x'",
             "dtype=flaot32: must be one of: auto, float32 (the model 'hf:x').",
             "--model-arg dtype=flaot32: must be one of: auto, float32.",
         ),
     ],
-)  # fmt: skip
+)
 def test_an_option_is_named_as_it_was_given(
     given: dict[str, Any], of: str, in_python: str, on_command_line: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -38,10 +39,9 @@ def objects(text: str) -> Iterator[Any]:
             _scan(text, place, ends)
         end = ends[place]
         if end:
-            try:
+            # A number of thousands of digits, or lists nested as deeply, are no verdict.
+            with contextlib.suppress(ValueError, RecursionError):
                 yield json.loads(without_halves(text[place:end]))
-            except (ValueError, RecursionError):  # a number of thousands of digits, lists nested as deeply
-                pass
         place = text.find("{", end or place + 1)
 
 

@@ -49,7 +49,7 @@ class _Reader:
 
         self._path = path
         self._yaml = yaml
-        self._resolve = yaml.SafeLoader("").resolve
+        self._resolve: Any = yaml.SafeLoader("").resolve
         self._events: Iterator[Any] = yaml.parse(content, Loader=yaml.SafeLoader)
 
     def document(self) -> list[Entry] | None:
@@ -105,9 +105,10 @@ class _Reader:
         seen: dict[str, int] = {}
         while not isinstance(event := next(self._events), self._yaml.MappingEndEvent):
             self._check(event, depth)
+            line = event.start_mark.line + 1
             if not isinstance(event, self._yaml.ScalarEvent):
                 raise self._error(event, "a key must be a text")
-            key, line = _text(event), event.start_mark.line + 1
+            key = _text(event)
             if key == "<<" and event.style is None:
                 raise self._error(event, "merge keys (<<) are not read: write the fields out")
             if key in seen and depth > 1:

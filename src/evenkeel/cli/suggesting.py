@@ -28,5 +28,5 @@ class SuggestingChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            error.message += suggestion(str(value), map(str, self.choices))
-            raise
+            hint = suggestion(str(value), map(str, self.choices))
+            raise click.BadParameter(f"{error.message}{hint}", ctx, param) from None

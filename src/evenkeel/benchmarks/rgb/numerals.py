@@ -43,7 +43,7 @@ _VALUES = (
 LONGEST = 100
 """Characters of the longest number that is read as one; a longer run of digits or numerals stays as it is."""
 _LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
-"""What a pattern that ignores case takes for an ASCII letter: capital I with a dot, dotless i, long s, Kelvin."""
+"""What a pattern that ignores case takes for ASCII: I with a dot, dotless i, long s, the Kelvin sign."""
 
 
 def _folded(word: str) -> str:
