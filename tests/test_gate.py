@@ -202,8 +202,10 @@ def test_the_same_in_every_sample_passes_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "limit"),
-    [("max_drop", float("nan")), ("max_drop", float("inf")), ("max_drop", -0.1), ("min_overlap", float("nan")),
-     ("min_coverage", float("nan")), ("min_overlap", 1.5)],
+    [
+        ("max_drop", float("nan")), ("max_drop", float("inf")), ("max_drop", -0.1),
+        ("min_overlap", float("nan")), ("min_coverage", float("nan")), ("min_overlap", 1.5),
+    ],
 )  # fmt: skip
 def test_a_limit_that_nothing_could_fail_is_refused(tmp_path: Path, option: str, limit: float) -> None:
     with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is "):
