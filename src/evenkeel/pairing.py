@@ -106,11 +106,10 @@ def check_methods(wanted: Iterable[str], layout: Layout, runs: Sequence[Run]) ->
     methods = list(dict.fromkeys(name for run in runs for name in run.methods))
     several = any(len(run.methods) > 1 for run in runs)
     for name in wanted:
-        metric, scope = scope_of(name)
-        if several and metric == layout.headline and "method" not in scope:
+        if several and name.partition("/")[0] == layout.headline:
             choices = ", ".join(f"{layout.headline}@{method}" for method in methods)
             raise UsageError(
-                f"'{name}' does not say of which method, and there are several. Name one: {choices}."
+                f"'{name}': there are several methods, and each has a figure of its own. Name one: {choices}."
             )
 
 
