@@ -1,4 +1,4 @@
-"""Load a causal model, or refuse it: every tensor has to be there, and the model has to prove it is causal."""
+"""Load a causal model, or refuse it: whole files, every tensor in place, and proof that it is causal."""
 
 from __future__ import annotations
 
