@@ -23,7 +23,7 @@ METRICS = (
     Metric("does_not_know", "neither right nor sure", "share", "lower"),
     Metric("score_drift", "score lost to typos", "points", "lower"),
     Metric("confidence_drift", "confidence lost to typos", "points", "lower"),
-    Metric("pieces_and_*", "rank correlation with the number of tokens", "cosine", None),
+    Metric("pieces_and_*", "rank correlation with the number of tokens", "correlation", None),
 )
 UNITS = units(METRICS)
 

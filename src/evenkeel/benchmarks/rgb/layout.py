@@ -35,7 +35,7 @@ METRICS = (
     Metric("states_fake", "answers that name the false answer", "share", "lower"),
     Metric("known_*", "known without documents", "share", "higher"),
     Metric("judge_agrees_*", "judge and check agree", "share", None),
-    Metric("judge_kappa_*", "agreement of judge and check beyond chance", "cosine", None),
+    Metric("judge_kappa_*", "agreement of judge and check beyond chance", "agreement", None),
     Metric("judge_unparsed", "verdicts that could not be read", "share", "lower"),
     Metric("lacks_documents", "prompts that lack documents", "share", "lower"),
 )  # fmt: skip
