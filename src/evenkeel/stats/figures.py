@@ -143,9 +143,12 @@ def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) ->
 def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit) -> Figure:
     """Σ numerator / Σ denominator over the samples that have both, as a share of the detected is corrected.
 
-    Where each sample counts once or not at all, it is the share of those that count.
+    Where each sample counts once or not at all, it is the share of those that count. A sample that does not
+    count needs no numerator: it is as known as one that does.
     """
-    (top, bottom), groups, entered = _known(scores, numerator, denominator)
+    table = _Table(scores)
+    top, bottom = table.values(numerator), table.values(denominator)
+    (top, bottom), groups, entered = _entering(table, np.stack([np.where(bottom == 0, 0.0, top), bottom]))
     found = interval_of(top, groups, unit, weights=bottom)
     return _figure(scores, entered, unit=unit, **found._asdict())
 
@@ -157,11 +160,15 @@ def _known(
     which samples they are.
     """
     table = _Table(scores)
-    values = np.stack([table.values(metric) for metric in metrics])
-    known = np.flatnonzero(~np.isnan(values).any(axis=0))
-    places = set(known.tolist())
-    entered = [place in places for place in range(len(scores))]
-    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], entered
+    return _entering(table, np.stack([table.values(metric) for metric in metrics]))
+
+
+def _entering(
+    table: _Table, values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
+    """The columns of values that are known in every row, their groups, and which columns they are."""
+    known = ~np.isnan(values).any(axis=0)
+    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], known.tolist()
 
 
 def proportion(successes: int, n: int) -> Figure:
