@@ -1,6 +1,6 @@
 """Answers without end, and numbers in odd letters: no text takes more than linear time, and none is an error.
 
-The lenient check reads 20,000 characters of an answer; here its parts read three times as many. No time is
+The lenient check reads 20,000 characters of an answer; here its parts read twice as many. No time is
 measured: what is quadratic in one of these texts would take minutes.
 """
 
@@ -16,7 +16,7 @@ from evenkeel.benchmarks.rgb.wording import plain, words
 
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
 FAKE = (("Glenmore",),)
-LONG = 60_000
+LONG = 40_000
 UNITS = [
     "1",
     "0",
