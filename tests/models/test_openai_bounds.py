@@ -98,6 +98,7 @@ def test_a_compressed_reply_is_read(pack: Callable[[bytes], bytes], encoding: st
         (gzip.compress(says("a" * 100))[:-20], "gzip", "breaks off"),
         (gzip.compress(says("a")), "gzip, gzip", "which was not asked for"),
     ],
+    ids=["foreign", "plain", "cut", "twice"],  # a compressed body holds the time at which it was made
 )
 def test_an_encoding_that_does_not_hold_is_a_broken_reply(body: bytes, encoding: str, reason: str) -> None:
     found, _ = failing(packed(body, encoding), retries=1)
