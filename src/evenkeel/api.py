@@ -415,7 +415,6 @@ def _finish(
 
     run = score_run(benchmark, folder, samples, road, progress.note)
     publish(benchmark, folder, spec, run)
-    folder.add_notes(road.notes())
     try:
         folder.write_bytes("report.html", render(run).encode())
     except UNCAUGHT:

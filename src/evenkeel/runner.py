@@ -184,6 +184,7 @@ def score(
                 scores.append(result)
             failed.update(portion.failed.values())
     folder.write_json("summary.json", benchmark.summarise(scores))
+    folder.add_notes(road.notes())
     for place, count in failed.most_common():
         tell(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
     return Run(folder.path)
