@@ -10,7 +10,7 @@ import torch
 
 from evenkeel.models import load_model
 from evenkeel.models.hf import HuggingFace
-from evenkeel.types import Weigh
+from evenkeel.types import Request, Weigh
 from models.tiny import ask, open_hf, say, tiny_model, weighed_of
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -75,7 +75,7 @@ def test_bfloat16_answers_too(folder: Path) -> None:
 
 
 def test_a_deterministic_model_does_not_depend_on_its_batch_in_half_precision(folder: Path) -> None:
-    asked = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
+    asked: list[Request] = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
     asked += [Weigh(prefix=text, continuation=" and more of it") for text in TEXTS]
     several, one = (on_gpu(folder, dtype="bfloat16", deterministic=True, concurrency=n) for n in (16, 1))
     assert ask(several, *asked) == ask(one, *asked[::-1])[::-1]

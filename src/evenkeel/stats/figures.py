@@ -168,7 +168,7 @@ def _entering(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
     """The columns of values that are known in every row, their groups, and which columns they are."""
     known = ~np.isnan(values).any(axis=0)
-    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], known.tolist()
+    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], list(map(bool, known))
 
 
 def proportion(successes: int, n: int) -> Figure:
