@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenkeel import combined, stats
-from evenkeel.combined import Term
+from evenkeel import stats
+from evenkeel.stats import combined
+from evenkeel.stats.combined import Term
 
 
 def test_a_macro_average_counts_each_part_once() -> None:

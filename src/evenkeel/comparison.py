@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from evenkeel import combined, stats
+from evenkeel import stats
 from evenkeel.errors import UsageError
 from evenkeel.metrics import declaration
 from evenkeel.pairing import (
@@ -29,6 +29,7 @@ from evenkeel.pairing import (
 )
 from evenkeel.report.layout import Layout
 from evenkeel.report.tables import summaries
+from evenkeel.stats import combined
 from evenkeel.store import Run
 from evenkeel.types import Unit
 
