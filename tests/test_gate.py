@@ -125,7 +125,7 @@ def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> No
         )
         with pytest.raises(UsageError, match=rf"noise: {groups}, and the gate needs 6 \(--min-groups\)"):
             gate(new, old)
-    assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values - 0.5}).passed
+    assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values * 0.4}).passed
 
 
 def test_a_scope_that_one_run_lacks_is_too_little_in_common(tmp_path: Path) -> None:

@@ -193,6 +193,8 @@ class _Row(NamedTuple):
 
     difference: Difference
     tested: stats.Tested
+    yes_or_no: int
+    """Of pairs that are each 0 or 1 on both sides, the number of groups; else 0."""
 
 
 def _difference(
@@ -222,23 +224,16 @@ def _difference(
         coverage_a=run_a.coverage.get(metric, 0.0), coverage_b=run_b.coverage.get(metric, 0.0),
         coverage=_covered(metric, run_a, run_b, paired=paired),
     )  # fmt: skip
-    return _Row(difference, tested)
+    binary = paired and {*first.values(), *second.values()} <= {0, 1}
+    return _Row(difference, tested, clusters if binary else 0)
 
 
 def _covered(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> float:
-    """What of the requests behind a difference was answered; a pair of which one side is unknown is not."""
+    """What of the requests behind a difference was answered: of a pair, as much as of its weaker side."""
     a, b = first.requests.get(metric, {}), second.requests.get(metric, {})
     if not paired:
         return covered([*a.values(), *b.values()])
-    if metric in first.ratios:
-        both = first.asked_for[metric] & second.asked_for[metric]
-    else:
-        both = first.values[metric].keys() & second.values[metric].keys()
-    return covered(
-        (side[sample][0] if sample in both else 0, side[sample][1])
-        for sample in a.keys() & b.keys()
-        for side in (a, b)
-    )
+    return stats.pair_coverage((a[sample], b[sample]) for sample in a if sample in b)
 
 
 def _compared(
@@ -310,7 +305,9 @@ def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
             row.difference,
             p_holm=p,
             different=p is not None and p < SIGNIFICANT,
-            detectable=stats.detectable(row.tested, unit=row.difference.unit, tests=max(1, tests)),
+            detectable=stats.detectable(
+                row.tested, unit=row.difference.unit, tests=max(1, tests), yes_or_no=row.yes_or_no
+            ),
         )
         for row, p in zip(rows, corrected, strict=True)
     )

@@ -115,6 +115,7 @@ def gate(
     for name, overlap in overlaps.items():
         _check_overlap(name, overlap, layout.counted, min_overlap, min_groups)
     corrected = stats.holm([_p_beyond(found, max_drop, worse[found.metric]) for found in differences])
+    tests = sum(p is not None for p in corrected)
     checks = [_check_coverage(differences, min_coverage)]
     for found, p in zip(differences, corrected, strict=True):
         check = _check(found, max_drop, worse[found.metric], p, layout)
@@ -133,7 +134,9 @@ def gate(
         min_groups=min_groups,
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
-        correction=f"Holm, over {len(names)} metrics" if len(names) > 1 else "",
+        correction=f"Holm, over {tests} metrics" if tests > 1 else "",
+        if (tests := sum(p is not None for p in corrected)) > 1
+        else "",
     )
 
 
@@ -236,14 +239,14 @@ def _p_beyond(found: Difference, allowed: float, worse: Direction) -> float | No
     """
     from scipy.special import stdtr, stdtrit
 
-    if found.difference is None or found.low is None or found.high is None or found.p is None:
+    if found.difference is None or found.p is None:
         return None
     sign = 1 if worse == "rise" else -1
     excess = sign * found.difference - allowed
     if excess <= 0:
         return 1.0
-    if not allowed:
-        return found.p
+    if not allowed or found.low is None or found.high is None:
+        return found.p  # all groups moved alike where there is no interval, and so all of them beyond
     length = abs(found.difference - (found.low if worse == "rise" else found.high))
     if not length:
         return found.p
@@ -301,6 +304,8 @@ def _judged(found: Difference, allowed: float, worse: Direction, p: float | None
     if found.p is None and abs(found.difference) < 1e-12:
         return True, f"{moved}): it is the same in every sample"
     if found.low is None or found.high is None:
+        if p is not None and p < SIGNIFICANT:
+            return False, f"{moved}, the same in every group): a {beyond}, beyond noise"
         passed = (found.difference if worse == "rise" else -found.difference) <= allowed
         verdict = f"no {beyond}" if passed else f"a {beyond}, and no way to tell it from noise"
         return passed, f"{moved}): {verdict} ({found.method.removeprefix('none: ')})"

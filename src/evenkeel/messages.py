@@ -45,7 +45,7 @@ class Fault(NamedTuple):
     @property
     def field(self) -> str:
         """`field 'questions[3].domain'`; nothing for the outermost value."""
-        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        steps = "".join(f"[{s}]" if isinstance(s, int) or s == "..." else f".{s}" for s in self.path)
         return f"field '{steps.lstrip('.')}'" if steps else ""
 
 

@@ -161,7 +161,8 @@ def read_numbers(run: Run, wanted: Sequence[str], declared: Sequence[Metric]) ->
                 answered, total = _requests(score, metric)
                 if value is not None:
                     values[name][sample.id] = value
-                requests[name][sample.id] = answered if known is not None else 0, total
+                if metric in score.values:
+                    requests[name][sample.id] = answered if known is not None else 0, total
     coverage = {
         name: figure.coverage if (figure := figure_of(run, name)) else covered(counts.values())
         for name, counts in requests.items()

@@ -302,7 +302,10 @@ def test_no_model_is_needed_and_one_is_refused(
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (("--method", "bm26"), "'bm26' is no method. A method is one of: bm25, embed:SPEC"),
+        (
+            ("--method", "bm26"),
+            "Did you mean 'bm25'? A method is one of: bm25, embed:SPEC",
+        ),
         (("--method", "embed:embedded"), "can embed"),
         (("--method", "embed:nobody:x"), "nobody"),
         (("--method", "bm25", "--instruct-template", "x"), "{TEXT} is missing"),

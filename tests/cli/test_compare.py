@@ -72,7 +72,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
         re.MULTILINE,
     )
     assert "semantic_entropy" in done.output
-    assert "paired t over groups" in done.output
+    assert "paired logit t over groups" in done.output
     assert "36 prompts of 12 questions" in done.output
     assert "…" not in done.output
     assert "\x1b" not in done.output

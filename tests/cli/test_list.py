@@ -92,7 +92,10 @@ def test_broken_runs_are_named_on_stderr_and_stop_nothing(runs: Path) -> None:
 def test_a_spec_without_its_model_is_named_too(runs: Path) -> None:
     spec = msgspec.structs.replace(Run(runs / "old").spec, models={"model": {}})
     (runs / "old" / "spec.json").write_bytes(msgspec.json.encode(spec))
-    assert "old/spec.json, at $.models[...]" in evenkeel("list", "runs", runs).stderr
+    assert (
+        "old/spec.json, field 'models[...]': the field 'name' is missing"
+        in evenkeel("list", "runs", runs).stderr
+    )
 
 
 def test_runs_are_printed_as_json(runs: Path) -> None:

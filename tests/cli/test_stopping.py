@@ -48,9 +48,15 @@ def answered(path: Path) -> int:
     return count
 
 
+def hearing() -> None:
+    """Signals as a terminal leaves them: whoever runs the tests may ignore some, as `nohup` and `&` do."""
+    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)
+
+
 def begun(arguments: list[str], server: Loopback, run: Path) -> subprocess.Popen[str]:
     """A run that has stored some answers."""
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=hearing)
     while sum(server.answered.values()) < 6 or not (run / "journal.sqlite").is_file() or not answered(run):
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
@@ -89,7 +95,9 @@ def test_a_run_that_outlives_its_terminal_goes_on(questions: Path, tmp_path: Pat
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_second_signal_ends_it_at_once(sent: signal.Signals, code: int) -> None:
-    process = subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True, preexec_fn=hearing
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
@@ -102,7 +110,10 @@ def test_a_second_signal_ends_it_at_once(sent: signal.Signals, code: int) -> Non
 def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path, tmp_path: Path) -> None:
     with Loopback(latency=600) as server:
         process = subprocess.Popen(
-            command(questions, server, tmp_path / "run"), stderr=subprocess.PIPE, text=True
+            command(questions, server, tmp_path / "run"),
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=hearing,
         )
         while not server.requests:
             assert process.poll() is None

@@ -40,7 +40,7 @@ class LazyGroup(SuggestingGroup):
     """Commands by name and one line of help; a command's module is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS]  # `list` is a command's module here
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -50,7 +50,7 @@ class LazyGroup(SuggestingGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items()])
 
 
 EPILOG = """\b

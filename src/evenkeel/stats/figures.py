@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
+import msgspec
 import numpy as np
 
 from evenkeel.errors import UsageError
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 CELLS = 20_000_000  # resamples × samples at the most: past 10,000 samples fewer resamples are plenty
 BLOCK = 200_000  # resamples × samples at a time
+Requests: TypeAlias = tuple[int, int]
+"""How many of a sample's requests were answered, and how many were asked."""
+
 _UNITS = ", ".join(get_args(Unit))
 
 
@@ -220,8 +224,9 @@ def difference(
 ) -> Figure:
     """Mean of `last` minus `first`, paired by group.
 
-    It covers the answers of the pairs of which both sides are known; all that was asked for pairs counts.
+    A pair is covered as far as the side of which less was answered, and not at all where one is unknown.
     """
+    requests: list[tuple[Requests, Requests]] = []
     members: list[Score] = []
     entered: list[bool] = []
     pairs = []
@@ -231,9 +236,26 @@ def difference(
             known = first in values and last in values
             members += row[first], row[last]
             entered += known, known
+            before, after = (_requests(row[side], known=known) for side in (first, last))
+            requests.append((before, after))
             if known:
                 pairs.append((key[0], values[last] - values[first]))
-    return _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
+    figure = _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
+    return msgspec.structs.replace(figure, coverage=pair_coverage(requests))
+
+
+def _requests(score: Score, *, known: bool) -> Requests:
+    return score.answered if known else 0, sum(score.statuses.values())
+
+
+def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
+    """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b)."""
+    covered = asked = 0.0
+    for (first, of_first), (second, of_second) in pairs:
+        if of_first and of_second:
+            asked += of_first + of_second
+            covered += (of_first + of_second) * min(first / of_first, second / of_second)
+    return covered / asked if asked else 0.0
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:

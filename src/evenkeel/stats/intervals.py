@@ -32,8 +32,8 @@ RANGES: dict[Unit, tuple[float, float]] = {
 AMOUNTS: frozenset[Unit] = frozenset({"tokens", "count", "nats", "bits"})
 """Units of what is never negative and has no upper bound; differences of amounts have no bound at all."""
 
-ROUNDING = 1e-7
-"""Of a unit's range: embeddings have 24 bits, and what differs by less is the same."""
+ROUNDING = 2.5e-5
+"""Of a unit's range: half of the last digit that is shown of a cosine. What differs by less is the same."""
 FARTHEST = 30.0
 """Half the width of an interval on the logarithmic scale, beyond which it says nothing."""
 

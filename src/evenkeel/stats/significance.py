@@ -179,13 +179,16 @@ def welch(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(second.value - first.value, sum(squares) ** 0.5, df, clusters, 0.0, 0.0)
 
 
-def detectable(tested: Tested, *, unit: Unit, tests: int) -> float | None:
+def detectable(tested: Tested, *, unit: Unit, tests: int, yes_or_no: int = 0) -> float | None:
     """The smallest true difference that would be told from zero in four of five samples like this one.
 
     It is told by the first step of Holm's correction for `tests` tests, p < α/tests: with the error that the
     interval has, half its width over t₀.₉₇₅, it is error · δ, where a t with noncentrality δ is beyond
     t(1 − α/2 tests) with a probability of 80 %. None where there is no spread, and where no difference
     of this unit is as large.
+
+    Pairs of 0 and 1 spread more, the more they differ: in as many groups as `yes_or_no` says, a difference d
+    adds up to d(1 − d)/groups to the square of the error, and d = δ √(error² + d(1 − d)/groups).
     """
     from scipy.special import nctdtrinc
 
@@ -193,7 +196,11 @@ def detectable(tested: Tested, *, unit: Unit, tests: int) -> float | None:
         return None
     error = (tested.high - tested.low) / 2 / t_quantile(1 - ALPHA / 2, tested.df)
     beyond = t_quantile(1 - ALPHA / 2 / tests, tested.df)
-    size = error * float(nctdtrinc(tested.df, 1 - POWER, beyond))
+    delta = float(nctdtrinc(tested.df, 1 - POWER, beyond))
+    size = error * delta
+    if yes_or_no:
+        added = delta**2 / yes_or_no
+        size = (added + (added**2 + 4 * (1 + added) * size**2) ** 0.5) / (2 * (1 + added))
     bounds = difference_range(unit)
     return size if isfinite(size) and (bounds is None or size <= bounds[1]) else None
 
