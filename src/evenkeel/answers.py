@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -56,6 +57,17 @@ def ending(status: Status, text: str, reasoning: str, *, closed: bool, cut: str)
     return status, ""
 
 
+_SPECIAL = re.compile(r"<\|[a-z_0-9]{1,30}\|>|</?(?:s|bos|eos|pad|unk|end_of_turn|answer)>", re.IGNORECASE)
+"""Tokens that frame an answer, which some servers leave in its text."""
+_UNSEEN = {"\u2800", "\u3164", "\u115f", "\u1160", "\uffa0"}
+"""Letters by their category that have no shape: a Braille pattern without dots, fillers of Hangul."""
+
+
 def is_blank(text: str) -> bool:
-    """Whether a text shows nothing: only spaces, line breaks, control and zero-width characters."""
-    return all(letter.isspace() or unicodedata.category(letter) in ("Cc", "Cf") for letter in text)
+    """Whether a text shows nothing: only spaces, line breaks, unseen characters and tokens that frame it."""
+    return all(map(_is_unseen, _SPECIAL.sub("", text)))
+
+
+def _is_unseen(letter: str) -> bool:
+    unseen = letter.isspace() or letter in _UNSEEN or "\ufe00" <= letter <= "\ufe0f"
+    return unseen or unicodedata.category(letter) in ("Cc", "Cf")

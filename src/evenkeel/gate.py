@@ -135,8 +135,6 @@ def gate(
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
         correction=f"Holm, over {tests} metrics" if tests > 1 else "",
-        if (tests := sum(p is not None for p in corrected)) > 1
-        else "",
     )
 
 

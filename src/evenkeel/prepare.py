@@ -66,6 +66,7 @@ def prepare(
             less = loaded.without(error.lacking)
             if less is None:
                 raise
+            progress.note(f"{error} The run goes on without.")
             loaded = less
         else:
             spec = make_spec(name, loaded, models, source, limit=limit, seed=seed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.local.causal import LOAD_ERRORS, Causal, pick_device
 from evenkeel.models.local.causality import check_causal, check_config, reads_padded
 from evenkeel.models.local.tensors import check_tensors, watched_loading
@@ -22,6 +23,9 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
         source["gguf_file"] = weights.gguf_file
         # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
         dtype = "float32" if dtype == "auto" else dtype
+    if (weights.folder / "adapter_config.json").is_file() and not find_spec("peft"):
+        # Without its package transformers passes over an adapter, and gives the base model's figures.
+        raise MissingExtra(f"{spec}, which has an adapter,", package="peft", install="pip install peft")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

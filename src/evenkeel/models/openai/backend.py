@@ -18,7 +18,7 @@ from evenkeel.models.openai import weighing, wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
-from evenkeel.models.openai.health import THIS_REQUEST, Failed, Standing, Trouble
+from evenkeel.models.openai.health import Failed, Standing, Trouble
 from evenkeel.options import RUNTIME, lasting
 from evenkeel.progress import Progress, Silent
 from evenkeel.tokens import estimate_tokens
@@ -289,7 +289,7 @@ class OpenAI:
         try:
             responses = await client.send(call)
         except Failed as failure:
-            if failure.trouble.status in THIS_REQUEST and len(batch) > 1:
+            if len(batch) > 1 and not failure.trouble.no_contact:
                 # One text that the server does not take must not fail its neighbours.
                 half = len(batch) // 2
                 await self._embed(client, batch[:half], outbox)
@@ -331,12 +331,9 @@ class OpenAI:
 
 @contextlib.contextmanager
 def _refusals_aside() -> Iterator[None]:
-    """Pass over a server that does not take this very request; that it is out of reach is still raised."""
-    try:
+    """Pass over a request that fails and is not needed; a server that is out of reach shows at the next."""
+    with contextlib.suppress(Failed):
         yield
-    except Failed as failure:
-        if failure.trouble.status not in THIS_REQUEST:
-            raise
 
 
 class _Source:

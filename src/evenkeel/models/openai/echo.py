@@ -154,7 +154,8 @@ def _first(place: int) -> float:
 
 def read_weigh(data: bytes, request: Weigh) -> Response | Echo:
     """The log-probabilities of the continuation; the echo itself where only the prefix alone can tell
-    which tokens are the continuation's: one belongs to both, or hides where it is."""
+    which tokens are the continuation's: one belongs to both, or hides where it is, or the prefix ends in
+    blank space, which many tokenizers split otherwise where a text follows."""
     try:
         echo = read_echo(data, request.prefix + request.continuation)
         if echo.spans is None:
@@ -166,7 +167,7 @@ def read_weigh(data: bytes, request: Weigh) -> Response | Echo:
             first -= 1
         if first == len(echo.spans):
             raise Unsound("no token belongs to the continuation")
-        if echo.spans[first][0] < border:
+        if echo.spans[first][0] < border or request.prefix[-1:].isspace():
             return echo
         return _response(echo, first, merged=False, before=echo, request=request)
     except Unsound as why:
