@@ -152,12 +152,14 @@ def _first(place: int) -> float:
     return place if place >= 0 else math.inf
 
 
-def read_weigh(data: bytes, request: Weigh) -> Response | Echo:
+def read_weigh(data: bytes, request: Weigh, *, prove: bool = False) -> Response | Echo:
     """The log-probabilities of the continuation; the echo itself where only the prefix alone can tell
     which tokens are the continuation's: one belongs to both, or hides where it is, or the prefix ends in
     blank space, which many tokenizers split otherwise where a text follows."""
     try:
         echo = read_echo(data, request.prefix + request.continuation)
+        if prove:
+            check_echo(echo)
         if echo.spans is None:
             return echo
         border = len(request.prefix.encode())

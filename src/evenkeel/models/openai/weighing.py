@@ -19,11 +19,11 @@ Body: TypeAlias = "Callable[[str], bytes]"
 PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
 
 
-async def weigh(client: Client, body: Body, job: Weigh) -> Response:
-    """The log-probabilities of a continuation, by the published rule."""
+async def weigh(client: Client, body: Body, job: Weigh, *, prove: bool = False) -> Response:
+    """The log-probabilities of a continuation, by the published rule; if wanted, of a text that is sound."""
     text, prefix = job.prefix + job.continuation, job.prefix
     whole = await client.send(
-        Call(wire.COMPLETIONS, partial(body, text), lambda data: echo.read_weigh(data, job))
+        Call(wire.COMPLETIONS, partial(body, text), lambda data: echo.read_weigh(data, job, prove=prove))
     )
     if isinstance(whole, Response):
         return whole
@@ -33,17 +33,17 @@ async def weigh(client: Client, body: Body, job: Weigh) -> Response:
     return before if isinstance(before, Response) else echo.weigh_after(before, whole, job)
 
 
-async def fault_in_echo(body: Body, client: Client, text: str = PROBE) -> str:
-    """What is wrong with the server's log-probabilities of a text; nothing if they are sound."""
+async def fault_in_echo(body: Body, client: Client) -> str:
+    """What is wrong with the server's prompt log-probabilities; nothing if they are sound."""
 
     def fault(data: bytes) -> str:
         try:
-            echo.check_echo(echo.read_echo(data, text))
+            echo.check_echo(echo.read_echo(data, PROBE))
         except echo.Unsound as why:
             return str(why)
         return ""
 
-    return await client.send(Call(wire.COMPLETIONS, partial(body, text), fault))
+    return await client.send(Call(wire.COMPLETIONS, partial(body, PROBE), fault))
 
 
 async def fault_in_languages(body: Body, examples: Mapping[str, Sequence[Weigh]], client: Client) -> str:
@@ -57,9 +57,7 @@ async def fault_in_languages(body: Body, examples: Mapping[str, Sequence[Weigh]]
 
 async def _fault_in(client: Client, body: Body, request: Weigh) -> str:
     try:
-        if fault := await fault_in_echo(body, client, request.prefix + request.continuation):
-            return fault
-        response = await weigh(client, body, request)
+        response = await weigh(client, body, request, prove=True)
     except Failed as failure:  # the server echoes English by now: what fails is this text
         return str(failure)
     return "" if response.status == "ok" else response.reason
