@@ -24,6 +24,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 OWNER = ".lock"
+LARGEST = 4096
 """The file in a folder that names the process which writes there, where the system has no lock."""
 NONE = contextlib.nullcontext()
 UNSUPPORTED = {
@@ -170,9 +171,13 @@ def _conflict(file: Path, path: Path) -> RunConflict:
 
 
 def _read(file: Path) -> Owner | None:
+    """Who holds a lock; the folder may be a stranger's, and the file anything."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Owner)
-    except (OSError, msgspec.DecodeError):
+        if file.is_symlink() or not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            return msgspec.json.decode(opened.read(LARGEST), type=Owner)
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -39,6 +39,8 @@ def read_entries(path: Path | str, content: str) -> list[Entry] | None:
     except yaml.reader.ReaderError as error:
         line = content[: error.position].count("\n") + 1
         raise DataError(path, "this is not YAML: it has a control character.", line=line) from None
+    except (ValueError, OverflowError):  # an escape beyond Unicode, a version of thousands of digits
+        raise DataError(path, "this is not YAML: a character or number in it is out of range.") from None
 
 
 class _Reader:

@@ -88,8 +88,8 @@ class OpenAI:
     def __init__(self, name: str, options: Options | None = None) -> None:
         self._name = name
         self._options = options or self.Options()
-        self._to = endpoint(self._options.base_url, self._options.api_key_env)
         self._extra = _json_object(self._options.extra_body)
+        self._to = endpoint(self._options.base_url, self._options.api_key_env, _texts(self._extra))
         self._dialect = wire.Dialect(self._options.token_field)
         self._standing = Standing(self._to.shown)
         self._progress: Progress = Silent()
@@ -378,5 +378,16 @@ class _Source:
 def _json_object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
-    except msgspec.DecodeError as error:
-        raise UsageError(f"extra_body is not a JSON object: {error}") from None
+    except msgspec.ValidationError:
+        raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise UsageError("extra_body is not JSON: write '{\"name\": value}'.") from None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)

@@ -12,6 +12,7 @@ import aiohttp
 import msgspec
 
 from evenkeel.errors import ModelUnreachable
+from evenkeel.messages import explain
 from evenkeel.models.openai import health
 from evenkeel.models.openai.health import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.models.openai.reply import (
@@ -38,6 +39,7 @@ R = TypeVar("R")
 
 CONNECT_S = 10.0
 STALL_S = 120.0
+SILENT_S = 30.0
 """How long a reply that has begun may stand still."""
 LONGEST_WAIT_S = 600.0
 """A server that asks for a longer pause has shut the door: a daily quota, say."""
@@ -98,11 +100,19 @@ class Client:
         )
 
     async def __aenter__(self) -> Client:
+        self._silence = asyncio.get_running_loop().call_later(SILENT_S, self._tell_silence)
         return self
+
+    def _tell_silence(self) -> None:
+        self._relay.note(
+            f"{self._to.shown} has not answered anything for {SILENT_S:g} s; a try may take {self._timeout:g} s "
+            "(--model-arg timeout=SECONDS)."
+        )
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._silence.cancel()
         await self._http.close()
 
     async def send(self, call: Call[R]) -> R:
@@ -165,6 +175,7 @@ class Client:
         sent_at = self._clock()
         try:
             reply = await self._post(call.path, body)
+            self._silence.cancel()
             if reply.status == 200:
                 answer = _read(call, reply)
                 throttle.succeeded()
@@ -243,7 +254,13 @@ def _read(call: Call[R], reply: Reply) -> R:
     except RecursionError:
         raise Trouble("broken reply", "it is nested too deeply", status=200) from None
     except Exception as error:  # noqa: BLE001  # whatever a server makes up must not end the run
-        why = str(error) if isinstance(error, ValueError) else repr(error)
+        if isinstance(error, msgspec.ValidationError):
+            fault = explain(error, None)
+            why = f"{fault.field}: {fault.problem}" if fault.field else fault.problem
+        elif isinstance(error, msgspec.DecodeError):
+            why = "it is not JSON"
+        else:
+            why = str(error) if isinstance(error, ValueError) else repr(error)
         raise Trouble("broken reply", f"{_short(why)}; {_said(reply)}", status=200) from None
 
 
@@ -272,7 +289,7 @@ def _said(reply: Reply) -> str:
     data = reply.data[:ERROR_BODY]
     text = data.decode(errors="replace")
     if _is_page(reply):
-        title = re.search(r"<title[^>]*>([^<]+)", text, re.IGNORECASE)
+        title = re.search(r"<title[^<>]*>([^<]+)", text, re.IGNORECASE)
         return f"a web page ('{_short(title[1])}')" if title else "a web page"
     try:
         body: Any = msgspec.json.decode(data)

@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING
 from yarl import URL
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.redaction import SHORTEST_SECRET, Redaction
+from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 EXAMPLE = "http://127.0.0.1:8000/v1"
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
-NO_SECRETS = frozenset({"api-version", "version", "model", "deployment", "region"})
-"""Query fields whose values a server may well write in an answer; they are not shown, but not struck out."""
+SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
+"""In the name of a query field: its value is a secret, though it be a word. No value is ever shown; those of
+other fields (a tenant, a model) are struck out of answers only if they are unlike words."""
 
 
 class Endpoint:
     """A base URL and its credentials. `shown` is the address without any of them."""
 
-    def __init__(self, base_url: str, key: str, *, named: str = "base_url") -> None:
+    def __init__(
+        self, base_url: str, key: str, *, named: str = "base_url", further: Iterable[str] = ()
+    ) -> None:
         url = _parsed(base_url, named)
         self._url = url.with_user(None).with_fragment(None)
         self.local = _is_loopback(url.host or "")
@@ -38,10 +41,11 @@ class Endpoint:
             self.headers["Authorization"] = f"Basic {basic}"
         elif key:
             self.headers["Authorization"] = f"Bearer {key}"
-        values = [value for name, value in url.query.items() if name.lower() not in NO_SECRETS]
+        values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
-        # A user without a password is a key.
-        secrets = [key, password or user, basic, *values, url.fragment]
+        # A user without a password is a key. A key that is a word stands for none, where a server needs none.
+        keys = [] if key.isalpha() and len(key) < LONG else [key]
+        secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
         self.redacted = Redaction(secrets)
         self.shown = self.redacted.text(_shown(self._url, url.query))
 
@@ -67,14 +71,15 @@ class Endpoint:
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 
-def endpoint(base_url: str | None, api_key_env: str) -> Endpoint:
+def endpoint(base_url: str | None, api_key_env: str, further: Iterable[str] = ()) -> Endpoint:
+    """The server at an address; `further` texts that are sent to it may hold secrets too."""
     named = "base_url"
     if not base_url and (base_url := os.environ.get("OPENAI_BASE_URL", "").strip()):
         named = "OPENAI_BASE_URL"
     key = os.environ.get(api_key_env, "").strip()
     if not key.isprintable():  # a header is one line of text
         raise UsageError(f"{api_key_env} holds a line break or another character that no key has.")
-    return Endpoint(base_url or "https://api.openai.com/v1", key, named=named)
+    return Endpoint(base_url or "https://api.openai.com/v1", key, named=named, further=further)
 
 
 def _parsed(base_url: str, named: str) -> URL:

@@ -30,7 +30,8 @@ ENCODED_PART = 24
 
 ESCAPE = re.compile(
     rb"[\\%&](?:"  # the first byte alone decides at most places, which is quick
-    rb"(?<=\\)\\*(?:(?:u00|u\{0*|x)([0-7][0-9a-f])\}?|[nrtbf])"
+    # A run of backslashes is read from its first one, and once: a model may write nothing else.
+    rb"(?<=\\)(?<!\\\\)\\*+(?:(?:u00|u\{0*|x)([0-7][0-9a-f])\}?|[nrtbf])"
     rb"|(?<=%)(?:25)*([0-7][0-9a-f])"
     rb"|(?<=&)(?:\#x0*([0-9a-f]{2})|\#0*([0-9]{2,3})|[a-z]{2,8});"
     rb")",
@@ -111,6 +112,11 @@ class Redaction:
 
     def text(self, text: str) -> str:
         return self(text.encode(errors="replace")).decode(errors="replace")
+
+
+def is_random(secret: str) -> bool:
+    """Whether a text is unlike words, so that no answer holds it by chance."""
+    return _is_random(_plain(secret.encode(errors="surrogateescape"), LOOSE))
 
 
 def _is_random(plain: bytes) -> bool:

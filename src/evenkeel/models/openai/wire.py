@@ -110,6 +110,9 @@ def seed_of(request: Generate) -> int:
     return zlib.crc32(f"{request.sampling.seed}:{request.repeat}".encode()) & 0x7FFFFFFF
 
 
+NO_USAGE = msgspec.Raw(b"null")
+
+
 class Usage(Struct):
     """How many tokens a server says that it read and wrote. Not every number there is a count."""
 
@@ -132,7 +135,7 @@ class _ChatChoice(Struct):
 
 class _Chat(Struct):
     choices: list[_ChatChoice]
-    usage: Any = None
+    usage: msgspec.Raw = NO_USAGE
 
 
 class _Logprobs(Struct):
@@ -148,7 +151,7 @@ class _Choice(Struct):
 
 class _Completion(Struct):
     choices: list[_Choice]
-    usage: Any = None
+    usage: msgspec.Raw = NO_USAGE
 
 
 class _Vector(Struct):
@@ -158,7 +161,7 @@ class _Vector(Struct):
 
 class _Vectors(Struct):
     data: list[_Vector]
-    usage: Any = None
+    usage: msgspec.Raw = NO_USAGE
 
 
 _chat = msgspec.json.Decoder(_Chat)
@@ -179,10 +182,10 @@ def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
     return first(reply.choices), *_counts(reply.usage)
 
 
-def _counts(usage: Any) -> tuple[int | None, int | None]:
+def _counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
     try:
-        told = msgspec.convert(usage, Usage)
-    except msgspec.ValidationError:
+        told = msgspec.json.decode(usage, type=Usage)
+    except (msgspec.DecodeError, RecursionError):  # an answer is not lost for what is said of its length
         return None, None
     return _count(told.prompt_tokens), _count(told.completion_tokens)
 
