@@ -24,8 +24,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 OWNER = ".lock"
-LARGEST = 4096
 """The file in a folder that names the process which writes there, where the system has no lock."""
+LARGEST = 4096
+"""Bytes that are read of it: more is no such file."""
 NONE = contextlib.nullcontext()
 UNSUPPORTED = {
     errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL,

@@ -39,8 +39,9 @@ R = TypeVar("R")
 
 CONNECT_S = 10.0
 STALL_S = 120.0
-SILENT_S = 30.0
 """How long a reply that has begun may stand still."""
+SILENT_S = 30.0
+"""Without any reply, after which a watcher is told what is waited for."""
 LONGEST_WAIT_S = 600.0
 """A server that asks for a longer pause has shut the door: a daily quota, say."""
 LONGEST_WAIT_IN_DOUBT_S = 2.0
@@ -105,8 +106,8 @@ class Client:
 
     def _tell_silence(self) -> None:
         self._relay.note(
-            f"{self._to.shown} has not answered anything for {SILENT_S:g} s; a try may take {self._timeout:g} s "
-            "(--model-arg timeout=SECONDS)."
+            f"{self._to.shown} has not answered anything for {SILENT_S:g} s; a try may take "
+            f"{self._timeout:g} s (--model-arg timeout=SECONDS)."
         )
 
     async def __aexit__(
