@@ -171,7 +171,7 @@ def _entering(
     table: _Table, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
     """The columns of values that are known in every row, their groups, and which columns they are."""
-    known = ~np.isnan(values).any(axis=0)
+    known = ~np.asarray(np.isnan(values).any(axis=0))
     return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], list(map(bool, known))
 
 
