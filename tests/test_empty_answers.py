@@ -38,6 +38,8 @@ EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
     "stopped": ({"message": {"content": ""}, "finish_reason": "stop"}, "unparsed"),
     "stopped null": ({"message": {"content": None}, "finish_reason": "stop"}, "unparsed"),
     "invisible": ({"message": {"content": "\u200b\ufeff\n"}, "finish_reason": "stop"}, "unparsed"),
+    "framing tokens": ({"message": {"content": "<|im_end|>\n</s>"}, "finish_reason": "stop"}, "unparsed"),
+    "no shape": ({"message": {"content": "\u2800\u3164\ufe0f"}, "finish_reason": "stop"}, "unparsed"),
     "never closed": ({"message": {"content": "<think>well"}, "finish_reason": "stop"}, "unparsed"),
     "only thought": ({"message": {"content": "<think>well</think>\n"}, "finish_reason": "stop"}, "unparsed"),
     "only reasoning": (
@@ -280,3 +282,10 @@ def test_an_answer_that_an_older_journal_calls_ok_is_none(tmp_path: Path) -> Non
         again = ek.rescore(done.path)
     assert (again.headline.value, again.headline.coverage) == (None, 0.0)
     assert again.headline.statuses == {"unparsed": 12}
+
+
+def test_an_answer_is_not_lost_for_an_absurd_count_of_its_tokens() -> None:
+    choice = msgspec.json.encode(text("Paris"))
+    data = b'{"choices": [' + choice + b'], "usage": {"prompt_tokens": ' + b"9" * 5000 + b"}}"
+    response = read_chat(data)
+    assert (response.status, response.text, response.tokens_in) == ("ok", "Paris", None)

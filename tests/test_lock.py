@@ -116,3 +116,16 @@ def test_a_lock_that_cannot_be_read_is_respected(tmp_path: Path) -> None:
     (tmp_path / lock.OWNER).write_bytes(b"?")
     with pytest.raises(RunConflict, match=r"delete .*\.lock"), lock.writing(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "large"])
+def test_a_strangers_lock_that_is_no_lock_is_passed_over(tmp_path: Path, kind: str) -> None:
+    owner = tmp_path / lock.OWNER
+    if kind == "link":
+        owner.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(owner)
+    else:
+        owner.write_bytes(b" " * 10_000_000)
+    with lock.reading(tmp_path) as unwritten:
+        assert unwritten

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel import stats
 from evenkeel.stats import (
     RANGES,
     Side,
@@ -14,6 +15,7 @@ from evenkeel.stats import (
     difference_range,
     holm,
     over_clusters,
+    pair_coverage,
     paired_test,
     t_interval,
     t_test,
@@ -140,3 +142,24 @@ def test_holm_keeps_the_order_and_never_makes_a_p_value_smaller(p_values: list[f
     assert all(c is not None and p <= c <= 1 for p, c in zip(p_values, corrected, strict=True))
     ranked = sorted(zip(p_values, corrected, strict=True), key=lambda both: both[0])
     assert [c for _, c in ranked] == sorted(c for c in corrected if c is not None)
+
+
+def test_a_pair_is_covered_as_far_as_its_weaker_side() -> None:
+    assert pair_coverage([((5, 5), (5, 5)), ((5, 5), (3, 5))]) == pytest.approx(0.8)
+    assert pair_coverage([((2, 2), (0, 1))]) == 0
+    assert pair_coverage([]) == 0
+
+
+def test_what_yes_and_no_could_show_allows_for_their_spread() -> None:
+    """A McNemar design: 5 of 40 pairs differ by chance, and the claimed difference more in one direction."""
+    rng = np.random.default_rng(3)
+    groups = np.arange(40)
+
+    def tested(shift: float) -> stats.Tested:
+        change = rng.choice([-1.0, 0.0, 1.0], size=40, p=[0.06, 0.88 - shift, 0.06 + shift])
+        return paired_test(Side(change, groups).estimate, unit="share")
+
+    claims = [detectable(tested(0.0), unit="share", tests=1, yes_or_no=40) for _ in range(40)]
+    claim = float(np.mean([size for size in claims if size is not None]))
+    shown = np.mean([(p := tested(claim).p) is not None and p < 0.05 for _ in range(400)])
+    assert 0.75 < shown < 0.97

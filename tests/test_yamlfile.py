@@ -29,8 +29,11 @@ LAUGHS = "a0: &a0 [lol]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 
         ("a: " + "[" * 100_000, r"line 1: this is nested more than 20 levels deep"),
         ("- " * 100_000, r"line 1: this is nested more than 20 levels deep"),
         ("a: b\n" * (LARGEST // 4), r"f\.yaml: the file is too large"),
+        ('a: "\\UFFFFFFFF"\n', r"f\.yaml: this is not YAML: a character or number in it is out of range"),
+        ('a: "\\U00110000"\n', r"out of range"),
+        (f"%YAML 1.{'9' * 5000}\n---\na: b\n", r"out of range"),
     ],
-    ids=range(13),
+    ids=range(16),
 )
 def test_what_is_not_read_is_refused_with_its_line(content: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

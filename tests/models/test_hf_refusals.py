@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.causality import check_causal, reads_padded
 from evenkeel.types import Weigh
@@ -281,3 +281,10 @@ def test_a_model_that_counts_padding_as_places_reads_rows_alone(shared: HuggingF
     assert reads_padded(shared._causal())
     path = tiny_other(tmp_path, "BartForCausalLM", init_std=0.3)
     assert not open_hf(path)._causal().pads
+
+
+def test_an_adapter_is_not_passed_over(tmp_path: Path) -> None:
+    path = tiny_model(tmp_path)
+    (path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(MissingExtra, match="which has an adapter, needs the package 'peft'"):
+        ask(open_hf(path), say("Hello"))

@@ -13,6 +13,7 @@ from evenkeel.errors import CapabilityError
 from evenkeel.models import load_model
 from evenkeel.models.openai.echo import Echo, read_echo, read_prefix, read_weigh, weigh_after
 from evenkeel.types import Generate, Request, Response, Sampling, Weigh, Weighed
+from loopback import Loopback
 from models.served import Served
 from models.tiny import ask, open_hf, tiny_model, weighed_of
 
@@ -25,6 +26,9 @@ ROWS = [
     ("un", "sinkable"),
     ("In 19", "84 it rained"),
     ("def f(x):\n", "    return x"),
+    ("Q: What is it?\n\n", "Paris is"),
+    ("It costs:  ", "12"),
+    ("List:\r\n", "- one"),
     ("Столица Франции — Пари", "ж, и это так"),
     ("Столица Франции —", " Париж"),
     ("Один корабль, два кораб", "ля"),
@@ -223,3 +227,22 @@ def test_a_generated_and_an_appended_token_are_left_out() -> None:
         assert read_echo(echoed(tokens, prompt_tokens=2), "나는간다").tokens == ["나는", "간다"]
     hidden = read_echo(echoed(["나는", "\ufffd", "\ufffd", "</s>"]), "나는간다")
     assert (hidden.tokens, hidden.spans) == (["나는", "\ufffd", "\ufffd"], None)
+
+
+class Zeroing(Loopback):
+    """A server whose log-probabilities of Russian are all zero."""
+
+    def _echo(self, body: Any) -> bytes:
+        reply = msgspec.json.decode(super()._echo(body))
+        if cyrillic(body.prompt):
+            logprobs = reply["choices"][0]["logprobs"]
+            logprobs["token_logprobs"] = [0.0] * len(logprobs["tokens"])
+        return msgspec.json.encode(reply)
+
+
+def test_log_probabilities_that_are_unsound_in_one_language_are_found() -> None:
+    with Zeroing() as server:
+        model: Any = load_model("openai:m", base_url=server.url)
+        model.probe(frozenset({"weigh"}))
+        with pytest.raises(CapabilityError, match=r"all zero \(for text in 'ru'\)"):
+            model.probe_weighing(RUSSIAN)

@@ -206,3 +206,21 @@ def test_a_triplet_whose_vectors_cannot_be_compared_is_not_covered(tmp_path: Pat
         )
     assert run.headline.n == 2
     assert run.headline.coverage == pytest.approx(1 / 2)
+
+
+class Cursed(Loopback):
+    """An embedding server that breaks down over one text."""
+
+    def _embeddings(self, body: Any) -> bytes:
+        texts = [body.input] if isinstance(body.input, str) else body.input
+        if TEXTS[5] in texts:
+            raise RuntimeError("cursed")
+        return super()._embeddings(body)
+
+
+def test_a_text_over_which_the_server_breaks_down_fails_alone(right: list[Response]) -> None:
+    requests = [Embed(text=text) for text in TEXTS]
+    with Cursed() as server:
+        answered = dict(load_model("openai:e", base_url=server.url, retries=0).answer(requests))
+    assert answered[requests[5]].status == "error"
+    assert [answered[r] for r in requests if r is not requests[5]] == [*right[:5], *right[6:]]

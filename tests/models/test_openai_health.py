@@ -241,3 +241,8 @@ def test_a_watcher_without_a_count_is_told_the_rest() -> None:
         model.watch(watcher)
         assert one(model, Weigh(prefix="a ship", continuation=" at sea")).status == "ok"
     assert len(watcher.notes) == 1
+
+
+def test_an_error_page_of_titles_is_read_in_time() -> None:
+    page = openai_client.Reply(500, "text/html", b"<title" * 100_000, None, "")
+    assert openai_client._said(page) == "a web page"

@@ -180,3 +180,25 @@ def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> Non
         reason = one(model_of(server), chat("q")).reason
     assert reason.isprintable()
     assert "\\x1b[31mred" in reason
+
+
+def test_a_reply_of_backslashes_is_searched_in_time() -> None:
+    data = b"\\" * 1_000_000
+    assert Redaction([KEY])(data) == data
+    escaped = "".join(f"\\\\\\\\u{ord(character):04x}" for character in KEY)
+    assert KEY not in readings(Redaction([KEY]).text(escaped))
+    assert b"[key]" in Redaction([KEY])(escaped.encode())
+
+
+@pytest.mark.parametrize("word", ["anything", "whatever", "Silverton"])
+def test_a_word_that_stands_for_a_key_is_not_struck_out(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", word)
+    with fixed(says(f"It was {word}.")) as server:
+        assert one(model_of(f"{server.url}?tenant={word}"), chat("q")).text == f"It was {word}."
+
+
+def test_a_secret_of_the_extra_body_is_struck_out() -> None:
+    secret = "tok-93bX77q0LmZ2"
+    with fixed(says(f"You sent {secret}, low.")) as server:
+        extra = json.dumps({"headers": [{"token": secret}], "reasoning_effort": "low"})
+        assert one(model_of(server, extra_body=extra), chat("q")).text == "You sent [key], low."
