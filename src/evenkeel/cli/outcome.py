@@ -54,6 +54,10 @@ def check_coverage(run: Run, floor: float) -> int:
     say_error(
         f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "
         f"{ends or 'there are no answers'}."
-        + (f" The same command with --out {run.path} asks again what ended in error." if again else "")
+        + (
+            f" The command that made the run, with --out {run.path}, asks again what ended in error."
+            if again
+            else ""
+        )
     )
     return 1
