@@ -37,7 +37,7 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
         color=_colour("line", [point["line"] for point in points]),
     )
     scale = alt.Scale(domain=[start, end], zero=False)
-    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"))
+    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), minExtent=48)
     band = base.mark_area(opacity=0.18).encode(
         y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=axis), y2="high:Q"
     )
