@@ -34,6 +34,9 @@ from evenkeel.store import Run
 from evenkeel.types import Unit
 
 SIGNIFICANT = 0.05
+MIN_GROUPS = 6
+"""With five groups not even a change in each of them is significant by a sign test: 2 / 2⁵ > 0.05."""
+FEW_IN_A_PART = f"none: a part has fewer than {MIN_GROUPS} groups"
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -205,7 +208,9 @@ def _difference(
     parts = run_a.parts.get(metric)
     clusters = min(len({run_a.groups[s] for s in first}), len({run_b.groups[s] for s in second}))
     tested = stats.Tested(None, None, None, stats.TOO_FEW if first and second else stats.NOTHING)
-    if parts is not None or metric in run_a.ratios:
+    if parts is not None and first and _fewest(first, run_a.groups, parts) < MIN_GROUPS:
+        tested = stats.Tested(None, None, None, FEW_IN_A_PART)
+    elif parts is not None or metric in run_a.ratios:
         if estimate := _combined(metric, (first, run_a), (second, run_b), paired=paired):
             tested = stats.paired_test(estimate, unit=unit)
     elif clusters < 2:
@@ -226,6 +231,14 @@ def _difference(
     )  # fmt: skip
     binary = paired and {*first.values(), *second.values()} <= {0, 1}
     return _Row(difference, tested, clusters if binary else 0)
+
+
+def _fewest(values: Mapping[str, float], groups: Mapping[str, str], parts: Mapping[str, str]) -> int:
+    """The number of groups in the part that has fewest: what it does not show, the others cannot."""
+    by_part: dict[str, set[str]] = {}
+    for sample in values:
+        by_part.setdefault(parts[sample], set()).add(groups[sample])
+    return min(map(len, by_part.values()))
 
 
 def _covered(metric: str, first: Numbers, second: Numbers, *, paired: bool) -> float:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel import stats
-from evenkeel.comparison import SIGNIFICANT, Difference, compare
+from evenkeel.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare
 from evenkeel.errors import UsageError
 from evenkeel.metrics import Better, Metric, declaration
 from evenkeel.pairing import check_methods, layout_of, read_numbers, usual_metrics
@@ -21,8 +21,6 @@ from evenkeel.store import Run
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""
-MIN_GROUPS = 6
-"""With five groups not even a drop in each of them is significant by a sign test: 2 / 2⁵ > 0.05."""
 
 Direction: TypeAlias = Literal["drop", "rise"]
 

@@ -212,10 +212,11 @@ def comparable(
             f"these runs have, and its figure their mean.{suggestion(absent[0], common)} "
             f"They have: {', '.join(sorted(common)) or 'none'}."
         )
-    for name in kept:
-        if not any(name in found.coverage for found in numbers):
+    borne = [name for name in kept if any(name in found.coverage for found in numbers)]
+    for name in kept if named or not borne else ():
+        if name not in borne:
             raise UsageError(f"'{name}': {_no_such_scope(split_name(name, common)[1], common, numbers)}.")
-    return kept
+    return borne
 
 
 def _no_such_scope(scope: Mapping[str, str], metrics: Iterable[str], numbers: Sequence[Numbers]) -> str:

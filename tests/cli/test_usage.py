@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -170,3 +171,9 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
     )
     assert done.stdout == "embedded\n"
     assert done.stderr == ""
+
+
+def test_a_reader_that_leaves_does_not_change_the_exit_code() -> None:
+    command = f"{shlex.quote(sys.executable)} -m evenkeel list benchmarks | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import sqlite3
 import struct
@@ -224,3 +225,19 @@ def test_a_text_over_which_the_server_breaks_down_fails_alone(right: list[Respon
         answered = dict(load_model("openai:e", base_url=server.url, retries=0).answer(requests))
     assert answered[requests[5]].status == "error"
     assert [answered[r] for r in requests if r is not requests[5]] == [*right[:5], *right[6:]]
+
+
+def test_a_vector_of_no_number_is_unparsed_and_its_neighbours_stay(right: list[Response]) -> None:
+    """As Python writes them: `NaN` and `Infinity` are no JSON."""
+
+    class Numberless(Loopback):
+        def _embeddings(self, body: Any) -> bytes:
+            reply = msgspec.json.decode(super()._embeddings(body))
+            for item in reply["data"]:
+                if item["index"] == 2:
+                    item["embedding"] = [math.nan, math.inf, 1.0]
+            return json.dumps(reply).encode()
+
+    with Numberless() as server:
+        found = embed(server, TEXTS)
+    assert [response.status for response in found] == ["ok", "ok", "unparsed", *["ok"] * 5]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -84,6 +86,7 @@ def cli() -> None:
 
 def main() -> None:
     """The `evenkeel` command. A person's mistake is one message and an exit code, never a traceback."""
+    _bear_a_reader_that_leaves()
     with stopping() as state:
         try:
             code = _outcome()
@@ -98,6 +101,25 @@ def main() -> None:
                 _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
             code = state.exit_code
     sys.exit(code)
+
+
+class _Out(io.FileIO):
+    """The standard output, whose reader (head, less) may leave: the command goes on, and has its own code."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def _bear_a_reader_that_leaves() -> None:
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        out = sys.stdout
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Out(out.fileno(), "w", closefd=False)),
+            encoding=out.encoding, errors=out.errors, line_buffering=out.line_buffering,
+        )  # fmt: skip
 
 
 def _outcome() -> int:

@@ -87,6 +87,11 @@ LONGEST = 20_000
 """Characters of an answer that the lenient check reads: more is a model that does not stop."""
 
 
+def _ends(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+
+
 # --- lenient ----------------------------------------------------------------------------------------
 
 
@@ -123,8 +128,7 @@ def lenient(
     unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
     With the question it can tell a denied answer ("Ada did not win") from one of whom something else is.
     """
-    half = LONGEST // 2
-    text = plain(prediction if len(prediction) <= LONGEST else f"{prediction[:half]}\n{prediction[-half:]}")
+    text = _ends(plain(_ends(prediction)))  # a character may unfold to many
     hits = said.rejections(text)
     strong = next((hit for hit in reversed(hits) if hit.strong), None)
     whole = words(text)

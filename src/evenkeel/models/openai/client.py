@@ -248,8 +248,9 @@ def _read(call: Call[R], reply: Reply) -> R:
         try:
             return call.read(data)
         except msgspec.DecodeError:
-            # Half a character, as a cut-off answer may hold, is no reason to lose the rest of it.
-            if b"\\ud" not in data.lower():
+            # Half a character, as a cut-off answer may hold, or a number that is none, which Python writes
+            # so, is no reason to lose the rest of it.
+            if b"\\ud" not in data.lower() and b"NaN" not in data and b"Infinity" not in data:
                 raise
             return call.read(mended(data))
     except RecursionError:
@@ -262,12 +263,15 @@ def _read(call: Call[R], reply: Reply) -> R:
             why = "it is not JSON"
         else:
             why = str(error) if isinstance(error, ValueError) else repr(error)
+            if "int_max_str_digits" in why:
+                why = "a number in it is too large"
         raise Trouble("broken reply", f"{_short(why)}; {_said(reply)}", status=200) from None
 
 
 def mended(data: bytes) -> bytes:
-    """JSON with every lone surrogate, which no text can hold, as the replacement character."""
-    text = json.dumps(json.loads(data), ensure_ascii=False)
+    """JSON with every lone surrogate, which no text can hold, as the replacement character, and null for
+    NaN and infinity."""
+    text = json.dumps(json.loads(data, parse_constant=lambda _: None), ensure_ascii=False)
     return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
 
 

@@ -47,6 +47,9 @@ def read_echo(data: bytes, text: str) -> Echo:
         raise Unsound("the server returned another number of logprobs than of tokens")
     spans = _spans(text, tokens)
     if spans is None:
+        # Tokens may show parts of characters as U+FFFD; a text that does so as a whole was never read.
+        if choice.text and text not in choice.text:
+            raise Unsound(SPELLING)
         generated = len(choice.text or "") > len(text) if tokens_in is None else tokens_in == len(tokens) - 1
         kept = _spelled(text.encode(), tokens[:-1] if generated else tokens)
     else:

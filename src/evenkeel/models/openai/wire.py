@@ -185,7 +185,11 @@ def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
 def _counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
     try:
         told = msgspec.json.decode(usage, type=Usage)
-    except (msgspec.DecodeError, RecursionError):  # an answer is not lost for what is said of its length
+    except (
+        msgspec.DecodeError,
+        ValueError,
+        RecursionError,
+    ):  # an answer is not lost for what is said of its length
         return None, None
     return _count(told.prompt_tokens), _count(told.completion_tokens)
 
