@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import evenkeel as ek
 from evenkeel.benchmarks.rgb.task import Rgb
 from evenkeel.cli import cli
+from evenkeel.errors import UsageError
 from evenkeel.gate import gate
 from rgb_rules import Item, Rule, ask, false, misled, plain, reporting, right, scattered, troubled, write
 from stored import undeclared
@@ -130,6 +131,23 @@ def test_parts_of_the_headline_are_compared_beside_it(asked: Callable[..., ek.Ru
     assert found["macro_published/ability=rejection"].difference == 0
     assert "macro_lenient" in found
     assert "published" not in found  # whose mix depends on the rates
+
+
+def test_runs_of_one_ability_are_compared_by_what_they_have(asked: Callable[..., ek.Run]) -> None:
+    one, other = (asked(name, rule, ability="noise") for name, rule in (("noise", troubled), ("calm", right)))
+    metrics = [difference.metric for difference in ek.compare(one, other).differences]
+    assert "macro_published/ability=noise" in metrics
+    assert "macro_published/ability=rejection" not in metrics
+    with pytest.raises(UsageError, match="no sample of these runs has ability=rejection"):
+        ek.compare(one, other, metrics="macro_published/ability=rejection")
+
+
+def test_a_part_with_few_groups_leaves_the_mean_of_parts_without_an_interval() -> None:
+    from evenkeel.comparison import _fewest
+
+    groups = {sample: sample for sample in "abcdefgh"}
+    parts = {sample: "small" if sample in "ab" else "large" for sample in "abcdefgh"}
+    assert _fewest(dict.fromkeys("abcdefgh", 0.0), groups, parts) == 2
 
 
 # Shares of the detected
