@@ -15,9 +15,9 @@ import resource
 import time
 from collections import Counter
 
-from evenkeel.benchmarks.multiview.tags import tag_candidates
-from evenkeel.lexical import DIGITS, lexical_candidates
-from evenkeel.words import split
+from evenkeel.benchmarks.multiview.make.tags import tag_candidates
+from evenkeel.text.bm25 import DIGITS, lexical_candidates
+from evenkeel.text.word_splitting import split
 from table import Row, show
 
 K = 20

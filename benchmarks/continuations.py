@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from evenkeel.benchmarks.miron.compose import compose
-from evenkeel.models import load_model
+from evenkeel.benchmarks.miron.make.generator import compose
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Sampling, Weigh
 from table import Row, show
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel import stats
+from evenkeel import analysis as stats
 from evenkeel.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator

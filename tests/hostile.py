@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
-from evenkeel.models import load_model
 from evenkeel.models.openai.backend import OpenAI
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel.benchmarks.rgb.data import Dataset, read_instances
-from evenkeel.benchmarks.rgb.own.telling import states, tells
+from evenkeel.benchmarks.rgb.files import Dataset, read_instances
+from evenkeel.benchmarks.rgb.make.documents.telling import states, tells
 from loopback import Loopback
 
 

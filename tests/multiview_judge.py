@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from evenkeel import api
-from evenkeel.benchmarks import Built
-from evenkeel.benchmarks.multiview.annotate import Annotation
-from evenkeel.benchmarks.multiview.compose import compose_documents
-from evenkeel.benchmarks.multiview.triplets import Triplet
-from evenkeel.documents import Document
+from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.make.annotate import Annotation
+from evenkeel.benchmarks.multiview.make.generator import compose_documents
+from evenkeel.make.documents import Document
+from evenkeel.run.benchmark import Built
 from loopback import Loopback
 
 MATH = {document.text: document for document in compose_documents("math")}

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import evenkeel as ek
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.rgb.layout import LAYOUT
-from evenkeel.data import own_file
-from evenkeel.report.tables import arrange
+from evenkeel.benchmarks.rgb.page import LAYOUT
+from evenkeel.files.datasets import own_file
+from evenkeel.page.tables import arrange
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Sample
 from scripted import Scripted
 

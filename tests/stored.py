@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks import benchmark_class
-from evenkeel.benchmarks.mirae.layout import UNITS
-from evenkeel.metrics import declaration
-from evenkeel.stats import summarise
-from evenkeel.store import FORMAT, Run, RunFolder
+from evenkeel.analysis import summarise
+from evenkeel.benchmarks.mirae.page import UNITS
+from evenkeel.page.metrics import declaration
+from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 
 NUMBERS: TypeAlias = NDArray[Any]

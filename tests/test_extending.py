@@ -11,8 +11,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import benchmarks, models
-from evenkeel.benchmarks import BENCHMARKS, Entry
-from evenkeel.models import BACKENDS, Backend
+from evenkeel.run.benchmark import BENCHMARKS, Entry
+from evenkeel.run.model import BACKENDS, Backend
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 

@@ -37,7 +37,7 @@ def loaded_after(code: str) -> set[str]:
         "import evenkeel",
         "from evenkeel.cli import cli; cli(['--help'], standalone_mode=False)",
         "from evenkeel.cli import cli; cli(['run', 'mirae', '--help'], standalone_mode=False)",
-        "import evenkeel.api",
+        "import evenkeel.api.calls",
         "import evenkeel; evenkeel.load_run; evenkeel.load_model",
     ],
 )
@@ -79,6 +79,6 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
             assert callable(getattr(evenkeel, name)), name
             assert callable(getattr(evenkeel, name)), name
         assert callable(export) and callable(gate) and callable(scorecard)
-        from evenkeel.gate import Gate
+        from evenkeel.analysis.gate import Gate
     """
     subprocess.run([sys.executable, "-c", dedent(code)], check=True)

@@ -10,12 +10,12 @@ import pytest
 from msgspec import Meta, Struct
 
 import evenkeel as ek
-from evenkeel.benchmarks import RUN_OPTIONS
-from evenkeel.budget import Limits
 from evenkeel.errors import OptionError, UsageError
 from evenkeel.messages import explain, suggestion
 from evenkeel.options import describe, parse
-from evenkeel.report.tables import in_order, is_number
+from evenkeel.page.tables import in_order, is_number
+from evenkeel.run.benchmark import RUN_OPTIONS
+from evenkeel.run.budget import Limits
 
 
 class Part(Struct, forbid_unknown_fields=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.triplets import Triplet, encode_triplets
-from evenkeel.stats import scope_name
+from evenkeel.analysis import scope_name
+from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets
 from evenkeel.types import Figure
 
 

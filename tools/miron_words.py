@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from itertools import product
 
-from evenkeel.benchmarks.miron import english, russian
-from evenkeel.benchmarks.miron.frames import BANK
-from evenkeel.benchmarks.miron.russian import Shape
+from evenkeel.benchmarks.miron.make import english, russian
+from evenkeel.benchmarks.miron.make.frames import BANK
+from evenkeel.benchmarks.miron.make.russian import Shape
 
 
 def english_words() -> set[str]:

@@ -27,13 +27,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenkeel.api import build, dry_run, rescore, run, score
-    from evenkeel.comparison import compare
-    from evenkeel.export import export
-    from evenkeel.gate import gate
-    from evenkeel.models import load_model
-    from evenkeel.scorecard import scorecard
-    from evenkeel.store import Run, load_run
+    from evenkeel.analysis.comparison import compare
+    from evenkeel.analysis.gate import gate
+    from evenkeel.api.calls import build, dry_run, rescore, run, score
+    from evenkeel.report.export import export
+    from evenkeel.report.scorecard import scorecard
+    from evenkeel.run.folder import Run, load_run
+    from evenkeel.run.model import load_model
     from evenkeel.types import Embed, Generate, Message, Sampling
 
 __version__ = "0.1.0"
@@ -62,19 +62,19 @@ _HOMES = {
     "Embed": "evenkeel.types",
     "Generate": "evenkeel.types",
     "Message": "evenkeel.types",
-    "Run": "evenkeel.store",
+    "Run": "evenkeel.run.folder",
     "Sampling": "evenkeel.types",
-    "build": "evenkeel.api",
-    "compare": "evenkeel.comparison",
-    "dry_run": "evenkeel.api",
-    "export": "evenkeel.export",
-    "gate": "evenkeel.gate",
-    "load_model": "evenkeel.models",
-    "load_run": "evenkeel.store",
-    "rescore": "evenkeel.api",
-    "run": "evenkeel.api",
-    "score": "evenkeel.api",
-    "scorecard": "evenkeel.scorecard",
+    "build": "evenkeel.api.calls",
+    "compare": "evenkeel.analysis.comparison",
+    "dry_run": "evenkeel.api.calls",
+    "export": "evenkeel.report.export",
+    "gate": "evenkeel.analysis.gate",
+    "load_model": "evenkeel.run.model",
+    "load_run": "evenkeel.run.folder",
+    "rescore": "evenkeel.api.calls",
+    "run": "evenkeel.api.calls",
+    "score": "evenkeel.api.calls",
+    "scorecard": "evenkeel.report.scorecard",
 }
 
 

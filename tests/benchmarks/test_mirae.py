@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.mirae.data import abbreviated, parse_levels, read_questions, read_recording, span
+from evenkeel.benchmarks.mirae.files import abbreviated, parse_levels, read_questions, read_recording, span
 from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
-from evenkeel.data import own_file
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files.datasets import own_file
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Answered, Embed, Response, Sample, Score
 from loopback import Loopback
 

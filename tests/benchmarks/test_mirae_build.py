@@ -13,14 +13,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenkeel.api import build
-from evenkeel.benchmarks import Built
-from evenkeel.benchmarks.mirae.build import BuildOptions, MiraeBuilder, is_in, sentences
-from evenkeel.benchmarks.mirae.data import TARGETS, read_questions
-from evenkeel.benchmarks.mirae.own import read_own
+from evenkeel.api.calls import build
+from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
+from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in, sentences
+from evenkeel.benchmarks.mirae.make.questions import read_own
 from evenkeel.errors import DataError, UsageError
-from evenkeel.models import token_counter
-from evenkeel.tokens import estimate_tokens
+from evenkeel.run.benchmark import Built
+from evenkeel.run.model import token_counter
+from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback
 from models.tiny import embedded_folder

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.mirae import phrases
-from evenkeel.benchmarks.mirae.compose import TOLERANCE, compose, compose_levels
-from evenkeel.benchmarks.mirae.data import TARGETS
-from evenkeel.benchmarks.mirae.phrases import (
+from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, make_starter
+from evenkeel.benchmarks.mirae.files import TARGETS
+from evenkeel.benchmarks.mirae.make import phrases
+from evenkeel.benchmarks.mirae.make.generator import TOLERANCE, compose, compose_levels
+from evenkeel.benchmarks.mirae.make.phrases import (
     DOMAINS,
     KINDS,
     Material,
@@ -26,9 +27,8 @@ from evenkeel.benchmarks.mirae.phrases import (
     languages,
     topics,
 )
-from evenkeel.benchmarks.mirae.task import STARTER_SHA256, make_starter
 from evenkeel.errors import DataError, UsageError
-from evenkeel.tokens import TokenCounter, estimate_tokens
+from evenkeel.text.token_estimate import TokenCounter, estimate_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

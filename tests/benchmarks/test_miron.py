@@ -18,12 +18,12 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.miron.data import CATEGORIES
-from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.benchmarks.miron.benchmark import Miron
+from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.cli import main
-from evenkeel.data import own_file
 from evenkeel.errors import CapabilityError
+from evenkeel.files.datasets import own_file
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Generate, Weigh
 from loopback import Loopback, logprob, tokenise
 
@@ -266,7 +266,7 @@ def test_a_replayed_and_a_rescored_run_give_the_same_figures(
 
 
 def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
-    from evenkeel.api import dry_run
+    from evenkeel.api.calls import dry_run
 
     assert dry_run("miron", data=files).requests == {"weigh": 24, "generate": 24}
     assert dry_run("miron", data=files, confidence="no", lang="ru").requests == {"generate": 12}

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.miron.data import CATEGORIES
-from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.benchmarks.miron.benchmark import Miron
+from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.cli import main
-from evenkeel.data import own_file
+from evenkeel.files.datasets import own_file
+from evenkeel.run.benchmark import load_benchmark
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron import facts, logic
-from evenkeel.benchmarks.miron.compose import CATEGORIES, LANGUAGES, Row, compose, drafts
-from evenkeel.benchmarks.miron.frames import Draft, draft, read_bank
+from evenkeel.benchmarks.miron.make import facts, logic
+from evenkeel.benchmarks.miron.make.frames import Draft, draft, read_bank
+from evenkeel.benchmarks.miron.make.generator import CATEGORIES, LANGUAGES, Row, compose, drafts
 from evenkeel.errors import UsageError
 
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
@@ -88,7 +88,7 @@ def test_any_beginning_of_the_facts_has_many_kinds(lang: str) -> None:
 
 def test_a_seed_gives_the_same_bytes_in_another_process() -> None:
     script = (
-        "import hashlib, msgspec; from evenkeel.benchmarks.miron.compose import compose;"
+        "import hashlib, msgspec; from evenkeel.benchmarks.miron.make.generator import compose;"
         "print(hashlib.sha256(msgspec.json.encode([compose(l, seed=7) for l in ('en', 'ru')])).hexdigest())"
     )
     hashes = {

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.miron.data import CATEGORIES, Example, choose, language_of_name, read_examples
+from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, language_of_name, read_examples
 from evenkeel.cli import main
-from evenkeel.data import own_file
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files.datasets import own_file
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}

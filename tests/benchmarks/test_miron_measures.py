@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks import load_benchmark
 from evenkeel.benchmarks.miron.measures import MOST_PIECES, continuation, measure, measure_one, status_of
 from evenkeel.benchmarks.miron.scoring import (
     bits_per_byte,
@@ -20,6 +19,7 @@ from evenkeel.benchmarks.miron.scoring import (
     target_confidence,
 )
 from evenkeel.errors import UsageError
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Answered, Response, Sample, Score, Status, Weighed
 
 TEXT = st.text("абвabc ", max_size=9)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron import english, russian
-from evenkeel.benchmarks.miron.compose import drafts
-from evenkeel.benchmarks.miron.frames import Draft, read_bank, source
+from evenkeel.benchmarks.miron.make import english, russian
+from evenkeel.benchmarks.miron.make.frames import Draft, read_bank, source
+from evenkeel.benchmarks.miron.make.generator import drafts
 
 lemminflect: Any = pytest.importorskip("lemminflect")
 inflect: Any = pytest.importorskip("inflect")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from evenkeel.benchmarks.miron.compose import CLEAN, LANGUAGES, Row, compose, drafts
-from evenkeel.benchmarks.miron.frames import Draft, draft, source
-from evenkeel.benchmarks.miron.noise import EDITS, LONG, keys, noisy, typo
+from evenkeel.benchmarks.miron.make.frames import Draft, draft, source
+from evenkeel.benchmarks.miron.make.generator import CLEAN, LANGUAGES, Row, compose, drafts
+from evenkeel.benchmarks.miron.make.noise import EDITS, LONG, keys, noisy, typo
 
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
 LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "ru": "абвгдежзийклмнопрстуфхцчшщъыьэюя"}

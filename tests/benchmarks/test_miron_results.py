@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.errors import DataError, UsageError
 from evenkeel.types import Record
 

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.miron.compose import compose
-from evenkeel.benchmarks.miron.data import CATEGORIES
-from evenkeel.benchmarks.miron.task import Miron
+from evenkeel.benchmarks.miron.benchmark import Miron
+from evenkeel.benchmarks.miron.files import CATEGORIES
+from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.cli import main
 from models.tiny import embedded_folder, tiny_model
 

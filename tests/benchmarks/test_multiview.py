@@ -16,13 +16,13 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import evenkeel as ek
-from evenkeel.api import dry_run
-from evenkeel.benchmarks.multiview.compose import compose
-from evenkeel.benchmarks.multiview.layout import blocks
-from evenkeel.benchmarks.multiview.task import Multiview
-from evenkeel.benchmarks.multiview.triplets import ROLES, Triplet
+from evenkeel.analysis import over_clusters, paired_test, proportion, scope_name, wilson
+from evenkeel.api.calls import dry_run
+from evenkeel.benchmarks.multiview.benchmark import Multiview
+from evenkeel.benchmarks.multiview.files import ROLES, Triplet
+from evenkeel.benchmarks.multiview.make.generator import compose
+from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
-from evenkeel.stats import over_clusters, paired_test, proportion, scope_name, wilson
 from loopback import Loopback
 from models.tiny import embedder_folder
 from scripted import called

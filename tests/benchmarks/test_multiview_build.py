@@ -16,12 +16,12 @@ import msgspec
 import pytest
 
 from evenkeel import api
-from evenkeel.benchmarks.multiview.annotate import Schema
-from evenkeel.benchmarks.multiview.build import BuildOptions, docset_name, shown_spec
-from evenkeel.benchmarks.multiview.compose import compose, compose_documents
-from evenkeel.benchmarks.multiview.triplets import encode_triplets, read_triplets
-from evenkeel.documents import Document
+from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
+from evenkeel.benchmarks.multiview.make.annotate import Schema
+from evenkeel.benchmarks.multiview.make.builder import BuildOptions, docset_name, shown_spec
+from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
 from evenkeel.errors import BudgetReached, DataError, UsageError
+from evenkeel.make.documents import Document
 from evenkeel.options import parse
 from multiview_judge import (
     CRITERION,

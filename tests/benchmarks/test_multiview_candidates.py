@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel import lexical, words
-from evenkeel.benchmarks.multiview.criteria import Criterion
-from evenkeel.benchmarks.multiview.gold import gold_triplets
-from evenkeel.benchmarks.multiview.tags import tag_candidates
-from evenkeel.documents import Document
+from evenkeel.benchmarks.multiview.make.criteria import Criterion
+from evenkeel.benchmarks.multiview.make.gold import gold_triplets
+from evenkeel.benchmarks.multiview.make.tags import tag_candidates
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.lexical import bm25_scores, lexical_candidates
-from evenkeel.words import split
+from evenkeel.make.documents import Document
+from evenkeel.text import bm25 as lexical
+from evenkeel.text import word_splitting as words
+from evenkeel.text.bm25 import bm25_scores, lexical_candidates
+from evenkeel.text.word_splitting import split
 
 # --- words ------------------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ def test_a_missing_splitter_names_the_line_that_mends_it(
 
 def test_splitting_says_nothing_and_english_loads_no_splitter() -> None:
     code = (
-        "import sys; from evenkeel.words import split; split(['plain words']);"
+        "import sys; from evenkeel.text.word_splitting import split; split(['plain words']);"
         "assert not {'jieba', 'kiwipiepy'} & set(sys.modules); split(['学校'])"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
@@ -145,7 +146,7 @@ def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch
 
 def test_candidates_are_the_same_in_every_process() -> None:
     code = (
-        "from evenkeel.lexical import lexical_candidates as c;"
+        "from evenkeel.text.bm25 import lexical_candidates as c;"
         "t = [' '.join(f'w{(i * j) % 17}' for j in range(9)) for i in range(60)]; print(c(t, [3, 30], 20))"
     )
     outputs = {

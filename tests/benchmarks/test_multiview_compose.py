@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from evenkeel.benchmarks.multiview.compose import (
+from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets
+from evenkeel.benchmarks.multiview.make.generator import (
     NUMBERS,
     TRIPLETS,
     capitalised,
@@ -21,10 +22,9 @@ from evenkeel.benchmarks.multiview.compose import (
     story_bank,
     views,
 )
-from evenkeel.benchmarks.multiview.triplets import Triplet, encode_triplets
-from evenkeel.documents import Document
 from evenkeel.errors import UsageError
-from evenkeel.lexical import bm25_scores
+from evenkeel.make.documents import Document
+from evenkeel.text.bm25 import bm25_scores
 
 DOCSETS = ("math", "stories")
 TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.triplets import read_triplets
+from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.errors import DataError, UsageError
 from triplets import store, store_tools, triplet
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.multiview.layout import blocks
+from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import template_for
+from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
-from evenkeel.gate import gate
+from evenkeel.run.benchmark import load_benchmark
 from loopback import Loopback, embedding
 from scripted import Scripted, called
 from triplets import interval, named, picks, store, store_tools, triplet

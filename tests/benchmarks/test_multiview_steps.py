@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.multiview.annotate import (
+from evenkeel.benchmarks.multiview.files import read_triplets
+from evenkeel.benchmarks.multiview.make.annotate import (
     Annotation,
     Description,
     Named,
@@ -18,13 +19,12 @@ from evenkeel.benchmarks.multiview.annotate import (
     tidied,
     within,
 )
-from evenkeel.benchmarks.multiview.check import fault_of
+from evenkeel.benchmarks.multiview.make.check import fault_of
+from evenkeel.benchmarks.multiview.make.pipeline import round_size
+from evenkeel.benchmarks.multiview.make.propose import Proposal, Selection, picks, propose
+from evenkeel.benchmarks.multiview.make.wording import LONGEST, in_a_line, shortened
 from evenkeel.benchmarks.multiview.ordering import Outcome
-from evenkeel.benchmarks.multiview.pipeline import round_size
-from evenkeel.benchmarks.multiview.propose import Proposal, Selection, picks, propose
-from evenkeel.benchmarks.multiview.triplets import read_triplets
-from evenkeel.benchmarks.multiview.wording import LONGEST, in_a_line, shortened
-from evenkeel.documents import Document
+from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.benchmarks.rgb.benchmark import Rgb
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,

@@ -17,7 +17,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import api
-from evenkeel.benchmarks.rgb.data import read_instances
+from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback

@@ -18,10 +18,10 @@ from evenkeel.benchmarks.rgb.checks import (
     published_rates,
     published_text,
 )
-from evenkeel.benchmarks.rgb.data import Kind, Lang, RawAnswer, parts, read_instances
+from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.phrases import phrases
 from evenkeel.benchmarks.rgb.wording import plain, words
-from evenkeel.jsonfile import read_json
+from evenkeel.files.jsonfile import read_json
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):

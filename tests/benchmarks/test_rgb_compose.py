@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.compose import SIZES, Event, compose, events_of
-from evenkeel.benchmarks.rgb.counterfactual import relations_of
-from evenkeel.benchmarks.rgb.world import LANGUAGES
+from evenkeel.benchmarks.rgb.make.counterfactual import relations_of
+from evenkeel.benchmarks.rgb.make.generator import SIZES, Event, compose, events_of
+from evenkeel.benchmarks.rgb.make.world import LANGUAGES
 from evenkeel.errors import UsageError
 
 SEEDS = (0, 1, 2)
@@ -261,7 +261,7 @@ def digest(rows: list[Row]) -> str:
 @every_kind
 def test_the_same_seed_gives_the_same_bytes_in_another_process(lang: str, kind: str) -> None:
     code = (
-        "import hashlib, json; from evenkeel.benchmarks.rgb.compose import compose; "
+        "import hashlib, json; from evenkeel.benchmarks.rgb.make.generator import compose; "
         f"rows = compose({lang!r}, {kind!r}, seed=1); "
         "print(hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest())"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.data import Setting, language, parts, read_instances, read_predictions
+from evenkeel.benchmarks.rgb.files import Setting, language, parts, read_instances, read_predictions
 from evenkeel.errors import DataError
 
 PLAIN = {"id": 0, "query": "Where?", "answer": "Silverton", "positive": ["p0", "p1"], "negative": ["n0"]}

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.analysis.gate import gate
+from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.cli import cli
 from evenkeel.errors import UsageError
-from evenkeel.gate import gate
 from rgb_rules import Item, Rule, ask, false, misled, plain, reporting, right, scattered, troubled, write
 from stored import undeclared
 
@@ -143,7 +143,7 @@ def test_runs_of_one_ability_are_compared_by_what_they_have(asked: Callable[...,
 
 
 def test_a_part_with_few_groups_leaves_the_mean_of_parts_without_an_interval() -> None:
-    from evenkeel.comparison import _fewest
+    from evenkeel.analysis.comparison import _fewest
 
     groups = {sample: sample for sample in "abcdefgh"}
     parts = {sample: "small" if sample in "ab" else "large" for sample in "abcdefgh"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.benchmarks.rgb.benchmark import Rgb
 from rgb_rules import DETECTION, REJECTION, Answering, Item, Rule, ask, reporting, right, table, write_sets
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.api import dry_run
-from evenkeel.benchmarks import load_benchmark
-from evenkeel.benchmarks.rgb.task import Rgb
-from evenkeel.data import own_file, published_set
+from evenkeel.api.calls import dry_run
+from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files.datasets import own_file, published_set
+from evenkeel.run.benchmark import load_benchmark
 from evenkeel.types import Generate, Message
 from rgb_rules import (
     Answering,

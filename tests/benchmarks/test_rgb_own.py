@@ -12,16 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.data import Lang
-from evenkeel.benchmarks.rgb.own.asking import Author, Tally, wordings
-from evenkeel.benchmarks.rgb.own.evidence import Item, gather
-from evenkeel.benchmarks.rgb.own.nearest import Nearest, by_words
-from evenkeel.benchmarks.rgb.own.pairs import apart, partners
-from evenkeel.benchmarks.rgb.own.passages import AIM, LONGEST, Passage, cut, length, pieces, sentences
-from evenkeel.benchmarks.rgb.own.questions import Question, in_turn
-from evenkeel.benchmarks.rgb.own.telling import of_one_kind, states, tells, twin
-from evenkeel.benchmarks.rgb.own.twins import falsify
-from evenkeel.documents import Document
+from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.make.documents.asking import Author, Tally, wordings
+from evenkeel.benchmarks.rgb.make.documents.evidence import Item, gather
+from evenkeel.benchmarks.rgb.make.documents.nearest import Nearest, by_words
+from evenkeel.benchmarks.rgb.make.documents.pairs import apart, partners
+from evenkeel.benchmarks.rgb.make.documents.passages import (
+    AIM,
+    LONGEST,
+    Passage,
+    cut,
+    length,
+    pieces,
+    sentences,
+)
+from evenkeel.benchmarks.rgb.make.documents.questions import Question, in_turn
+from evenkeel.benchmarks.rgb.make.documents.telling import of_one_kind, states, tells, twin
+from evenkeel.benchmarks.rgb.make.documents.twins import falsify
+from evenkeel.make.documents import Document
 from evenkeel.types import Embed, Request, Response
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.task import Rgb
+from evenkeel.benchmarks.rgb.benchmark import Rgb
 from rgb_rules import (
     CORRECTION,
     DETECTION,

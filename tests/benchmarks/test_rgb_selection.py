@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.data import Instance, read_instances
+from evenkeel.benchmarks.rgb.files import Instance, read_instances
 from evenkeel.benchmarks.rgb.selection import Selection, select
 from evenkeel.errors import UsageError
 

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import evenkeel as ek
+from evenkeel.analysis.comparison import Comparison
+from evenkeel.analysis.gate import Gate, Overlap
 from evenkeel.cli import cli
-from evenkeel.comparison import Comparison
 from evenkeel.errors import UsageError
-from evenkeel.gate import Gate, Overlap
 from loopback import Loopback
 from stored import store_run
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from evenkeel.cli import cli
 from evenkeel.cli.list import Found
-from evenkeel.store import Run
+from evenkeel.run.folder import Run
 from stored import store_run
 
 

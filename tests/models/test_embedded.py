@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evenkeel.cache import file_sha256
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models import load_model
+from evenkeel.files.cache import file_sha256
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, model_folder
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Message, Sampling, Weigh
 from models.tiny import embedded_folder, embedded_gguf, tiny_gguf
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.models import load_model
 from evenkeel.models.hf import HuggingFace
+from evenkeel.run.model import load_model
 from evenkeel.types import Request, Weigh
 from models.tiny import ask, open_hf, say, tiny_model, weighed_of
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.models import token_counter, tokenizer
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
+from evenkeel.run.model import token_counter, tokenizer
 from evenkeel.types import Request, Weigh, Weighed
 from models.tiny import ARCHITECTURES, ask, chat, open_hf, say, tiny_model, weighed_of
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError
-from evenkeel.models import load_model
 from evenkeel.models.openai.echo import Echo, read_echo, read_prefix, read_weigh, weigh_after
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Request, Response, Sampling, Weigh, Weighed
 from loopback import Loopback
 from models.served import Served

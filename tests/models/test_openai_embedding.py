@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.models import load_model
 from evenkeel.models.openai.wire import MISPLACED, read_vectors
+from evenkeel.models.vectors import fault, usable
+from evenkeel.run.model import load_model
 from evenkeel.types import Embed, Response
-from evenkeel.vectors import fault, usable
 from loopback import Loopback
 from triplets import store, triplet
 

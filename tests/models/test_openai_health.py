@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models import load_model
 from evenkeel.models.openai import client as openai_client
 from evenkeel.models.openai import throttle
 from evenkeel.models.openai.throttle import asked_wait
+from evenkeel.run.model import load_model
 from evenkeel.types import Weigh
 from hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says
 from loopback import Loopback

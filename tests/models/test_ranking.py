@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.budget import Budget, Limits
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.journal import Journal, make_key
-from evenkeel.models import load_model
 from evenkeel.models.local.ranking import ROWS
 from evenkeel.models.sbert import SentenceTransformer
+from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.journal import Journal, make_key
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Rank, Request, Response, Sampling
 from models.tiny import change_tensors, embedder_folder, tiny_cross_encoder
 

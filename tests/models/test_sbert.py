@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models import load_model
 from evenkeel.models.local.tensors import Loading
 from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, Embedder, SentenceTransformer
+from evenkeel.run.model import load_model
 from evenkeel.types import Embed, Request, Response, Weigh
 from models.tiny import change_tensors
 

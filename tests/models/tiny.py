@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenkeel.models import load_model, sbert
+from evenkeel.models import sbert
 from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.weights import installed
+from evenkeel.run.model import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Weighed
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")

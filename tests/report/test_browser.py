@@ -18,10 +18,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import evenkeel as ek
-from evenkeel.report import scorecard as card
+from evenkeel.page.format import visible
+from evenkeel.report import scorecard_page as card
 from evenkeel.report.page import render
-from evenkeel.report.text import visible
-from evenkeel.scorecard import scorecard
+from evenkeel.report.scorecard import scorecard
 from scripted import Scripted
 
 NASTY = [

@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 
 import evenkeel as ek
-from evenkeel.benchmarks import benchmark_class
-from evenkeel.report import charts, text
-from evenkeel.report.examples import answer_parts, fitting
-from evenkeel.report.layout import Example, Examples
+from evenkeel.page import format as text
+from evenkeel.page.examples import answer_parts, fitting
+from evenkeel.page.layout import Example, Examples
+from evenkeel.page.tables import Grid, arrange, side_by_side
+from evenkeel.report import charts
 from evenkeel.report.page import render
-from evenkeel.report.tables import Grid, arrange, side_by_side
 from evenkeel.report.terminal import cells, drawn, show_run, show_side_by_side, show_table, split
+from evenkeel.run.benchmark import benchmark_class
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
 from stored import store_run

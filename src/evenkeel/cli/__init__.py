@@ -15,7 +15,7 @@ from evenkeel import __version__
 from evenkeel.cli.stopping import stopping
 from evenkeel.cli.suggesting import SuggestingGroup
 from evenkeel.errors import EvenkeelError, OptionError, place_of
-from evenkeel.report.text import visible
+from evenkeel.page.format import visible
 
 COMMANDS = {
     "demo": "Try it: a small run on the embedded models, with a report.",

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import builder_class
-from evenkeel.budget import Limits
 from evenkeel.cli import options, say, say_error
+from evenkeel.run.benchmark import builder_class
+from evenkeel.run.budget import Limits
 
 EXAMPLES = {
     "mirae": (
@@ -74,7 +74,7 @@ def _command(name: str) -> click.Command:
 def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
     from evenkeel import api
     from evenkeel.cli.progress import Watcher
-    from evenkeel.models import parse_args
+    from evenkeel.run.model import parse_args
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **given)
     for note in built.notes:

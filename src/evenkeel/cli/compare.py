@@ -35,11 +35,11 @@ def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_
     """
     from rich.console import Console
 
-    from evenkeel.benchmarks import benchmark_class
+    from evenkeel.analysis.comparability import Unpairable
+    from evenkeel.analysis.comparison import compare
     from evenkeel.cli.outcome import print_json
-    from evenkeel.comparison import compare
-    from evenkeel.pairing import Unpairable
     from evenkeel.report.comparison import show_comparison
+    from evenkeel.run.benchmark import benchmark_class
 
     try:
         found = compare(*runs, metrics=metrics, unpaired=unpaired)

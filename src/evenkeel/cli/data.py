@@ -7,10 +7,10 @@ import time
 
 import click
 
-from evenkeel import data
 from evenkeel.cli import say
 from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
 from evenkeel.errors import DataError
+from evenkeel.files import datasets as data
 
 name = click.argument("name", type=SuggestingChoice(list(data.published_sets())))
 

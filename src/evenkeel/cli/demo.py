@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import BENCHMARKS
 from evenkeel.cli import options, say
+from evenkeel.run.benchmark import BENCHMARKS
 
 SLICES: dict[str, dict[str, Any]] = {
     "mirae": {"model": "embedded", "limit": 4, "levels": "1-3", "samples": 3, "max_tokens": 24},
@@ -31,11 +31,11 @@ def command(ctx: click.Context, min_coverage: float) -> None:
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.cache import write_whole
     from evenkeel.cli.outcome import check_coverage
     from evenkeel.cli.progress import Watcher
-    from evenkeel.report.scorecard import render, show_scorecard
-    from evenkeel.scorecard import scorecard
+    from evenkeel.files.cache import write_whole
+    from evenkeel.report.scorecard import scorecard
+    from evenkeel.report.scorecard_page import render, show_scorecard
 
     folder = api.default_folder("demo", "embedded")
     runs = []

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenkeel.doctor import Diagnosis
+    from evenkeel.cli.checks import Diagnosis
 
 MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "lacking": ("✗", "bold red")}
 
@@ -26,8 +26,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """
     from rich.console import Console
 
+    from evenkeel.cli.checks import diagnose
     from evenkeel.cli.outcome import print_json
-    from evenkeel.doctor import diagnose
 
     found = diagnose()
     if as_json:
@@ -40,7 +40,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def show(console: Console, found: Diagnosis) -> None:
     from rich.text import Text
 
-    from evenkeel.report.text import visible
+    from evenkeel.page.format import visible
 
     def line(text: Text) -> None:
         console.print(text, highlight=False, soft_wrap=True)  # a line to copy must not be broken

@@ -11,7 +11,7 @@ from evenkeel.cli import say
 from evenkeel.cli.suggesting import SuggestingChoice
 
 if TYPE_CHECKING:
-    from evenkeel.export import Form
+    from evenkeel.report.export import Form
 
 EPILOG = """\b
 Examples:
@@ -41,8 +41,8 @@ def command(run: str, form: Form, out: Path | None) -> None:
     answer_2, …) and those of its inputs that are single texts or numbers. In CSV, a text that a spreadsheet
     would take for a formula stands behind an apostrophe; in Parquet every text is as it came.
     """
-    from evenkeel.export import export
-    from evenkeel.store import load_run
+    from evenkeel.report.export import export
+    from evenkeel.run.folder import load_run
 
     for path in export(load_run(run), form, out):
         say(path)

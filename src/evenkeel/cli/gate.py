@@ -11,7 +11,7 @@ import click
 from evenkeel.cli import options
 
 if TYPE_CHECKING:
-    from evenkeel.gate import Check, Gate
+    from evenkeel.analysis.gate import Check, Gate
 
 EPILOG = """\b
 Examples:
@@ -100,8 +100,8 @@ def command(
     several metrics, where that holds after Holm's correction for their number. Each metric's declaration says
     whether a fall or a rise is the bad change. Runs with too little in common are refused with exit code 2.
     """
-    from evenkeel.cache import write_whole
-    from evenkeel.gate import gate
+    from evenkeel.analysis.gate import gate
+    from evenkeel.files.cache import write_whole
 
     found = gate(
         run,
@@ -122,7 +122,7 @@ def command(
 
 def as_text(found: Gate) -> str:
     """One line a check, the failed ones first, since a log is often read from the top."""
-    from evenkeel.report.text import visible
+    from evenkeel.page.format import visible
 
     lines = [
         f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(found)
@@ -150,7 +150,7 @@ def as_markdown(found: Gate) -> str:
 
 
 def _markdown(text: str) -> str:
-    from evenkeel.report.text import visible
+    from evenkeel.page.format import visible
 
     line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
@@ -180,14 +180,14 @@ def as_junit(found: Gate) -> str:
 
 def _xml(text: str) -> str:
     """Text that XML can hold: control characters and lone surrogates are shown, non-characters replaced."""
-    from evenkeel.report.text import visible
+    from evenkeel.page.format import visible
 
     return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
 
 
 def as_github(found: Gate) -> str:
     """One annotation a check, as GitHub Actions reads them from the log."""
-    from evenkeel.report.text import visible
+    from evenkeel.page.format import visible
 
     return "".join(
         f"::{'notice' if check.passed else 'error'} "
@@ -204,7 +204,7 @@ def _escaped(text: str, more: str = "") -> str:
 def as_json(found: Gate) -> str:
     import msgspec
 
-    from evenkeel.report.text import escaped_json
+    from evenkeel.page.format import escaped_json
 
     return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=2).decode()) + "\n"
 

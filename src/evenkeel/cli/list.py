@@ -24,7 +24,7 @@ def command() -> None:
 @command.command()
 def benchmarks() -> None:
     """What can be run."""
-    from evenkeel.benchmarks import BENCHMARKS
+    from evenkeel.run.benchmark import BENCHMARKS
 
     for name, entry in BENCHMARKS.items():
         click.echo(f"{name:<10} {entry.about}")
@@ -33,8 +33,8 @@ def benchmarks() -> None:
 @command.command()
 def models() -> None:
     """The kinds of model, each with the arguments that --model-arg takes."""
-    from evenkeel.models import BACKENDS, backend_class
     from evenkeel.options import describe
+    from evenkeel.run.model import BACKENDS, backend_class
 
     for scheme, backend in BACKENDS.items():
         click.echo(f"{scheme}:NAME" if backend.named else scheme)
@@ -92,8 +92,8 @@ def find_runs(folder: Path) -> list[Found]:
 
 
 def _found(path: Path) -> Found:
-    from evenkeel.benchmarks import benchmark_class
-    from evenkeel.store import load_run
+    from evenkeel.run.benchmark import benchmark_class
+    from evenkeel.run.folder import load_run
 
     run = load_run(path)
     spec = run.spec
@@ -116,8 +116,8 @@ def _table(found: list[Found]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from evenkeel.report.examples import shortened
-    from evenkeel.report.text import interval, share, value, visible
+    from evenkeel.page.examples import shortened
+    from evenkeel.page.format import interval, share, value, visible
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import click
 from msgspec import Struct
 
-from evenkeel.benchmarks import BENCHMARKS
 from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
 from evenkeel.options import Option, describe
+from evenkeel.run.benchmark import BENCHMARKS
 
 
 def from_struct(

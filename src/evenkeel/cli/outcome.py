@@ -8,12 +8,12 @@ import click
 import msgspec
 from rich.console import Console
 
-from evenkeel.benchmarks import benchmark_class
 from evenkeel.cli import say, say_error
+from evenkeel.page.format import escaped_json, share
 from evenkeel.report.notes import notes_of
 from evenkeel.report.terminal import show_run
-from evenkeel.report.text import escaped_json, share
-from evenkeel.store import Run
+from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.folder import Run
 
 SCORED = frozenset({"truncated: length", "truncated: max_tokens"})
 

@@ -9,7 +9,7 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from evenkeel.report.text import visible
+from evenkeel.page.format import visible
 from evenkeel.types import Response
 
 PLAIN_SECONDS = 5.0

@@ -27,9 +27,9 @@ def command(runs: tuple[str, ...], out: str | None) -> None:
 
     With several runs of one benchmark, the first has the page and the others stand beside it.
     """
-    from evenkeel.cache import write_whole
+    from evenkeel.files.cache import write_whole
     from evenkeel.report.page import render
-    from evenkeel.store import load_run
+    from evenkeel.run.folder import load_run
 
     loaded = [load_run(run) for run in runs]
     if len({run.spec.benchmark for run in loaded}) > 1:

@@ -43,7 +43,7 @@ def command(
     from evenkeel import api
     from evenkeel.cli.outcome import show
     from evenkeel.cli.progress import Watcher
-    from evenkeel.models import parse_args
+    from evenkeel.run.model import parse_args
 
     args = parse_args(model_args)
     scored = api.rescore(run, models=models, model_args=args, base_url=base_url, progress=Watcher())

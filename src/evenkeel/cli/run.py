@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import BENCHMARKS, benchmark_class
-from evenkeel.budget import Limits
 from evenkeel.cli import options
 from evenkeel.options import describe
+from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
+from evenkeel.run.budget import Limits
 
 EXAMPLES = {
     "mirae": (
@@ -111,8 +111,8 @@ def _run(
     **given: Any,
 ) -> int:
     from evenkeel import api
-    from evenkeel.engines import load_engine
-    from evenkeel.models import parse_args
+    from evenkeel.run.engines import load_engine
+    from evenkeel.run.model import parse_args
 
     args = parse_args(model_args)
     if dry_run:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from evenkeel.benchmarks import benchmark_class
 from evenkeel.cli import options, say
+from evenkeel.run.benchmark import benchmark_class
 
 EXAMPLES = {
     "mirae": (

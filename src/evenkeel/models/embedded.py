@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from evenkeel.cache import cache_dir, file_sha256
 from evenkeel.errors import UsageError
+from evenkeel.files.cache import cache_dir, file_sha256
 from evenkeel.models.hf import (
     BatchTokens,
     Concurrency,

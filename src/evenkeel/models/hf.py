@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 from msgspec import Meta, Struct
 
-from evenkeel.answers import BEFORE_TEXT, ending
 from evenkeel.errors import UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
@@ -16,6 +15,7 @@ from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_thought, without_thought
 from evenkeel.options import RUNTIME, lasting
+from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Capability, Generate, Request, Response, Status, Weigh, Weighed
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenkeel.cache import file_sha256
 from evenkeel.errors import UsageError
-from evenkeel.journal import make_key, model_digest, refuse_links
-from evenkeel.recording import Recording
-from evenkeel.store import member, read_spec
+from evenkeel.files.cache import file_sha256
+from evenkeel.run.folder import member, read_spec
+from evenkeel.run.journal import make_key, model_digest, refuse_links
+from evenkeel.run.recording import Recording
 from evenkeel.types import Capability, Request, Response
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from evenkeel.report.layout import Bars, Curve, Points
-from evenkeel.report.tables import figure, is_number, values_of
-from evenkeel.stats import RANGES
+from evenkeel.analysis import RANGES
+from evenkeel.page.layout import Bars, Curve, Points
+from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
 
 PALETTE = [

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel.benchmarks import benchmark_class
-from evenkeel.comparison import Comparison, Difference, Place
-from evenkeel.metrics import declaration
+from evenkeel.analysis.comparison import Comparison, Difference, Place
+from evenkeel.page.format import chance, number, probability, share, signed, signed_bound, visible
+from evenkeel.page.metrics import declaration
 from evenkeel.report.terminal import show_table
-from evenkeel.report.text import chance, number, probability, share, signed, signed_bound, visible
+from evenkeel.run.benchmark import benchmark_class
 from evenkeel.types import Unit
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from evenkeel.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
-from evenkeel.report.layout import Note
-from evenkeel.store import Run
+from evenkeel.page.layout import Note
+from evenkeel.run.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
+from evenkeel.run.folder import Run
 from evenkeel.types import Record, Response, RunSpec
 
 MANY = 0.05

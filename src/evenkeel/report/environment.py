@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from evenkeel.report import text
+from evenkeel.page import format as text
 
 
 def environment() -> Environment:

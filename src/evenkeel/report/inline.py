@@ -9,12 +9,8 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.benchmarks import benchmark_class
 from evenkeel.errors import EvenkeelError
-from evenkeel.report.environment import environment
-from evenkeel.report.layout import Layout
-from evenkeel.report.tables import arrange
-from evenkeel.report.text import (
+from evenkeel.page.format import (
     counted,
     interval,
     number,
@@ -25,16 +21,20 @@ from evenkeel.report.text import (
     value,
     visible,
 )
+from evenkeel.page.layout import Layout
+from evenkeel.page.tables import arrange
+from evenkeel.report.environment import environment
+from evenkeel.run.benchmark import benchmark_class
 from evenkeel.types import Figure, Unit
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenkeel.api import Plan
-    from evenkeel.comparison import Comparison, Difference
-    from evenkeel.gate import Gate
-    from evenkeel.scorecard import Line, Scorecard
-    from evenkeel.store import Run
+    from evenkeel.analysis.comparison import Comparison, Difference
+    from evenkeel.analysis.gate import Gate
+    from evenkeel.api.calls import Plan
+    from evenkeel.report.scorecard import Line, Scorecard
+    from evenkeel.run.folder import Run
 
 
 class Shown(NamedTuple):
@@ -121,7 +121,7 @@ def _verdict(found: Gate) -> str:
 
 def scorecard_html(card: Scorecard) -> str:
     """A row for each run's headline and for what its benchmark tells beside it."""
-    from evenkeel.report.scorecard import title
+    from evenkeel.report.scorecard_page import title
 
     rows = [
         [entry.benchmark, entry.name, *_line(entry.headline), share(entry.headline.figure.coverage)]
@@ -134,7 +134,7 @@ def scorecard_html(card: Scorecard) -> str:
 
 
 def scorecard_text(card: Scorecard) -> str:
-    from evenkeel.report.scorecard import show_scorecard
+    from evenkeel.report.scorecard_page import show_scorecard
 
     return _printed(lambda console: show_scorecard(console, card))
 

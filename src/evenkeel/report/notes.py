@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evenkeel.benchmarks import benchmark_class
+from evenkeel.page.layout import Note
 from evenkeel.report.endings import ending_notes
-from evenkeel.report.layout import Note
-from evenkeel.store import Run
+from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.folder import Run
 
 
 def notes_of(run: Run) -> list[Note]:

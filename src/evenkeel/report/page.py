@@ -7,18 +7,19 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenkeel.benchmarks import benchmark_class
-from evenkeel.comparison import Comparison, compare
+from evenkeel.analysis import scope_of
+from evenkeel.analysis.comparison import Comparison, compare
 from evenkeel.errors import UsageError
-from evenkeel.metrics import declaration
-from evenkeel.report import charts, text
+from evenkeel.page import format as text
+from evenkeel.page.examples import fitting, shortened
+from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
+from evenkeel.page.metrics import declaration
+from evenkeel.page.tables import Grid, arrange, side_by_side, summaries
+from evenkeel.report import charts
 from evenkeel.report.environment import environment
-from evenkeel.report.examples import fitting, shortened
-from evenkeel.report.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
 from evenkeel.report.notes import notes_of
-from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
-from evenkeel.stats import scope_of
-from evenkeel.store import Run, served_at
+from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.folder import Run, served_at
 from evenkeel.types import Figure, Record, RunSpec
 
 

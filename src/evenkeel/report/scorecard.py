@@ -1,151 +1,176 @@
-"""A scorecard as one table for the terminal and as one HTML file: no script, nothing to load."""
+"""A model's runs of several benchmarks side by side: each with its own figures, and no overall score."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import msgspec
+from msgspec import Struct
 
-from evenkeel.benchmarks import benchmark_class
-from evenkeel.report.environment import environment
-from evenkeel.report.examples import shortened
-from evenkeel.report.terminal import show_table
-from evenkeel.report.text import FLOOR, interval, p_value, share, value, visible
-from evenkeel.scorecard import Entry, Line, Scorecard
+from evenkeel.analysis import scope_of
+from evenkeel.errors import UsageError
+from evenkeel.files.cache import write_whole
+from evenkeel.page.format import chance
+from evenkeel.page.layout import Layout
+from evenkeel.page.tables import summaries
+from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
+from evenkeel.run.folder import Run, served_at
 from evenkeel.types import Figure
 
 
-def render(card: Scorecard, out: Path) -> str:
-    """The page, to be written to `out`: what lies below its folder is linked."""
-    return (
-        environment()
-        .get_template("scorecard.html")
-        .render(
-            title=title(card),
-            card=card,
-            sections=[
-                *(_section(name, name, entries) for name, entries in by_benchmark(card.entries)),
-                *(
-                    _section(f"{name}-others", f"{name}: {apart(card)}", entries)
-                    for name, entries in by_benchmark(card.others)
-                ),
-            ],
-            named=names_subjects(card),
-            links={entry.path: link(Path(entry.path), out) for entry in (*card.entries, *card.others)},
+class Line(Struct, frozen=True, kw_only=True):
+    """A figure and the words for it."""
+
+    metric: str
+    title: str
+    figure: Figure
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A run on the card, or one method of it: its headline, and what its benchmark tells beside it."""
+
+    benchmark: str
+    name: str
+    """What tells it from the other entries of its benchmark: its model, method, folder or path."""
+    subject: str
+    path: str
+    created: str
+    headline: Line
+    facts: list[Line]
+
+    @property
+    def made(self) -> str:
+        return self.created[:16].replace("T", " ") or "–"
+
+
+class Scorecard(Struct, frozen=True, kw_only=True):
+    """Runs in the order of the benchmarks, those of one benchmark next to each other."""
+
+    model: str
+    """The one model under test; empty where there are several, or none."""
+    entries: list[Entry]
+    others: list[Entry]
+    """Methods of these runs that the models had no part in, such as BM25 beside a judge."""
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        from evenkeel.report.inline import scorecard_text
+
+        return scorecard_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import scorecard_html
+
+        return scorecard_html(self)
+
+
+def scorecard(
+    runs: Sequence[Run | str | Path], *, mixed: bool = False, out: str | Path | None = None
+) -> Scorecard:
+    """Put runs on one card, and with `out` on a page. Those of different models are refused unless `mixed`
+    says that this is meant.
+
+    A benchmark without a model under test sets methods side by side: those in which a model of the card
+    judges, writes, ranks or embeds are its entries, and the others stand apart. Where no run has a model
+    under test, all methods are entries.
+
+    `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
+    """
+    if isinstance(runs, Run | str | Path):
+        raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
+    card = _card([given if isinstance(given, Run) else Run(given) for given in runs], mixed=mixed)
+    if out is not None:
+        from evenkeel.report.scorecard_page import render
+
+        write_whole(Path(out), render(card, Path(out)))
+    return card
+
+
+def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
+    runs = list({run.path.resolve(): run for run in runs}.values())
+    if not runs:
+        raise UsageError("scorecard needs at least one run.")
+    models = list(dict.fromkeys(run.spec.subject for run in runs if "model" in run.spec.models))
+    if len(models) > 1 and not mixed:
+        raise UsageError(
+            f"these runs are of different models: {', '.join(models)}. "
+            "With --mixed they stand on one page all the same."
         )
+    entries: list[Entry] = []
+    others: list[Entry] = []
+    for benchmark in _benchmarks(runs):
+        beside = [run for run in runs if run.spec.benchmark == benchmark]
+        for run, name in zip(beside, summaries(beside), strict=True):
+            for method, entry in _entries(run, name, alone=len(beside) == 1):
+                foreign = models and method and not _took_part(run, method, models)
+                (others if foreign else entries).append(entry)
+    return Scorecard(
+        model=models[0] if len(models) == 1 else "",
+        entries=entries,
+        others=others,
+        notes=[note for model in models for note in _notes(model, runs)],
     )
 
 
-def _section(mark: str, heading: str, entries: Sequence[Entry]) -> dict[str, Any]:
-    return {
-        "id": mark,
-        "heading": heading,
-        "layout": benchmark_class(entries[0].benchmark).layout,
-        "entries": entries,
-        "lines": [(words, [_figure(line) for line in lines]) for words, lines in beside(entries)],
-    }
+def _benchmarks(runs: Sequence[Run]) -> list[str]:
+    """The benchmarks of some runs, in their usual order; an unknown one is an error."""
+    found = {run.spec.benchmark for run in runs}
+    for name in sorted(found - set(BENCHMARKS)):
+        benchmark_class(name)
+    return [name for name in BENCHMARKS if name in found]
 
 
-def show_scorecard(console: Console, card: Scorecard) -> None:
-    """The table: a row for each headline and each further figure, runs of one benchmark under each other."""
-    console.print(Text(visible(title(card)), style="bold"), soft_wrap=True)
-    for note in card.notes:
-        console.print(Text(visible(note), style="yellow"), soft_wrap=True)
-    console.print()
-    show_table(console, _table(card.entries, card.model))
-    if card.others:
-        console.print()
-        console.print(Text(visible(f"{apart(card).capitalize()}"), style="bold"), soft_wrap=True)
-        console.print()
-        show_table(console, _table(card.others, ""))
-    console.print()
-    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
-        line = f"{entry.made[:10]}  {entry.benchmark:<9}  {visible(path)}"
-        console.print(Text(line, style="dim"), soft_wrap=True, highlight=False)
+def _took_part(run: Run, method: str, models: Sequence[str]) -> bool:
+    """Whether one of the models judges, writes, ranks or embeds for a method: `rewrite:A+embed:B` has two."""
+    roles = (run.spec.models.get(part) for part in method.split("+"))
+    return any(role.get("name") in models for role in roles if role)
 
 
-def _table(entries: Sequence[Entry], model: str) -> Table:
-    """Where not all rows are of one model's single runs, a column says what each is of."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    sections = by_benchmark(entries)
-    named = not model or any(len(found) > 1 for _, found in sections)
-    for head in ("benchmark", "figure", *(["of"] if named else []), "value", "95% interval", "coverage"):
-        right = head in ("value", "95% interval", "coverage")
-        table.add_column(head, justify="right" if right else "left", no_wrap=True)
-    for name, found in sections:
-        table.add_section()
-        for row in _rows(name, found, model, named=named):
-            table.add_row(*row)
-    return table
-
-
-def apart(card: Scorecard) -> str:
-    """The heading of methods that are not the models' own."""
-    return f"methods without {card.model}" if card.model else "methods without these models"
-
-
-def title(card: Scorecard) -> str:
-    return f"Scorecard of {card.model or f'{len(card.entries)} runs'}"
-
-
-def names_subjects(card: Scorecard) -> bool:
-    """Whether a row must say whose it is: several models, or methods beside a model."""
-    return len({entry.subject for entry in card.entries}) > 1
-
-
-def by_benchmark(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
-    return [(name, list(found)) for name, found in groupby(entries, key=lambda entry: entry.benchmark)]
-
-
-def beside(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
-    """The figures of runs of one benchmark: for each its words, and what each run has of it."""
-    lines = [{line.metric: line for line in (entry.headline, *entry.facts)} for entry in entries]
-    titles = {metric: line.title for found in lines for metric, line in found.items()}
-    return [(words, [found.get(metric) for found in lines]) for metric, words in titles.items()]
-
-
-def link(run: Path, out: Path) -> str:
-    """Where a page at `out` finds a run's own report; empty where there is none below the page's folder."""
-    report, folder = (run / "report.html").resolve(), out.resolve().parent
-    if not report.is_file() or not report.is_relative_to(folder):
-        return ""
-    return quote(os.fsencode(report.relative_to(folder).as_posix()))
-
-
-def _rows(benchmark: str, entries: Sequence[Entry], model: str, *, named: bool) -> list[list[Text]]:
-    """A figure's row says whose it is; where a benchmark has one run, its first row says it for all."""
-    rows = []
-    for words, lines in beside(entries):
-        for entry, line in zip(entries, lines, strict=True):
-            if line is None:
-                continue
-            top = line is entry.headline
-            whose = shortened(entry.name if len(entries) > 1 else entry.subject if top else "", 40)
-            by = f" by {whose}" if whose and not named and entry.subject != model else ""
-            rows.append(
-                [
-                    Text(benchmark if top and entry is entries[0] else ""),
-                    Text(visible(f"{words}{by}") if top else f"  {visible(words)}"),
-                    *([Text(visible(whose))] if named else []),
-                    Text(value(line.figure), style="bold" if top else ""),
-                    Text(" ".join(filter(None, (interval(line.figure, short=True), p_value(line.figure))))),
-                    _coverage(line.figure.coverage) if top else Text(""),
-                ]
+def _entries(run: Run, name: str, *, alone: bool) -> list[tuple[str, Entry]]:
+    """A run's entry, or one for each method that is under test, by the method."""
+    spec = run.spec
+    layout: Layout = benchmark_class(spec.benchmark).layout
+    facts = [
+        Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
+        for column in layout.facts
+        if column.metric in run.summary
+    ]
+    guessed = chance(layout.metrics[0])
+    title = f"{layout.headline_title} ({guessed})" if guessed else layout.headline_title
+    found = []
+    for metric, figure in run.headlines.items():
+        method = scope_of(metric)[1].get("method", "")
+        found.append(
+            (
+                method,
+                Entry(
+                    benchmark=spec.benchmark,
+                    name=name if not method else method if alone else f"{method} ({name})",
+                    subject=method or spec.subject,
+                    path=str(run.path),
+                    created=str(spec.provenance.get("created", "")),
+                    # Under one name in every entry, so that methods have their figures in one row.
+                    headline=Line(metric=layout.headline, title=title, figure=figure),
+                    facts=facts,
+                ),
             )
-    return rows
+        )
+    return found
 
 
-def _coverage(covered: float) -> Text:
-    return Text(share(covered), style="bold red" if covered < FLOOR else "")
-
-
-def _figure(line: Line | None) -> Figure | None:
-    return line.figure if line else None
+def _notes(model: str, runs: Sequence[Run]) -> list[str]:
+    """Whether one name stands for the model in different states: another data type, another server."""
+    identities = [
+        {**run.spec.models["model"]["identity"], "base_url": served_at(run.spec).get("model")}
+        for run in runs
+        if "model" in run.spec.models and run.spec.subject == model and run.spec.data["source"] != "recorded"
+    ]
+    differing = [
+        key
+        for key in dict.fromkeys(key for identity in identities for key in identity)
+        if len({msgspec.json.encode(identity.get(key)) for identity in identities}) > 1
+    ]
+    if not differing:
+        return []
+    return [f"{model} is not the same in all of its runs; they differ in: {', '.join(differing)}."]

@@ -11,11 +11,11 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evenkeel.report.layout import Layout, Note
-from evenkeel.report.tables import Grid, arrange, side_by_side, summaries
-from evenkeel.report.text import bound, chance, counted, interval, p_value, share, value, visible
-from evenkeel.stats import scope_of
-from evenkeel.store import Run
+from evenkeel.analysis import scope_of
+from evenkeel.page.format import bound, chance, counted, interval, p_value, share, value, visible
+from evenkeel.page.layout import Layout, Note
+from evenkeel.page.tables import Grid, arrange, side_by_side, summaries
+from evenkeel.run.folder import Run
 from evenkeel.types import Figure
 
 GAP = 3

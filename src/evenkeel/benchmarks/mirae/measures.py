@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from evenkeel.answers import Rule, is_blank
 from evenkeel.benchmarks.mirae import scoring
-from evenkeel.benchmarks.mirae.data import METRICS
-from evenkeel.benchmarks.mirae.layout import READS
-from evenkeel.tokens import estimate_tokens
+from evenkeel.benchmarks.mirae.files import METRICS
+from evenkeel.benchmarks.mirae.page import READS
+from evenkeel.run.answers import Rule, is_blank
+from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Response, Score
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.answers import Rule
 from evenkeel.benchmarks.miron import scoring
+from evenkeel.run.answers import Rule
 from evenkeel.types import Answered, Response, Score, Status, Tag, Weighed
 
 ANSWERS = Rule(truncated=True, empty=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evenkeel import data as datasets
-from evenkeel.benchmarks.miron.data import Example, check_langs, read_examples
-from evenkeel.benchmarks.miron.task import Miron
-from evenkeel.models import tokenizer
+from evenkeel.benchmarks.miron.benchmark import Miron
+from evenkeel.benchmarks.miron.files import Example, check_langs, read_examples
+from evenkeel.files import datasets
 from evenkeel.models.boundary import find_boundary
-from evenkeel.report.tables import Grid, figure, values_of
+from evenkeel.page.tables import Grid, figure, values_of
+from evenkeel.run.model import tokenizer
 from evenkeel.types import Score, Summary, Unit
 
 METRICS = {
@@ -34,7 +34,7 @@ def compare(examples: Sequence[Example], specs: Sequence[str]) -> dict[str, Summ
 
 
 def measure(examples: Sequence[Example], tokenise: Callable[[str], list[int]]) -> Summary:
-    from evenkeel import stats
+    from evenkeel import analysis as stats
 
     scores = [score(example, tokenise) for example in examples]
     dimensions: list[tuple[str, ...]] = [(), ("category",), ("lang",), ("category", "lang")]

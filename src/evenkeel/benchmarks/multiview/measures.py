@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from evenkeel import stats
+from evenkeel import analysis as stats
+from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.ordering import ENDS, Outcome, unit_vector
-from evenkeel.benchmarks.multiview.triplets import Triplet
+from evenkeel.models.vectors import usable
 from evenkeel.types import Embed, Figure, Records, Request, Response, Sample, Score, Summary
-from evenkeel.vectors import usable
 
 ORDERS = ("straight_", "swapped_")
 """How a triplet is put to a judge: the positive first, then last. Other methods know no order."""

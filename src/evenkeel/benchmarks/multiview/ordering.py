@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel import judge
-from evenkeel.answers import Rule
+from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.methods import Method
-from evenkeel.benchmarks.multiview.triplets import Triplet
 from evenkeel.errors import UsageError
-from evenkeel.templates import filled
+from evenkeel.models.vectors import usable
+from evenkeel.run import judge
+from evenkeel.run.answers import Rule
+from evenkeel.text.templates import filled
 from evenkeel.types import Embed, Generate, Message, Rank, Request, Response, Sampling, Weigh
-from evenkeel.vectors import usable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +113,7 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
 
 def by_words(triplets: Sequence[Triplet]) -> list[Outcome]:
     """BM25 of the anchor against both documents, with the word counts of each task's own documents."""
-    from evenkeel.lexical import bm25_scores
+    from evenkeel.text.bm25 import bm25_scores
 
     tasks: defaultdict[str, list[int]] = defaultdict(list)
     for place, triplet in enumerate(triplets):

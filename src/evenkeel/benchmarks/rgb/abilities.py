@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from evenkeel.benchmarks.rgb.data import Kind
+from evenkeel.benchmarks.rgb.files import Kind
 from evenkeel.messages import suggestion
 
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]

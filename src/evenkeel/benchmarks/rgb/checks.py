@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb import matching
 from evenkeel.benchmarks.rgb import phrases as said
-from evenkeel.benchmarks.rgb.data import Answer
+from evenkeel.benchmarks.rgb.files import Answer
 from evenkeel.benchmarks.rgb.wording import Word, plain, words
 
 # --- published --------------------------------------------------------------------------------------

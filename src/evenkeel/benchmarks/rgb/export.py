@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.benchmarks.rgb import checks, data
-from evenkeel.cache import slug
+from evenkeel.benchmarks.rgb import checks
+from evenkeel.benchmarks.rgb import files as data
+from evenkeel.files.cache import slug
 from evenkeel.types import Record, Records
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from evenkeel import stats
+from evenkeel import analysis as stats
+from evenkeel.analysis import combined
 from evenkeel.benchmarks.rgb.abilities import Ability
-from evenkeel.stats import combined
 from evenkeel.types import Figure, Sample, Score, Summary, tags_match
 
 REFERENCE: dict[Ability, float] = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenkeel import judge
-from evenkeel.answers import Rule
 from evenkeel.benchmarks.rgb import checks, prompts
-from evenkeel.benchmarks.rgb.data import parts
+from evenkeel.benchmarks.rgb.files import parts
+from evenkeel.run import judge
+from evenkeel.run.answers import Rule
 from evenkeel.types import Answered, Request, Response, Sample, Score
 
 ANSWERS = Rule(truncated=True)

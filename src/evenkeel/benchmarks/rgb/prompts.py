@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from evenkeel import data as datasets
 from evenkeel.errors import DataError
+from evenkeel.files import datasets
+from evenkeel.files.tables import read_text
+from evenkeel.files.yamlfile import read_entries
 from evenkeel.messages import explain
-from evenkeel.rows import read_text
-from evenkeel.templates import filled
+from evenkeel.text.templates import filled
 from evenkeel.types import Message
-from evenkeel.yamlfile import read_entries
 
 PUBLISHED = "config/instruction.yaml"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from evenkeel.benchmarks.rgb import data
+from evenkeel.benchmarks.rgb import files as data
 from evenkeel.benchmarks.rgb.abilities import Ability, Setting, ability_of, false_documents, written
 from evenkeel.benchmarks.rgb.selection import Order, Selection, select
 from evenkeel.types import Sample, Tag

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.data import Instance
+from evenkeel.benchmarks.rgb.files import Instance
 from evenkeel.errors import UsageError
 
 SEED = 2333

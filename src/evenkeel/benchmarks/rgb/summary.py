@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenkeel import stats
+from evenkeel import analysis as stats
 from evenkeel.benchmarks.rgb.checks import agreement
 from evenkeel.benchmarks.rgb.headline import MACRO, macro_figures
 from evenkeel.types import Figure, Score, Summary, tags_match

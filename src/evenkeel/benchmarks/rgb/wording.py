@@ -13,7 +13,7 @@ import unicodedata
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.numerals import DATE, DATE_END, digits
-from evenkeel.words import normalized
+from evenkeel.text.word_splitting import normalized
 
 HAN = r"\u3400-\u9fff"
 LOOK_BACK = 200

@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel.cache import file_sha256
 from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.files.cache import file_sha256
 
 DESCRIBING = (
     *("config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json"),

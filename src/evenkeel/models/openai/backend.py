@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.answers import ESTIMATED_LENGTH
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models.openai import weighing, wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
@@ -20,8 +19,9 @@ from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
 from evenkeel.models.openai.health import Failed, Standing, Trouble
 from evenkeel.options import RUNTIME, lasting
-from evenkeel.progress import Progress, Silent
-from evenkeel.tokens import estimate_tokens
+from evenkeel.run.answers import ESTIMATED_LENGTH
+from evenkeel.run.progress import Progress, Silent
+from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Sampling, Weigh
 
 if TYPE_CHECKING:

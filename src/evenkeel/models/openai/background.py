@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-    from evenkeel.progress import Progress
+    from evenkeel.run.progress import Progress
 
 T = TypeVar("T")
 

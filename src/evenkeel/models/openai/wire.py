@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from evenkeel import vectors
-from evenkeel.answers import BEFORE_TEXT, ending
+from evenkeel.models import vectors
 from evenkeel.models.reasoning import without_thought
+from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Generate, Response, Status
 
 if TYPE_CHECKING:

@@ -1,0 +1,96 @@
+"""Figures with their intervals, from the scores of samples.
+
+Samples of one group (all levels of a question, say) are not independent, so every error is taken over groups:
+
+- a share of samples that are each 0 or 1 and a group of their own: Wilson's score interval;
+- the mean of any other bounded value (cosines, scores, shares of five answers): t on the logit scale;
+- the mean of an amount (tokens, bits): t on the logarithmic scale;
+- a difference: t over pairs, on the logit scale of what differences there can be; unpaired, square-and-add;
+- a rank correlation: a bootstrap over groups.
+
+docs/statistics.md has the formulas and how often such intervals hold the truth, as `benchmarks/intervals.py`
+draws it; `tests/analysis/test_intervals.py` draws some of it again.
+"""
+
+from __future__ import annotations
+
+from evenkeel.analysis.figures import (
+    Errors,
+    clustered_error,
+    difference,
+    figure,
+    pair_coverage,
+    proportion,
+    rank_correlation,
+    ratio,
+    slope,
+    summarise,
+)
+from evenkeel.analysis.intervals import (
+    AGREE,
+    AMOUNTS,
+    CONFIDENCE,
+    NOTHING,
+    RANGES,
+    TOO_FEW,
+    Estimate,
+    Interval,
+    interval_of,
+    over_clusters,
+    per_cluster,
+    t_interval,
+    wilson,
+)
+from evenkeel.analysis.names import scope_name, scope_of
+from evenkeel.analysis.significance import (
+    UNCHANGED,
+    Side,
+    Tested,
+    detectable,
+    difference_range,
+    holm,
+    paired_test,
+    square_and_add,
+    t_test,
+    unpaired_test,
+    welch,
+)
+
+__all__ = [
+    "AGREE",
+    "AMOUNTS",
+    "CONFIDENCE",
+    "NOTHING",
+    "RANGES",
+    "TOO_FEW",
+    "UNCHANGED",
+    "Errors",
+    "Estimate",
+    "Interval",
+    "Side",
+    "Tested",
+    "clustered_error",
+    "detectable",
+    "difference",
+    "difference_range",
+    "figure",
+    "holm",
+    "interval_of",
+    "over_clusters",
+    "pair_coverage",
+    "paired_test",
+    "per_cluster",
+    "proportion",
+    "rank_correlation",
+    "ratio",
+    "scope_name",
+    "scope_of",
+    "slope",
+    "square_and_add",
+    "summarise",
+    "t_interval",
+    "t_test",
+    "unpaired_test",
+    "welch",
+    "wilson",
+]

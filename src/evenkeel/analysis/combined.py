@@ -1,0 +1,130 @@
+"""Sums of means, each with its coefficient: macro-averages, and differences of ratios.
+
+The means may share groups (one question is asked for noise and for rejection), so that errors are added up
+within a group before they are squared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenkeel import analysis as stats
+from evenkeel.types import Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Term(NamedTuple):
+    """A mean and the coefficient with which it enters the sum."""
+
+    coefficient: float
+    values: Sequence[float]
+    groups: Sequence[Hashable]
+
+
+def macro_terms(
+    values: Mapping[str, float], groups: Mapping[str, str], parts: Mapping[str, Hashable]
+) -> list[Term]:
+    """The terms of the mean of the parts' means, (1/K) Σ mean(part), of samples by their ids."""
+    by_part: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for sample in values:
+        by_part[parts[sample]].append(sample)
+    return [
+        Term(1 / len(by_part), [values[sample] for sample in samples], [groups[sample] for sample in samples])
+        for samples in by_part.values()
+    ]
+
+
+def value_of(terms: Sequence[Term]) -> float:
+    return float(sum(coefficient * np.mean(values) for coefficient, values, _ in terms))
+
+
+def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
+    """T = Σ cₚ meanₚ with its error over groups; None where a mean has fewer than two groups.
+
+    Without group g the mean of term p moves by mₚ(g), as in `stats.over_clusters`, and
+    error² = Σ_g (Σₚ cₚ √((Gₚ − 1)/Gₚ) mₚ(g))². The degrees of freedom are Satterthwaite's over the terms,
+    Σ(vₚ)² / Σ(vₚ²/dfₚ) with vₚ = (cₚ errorₚ)², and at most one less than there are groups.
+    """
+    numbers = _numbered(terms)
+    if any(len(set(places)) < 2 for places in numbers):
+        return None
+    moves = _moves(terms, numbers)
+    alone = [stats.over_clusters(*_sums(term, places)) for term, places in zip(terms, numbers, strict=True)]
+    variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, alone, strict=True)]
+    spread = sum(v**2 / each.df for v, each in zip(variances, alone, strict=True))
+    df = sum(variances) ** 2 / spread if spread else min(each.df for each in alone)
+    value, shifts = value_of(terms), moves.sum(axis=0)
+    error = float(np.sqrt(shifts @ shifts))
+    steady = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
+    # What a mean of as many groups would be that moves as T does; its shape is T's.
+    pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)))
+    return pseudo._replace(value=value, error=0.0 if steady else error, df=min(df, len(shifts) - 1))
+
+
+def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
+    """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
+    small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups that they share;
+    the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
+    """
+    numbers = _numbered(terms)
+    n, clusters = sum(len(term.values) for term in terms), len({g for places in numbers for g in places})
+    found = [
+        stats.interval_of(np.array(term.values, dtype=float), np.unique(places, return_inverse=True)[1], unit)
+        for term, places in zip(terms, numbers, strict=True)
+    ]
+    value = value_of(terms)
+    lower, upper = [], []
+    for term, each in zip(terms, found, strict=True):
+        if each.value is None or each.low is None or each.high is None:
+            return stats.Interval(value, None, None, each.method, n, clusters)
+        sides = [term.coefficient * (each.value - each.low), term.coefficient * (each.high - each.value)]
+        down, up = sides if term.coefficient > 0 else reversed(sides)
+        lower.append(down)
+        upper.append(up)
+    correlation = _correlation(_moves(terms, numbers))
+    low, high = (float(np.sqrt(max(0.0, d @ correlation @ d))) for d in (np.array(lower), np.array(upper)))
+    methods = ", ".join(dict.fromkeys(each.method for each in found))
+    return stats.Interval(value, value - low, value + high, methods, n, clusters)
+
+
+def _numbered(terms: Sequence[Term]) -> list[NDArray[np.intp]]:
+    """The groups of each term's values by numbers that all terms share."""
+    numbers: dict[Hashable, int] = {}
+    return [
+        np.array([numbers.setdefault(group, len(numbers)) for group in term.groups], dtype=np.intp)
+        for term in terms
+    ]
+
+
+def _sums(term: Term, places: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The sum and the number of a term's values in each of its groups."""
+    own = np.unique(places, return_inverse=True)[1]
+    values = np.array(term.values, dtype=float)
+    return stats.per_cluster(own, values), stats.per_cluster(own, np.ones(len(values)))
+
+
+def _moves(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """By how much each term (a row) moves without each group (a column), weighed as its error needs it."""
+    moves = np.zeros((len(terms), 1 + max(int(places.max()) for places in numbers)))
+    for row, term, places in zip(moves, terms, numbers, strict=True):
+        sums, sizes = _sums(term, places)
+        total, clusters = sizes.sum(), len(sums)
+        if clusters > 1:
+            each = (sums - sums.sum() / total * sizes) / (total - sizes)
+            row[np.unique(places)] = term.coefficient * np.sqrt((clusters - 1) / clusters) * each
+    return moves
+
+
+def _correlation(moves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each two terms over their groups; 0 with a term that has no spread."""
+    lengths = np.sqrt((moves**2).sum(axis=1))
+    units = moves / np.where(lengths > 0, lengths, 1)[:, None]
+    correlation = units @ units.T
+    np.fill_diagonal(correlation, 1)
+    return np.asarray(correlation)

@@ -1,0 +1,367 @@
+"""From the scores of samples to figures: means, shares, ratios, paired differences, slopes, correlations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
+
+import msgspec
+import numpy as np
+
+from evenkeel.analysis.intervals import (
+    ALPHA,
+    NOTHING,
+    ROUNDING,
+    TOO_FEW,
+    Estimate,
+    interval_of,
+    over_clusters,
+    per_cluster,
+    wilson,
+)
+from evenkeel.analysis.names import scope_name
+from evenkeel.analysis.significance import Tested, paired_test, t_test
+from evenkeel.errors import UsageError
+from evenkeel.types import Figure, Score, Summary, Tag, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+RESAMPLES = 2000
+CELLS = 20_000_000  # resamples × samples at the most: past 10,000 samples fewer resamples are plenty
+BLOCK = 200_000  # resamples × samples at a time
+Requests: TypeAlias = tuple[int, int]
+"""How many of a sample's requests were answered, and how many were asked."""
+
+_UNITS = ", ".join(get_args(Unit))
+
+
+def summarise(
+    scores: Sequence[Score],
+    breakdown: Mapping[str, Iterable[tuple[str, ...]]],
+    *,
+    units: Mapping[str, Unit],
+) -> Summary:
+    """The mean of each metric, over all samples and within each combination of the tags it is broken down by.
+
+    `breakdown` maps a metric to tuples of tag names; the empty tuple is the mean over everything. `units`
+    says what each metric counts, which decides its interval. Every interval has a closed form: the same
+    scores give the same digits.
+    """
+    if absent := [metric for metric in breakdown if metric not in units]:
+        raise UsageError(f"the metric '{absent[0]}' has no unit: say in units= what it counts ({_UNITS}).")
+    table = _Table(scores)
+    asked = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
+    parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(asked.values()))}
+    summary = {}
+    for metric, dimensions in asked.items():
+        unit = units[metric]
+        values = table.values(metric)
+        bearing = np.array([metric in score.values for score in scores], dtype=bool)
+        for names in dimensions:
+            for tags, part in parts[names].items():
+                members = part[bearing[part]]
+                if len(members):
+                    known = members[~np.isnan(values[members])]
+                    found = interval_of(values[known], table.groups[known], unit)
+                    name = scope_name(metric, dict(zip(names, tags, strict=True)))
+                    summary[name] = table.figure(members, known, unit=unit, **found._asdict())
+    return summary
+
+
+def _split(scores: Iterable[Score], names: tuple[str, ...]) -> dict[tuple[Tag, ...], NDArray[np.intp]]:
+    """The places of scores by their values of some tags; those that lack one of the tags are left out."""
+    parts: defaultdict[tuple[Tag, ...], list[int]] = defaultdict(list)
+    for place, score in enumerate(scores):
+        if all(name in score.tags for name in names):
+            parts[tuple(score.tags[name] for name in names)].append(place)
+    return {tags: np.array(places, dtype=np.intp) for tags, places in parts.items()}
+
+
+class _Table:
+    """Scores as arrays, which are read many times: a summary has hundreds of figures of the same samples."""
+
+    def __init__(self, scores: Sequence[Score]) -> None:
+        self._scores = scores
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(s.group for s in scores))}
+        self.groups = np.array([numbers[score.group] for score in scores], dtype=np.intp)
+        self._answered = np.array([score.answered for score in scores], dtype=np.intp)
+        self._statuses = list(dict.fromkeys(status for score in scores for status in score.statuses))
+        counts = [[score.statuses.get(status, 0) for status in self._statuses] for score in scores]
+        self._counts = np.array(counts, dtype=np.intp).reshape(len(scores), len(self._statuses))
+
+    def values(self, metric: str) -> NDArray[np.float64]:
+        """A metric of all samples; NaN for those without a value."""
+        return np.array([score.values.get(metric) for score in self._scores], dtype=float)
+
+    def figure(self, members: NDArray[np.intp], known: NDArray[np.intp], **fields: Any) -> Figure:
+        """A figure with the coverage and the statuses of its members, of which the known have a value."""
+        ends = self._counts[members].sum(axis=0)
+        statuses = {status: int(n) for status, n in zip(self._statuses, ends, strict=True) if n}
+        asked = int(ends.sum())
+        coverage = int(self._answered[known].sum()) / asked if asked else 0.0
+        return Figure(coverage=coverage, statuses=statuses, **fields)
+
+
+def figure(
+    members: Iterable[Score],
+    metric: str,
+    *,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    method: str,
+    n: int,
+    clusters: int,
+    unit: Unit,
+    p: float | None = None,
+) -> Figure:
+    """A figure with the coverage and the statuses of the samples in its scope.
+
+    A sample that has no value of the metric covers nothing, however many answers it has.
+    """
+    members = list(members)
+    entered = [score.values.get(metric) is not None for score in members]
+    return _figure(
+        members,
+        entered,
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        n=n,
+        clusters=clusters,
+        unit=unit,
+        p=p,
+    )
+
+
+def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) -> Figure:
+    """A figure of the members, of which some entered its value."""
+    known = np.flatnonzero(np.array(entered, dtype=bool))
+    return _Table(members).figure(np.arange(len(members)), known, **fields)
+
+
+def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit) -> Figure:
+    """Σ numerator / Σ denominator over the samples that have both, as a share of the detected is corrected.
+
+    Where each sample counts once or not at all, it is the share of those that count. A sample that does not
+    count needs no numerator: it is as known as one that does.
+    """
+    table = _Table(scores)
+    top, bottom = table.values(numerator), table.values(denominator)
+    (top, bottom), groups, entered = _entering(table, np.stack([np.where(bottom == 0, 0.0, top), bottom]))
+    found = interval_of(top, groups, unit, weights=bottom)
+    return _figure(scores, entered, unit=unit, **found._asdict())
+
+
+def _known(
+    scores: Sequence[Score], *metrics: str
+) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
+    """A row of values for each metric over the samples that have them all, those samples' groups, and
+    which samples they are.
+    """
+    table = _Table(scores)
+    return _entering(table, np.stack([table.values(metric) for metric in metrics]))
+
+
+def _entering(
+    table: _Table, values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
+    """The columns of values that are known in every row, their groups, and which columns they are."""
+    known = ~np.asarray(np.isnan(values).any(axis=0))
+    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], list(map(bool, known))
+
+
+def proportion(successes: int, n: int) -> Figure:
+    """A share of `n` independent trials, with Wilson's interval."""
+    low, high = wilson(successes / n, n) if n else (None, None)
+    return Figure(
+        value=successes / n if n else None, low=low, high=high,
+        method="Wilson score" if n else NOTHING,
+        n=n, clusters=n, coverage=1.0 if n else 0.0, statuses={}, unit="share",
+    )  # fmt: skip
+
+
+class Errors(NamedTuple):
+    """The standard error of a mean: over groups, and as it would seem if all samples were independent."""
+
+    clustered: float
+    naive: float
+
+
+def clustered_error(scores: Sequence[Score], metric: str) -> Errors:
+    """Both standard errors of a metric's mean; NaN where there are fewer than two groups."""
+    (values,), groups, _ = _known(scores, metric)
+    if len(set(groups)) < 2:
+        return Errors(float("nan"), float("nan"))
+    clustered = over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values)))).error
+    return Errors(clustered, float(values.std(ddof=1)) / len(values) ** 0.5)
+
+
+def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
+    """The samples of a metric by the value of a tag, for each group and each combination of its other tags.
+
+    Pairs are made within such a row: a language that failed at one level must not shift the others.
+    """
+    rows: defaultdict[tuple[str, ...], dict[Tag, Score]] = defaultdict(dict)
+    for score in scores:
+        if metric in score.values and tag in score.tags:
+            rest = (f"{key}={other}" for key, other in sorted(score.tags.items()) if key != tag)
+            rows[score.group, *rest][score.tags[tag]] = score
+    return rows
+
+
+def _values(row: Mapping[Tag, Score], metric: str) -> dict[Tag, float]:
+    """A row's values by tag, of the samples that have one."""
+    return {tag: value for tag, score in row.items() if (value := score.values[metric]) is not None}
+
+
+def difference(
+    scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag, *, unit: Unit
+) -> Figure:
+    """Mean of `last` minus `first`, paired by group.
+
+    A pair is covered as far as the side of which less was answered, and not at all where one is unknown.
+    """
+    requests: list[tuple[Requests, Requests]] = []
+    members: list[Score] = []
+    entered: list[bool] = []
+    pairs = []
+    for key, row in _rows(scores, metric, tag).items():
+        if first in row and last in row:
+            values = _values(row, metric)
+            known = first in values and last in values
+            members += row[first], row[last]
+            entered += known, known
+            before, after = (_requests(row[side], known=known) for side in (first, last))
+            requests.append((before, after))
+            if known:
+                pairs.append((key[0], values[last] - values[first]))
+    figure = _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
+    return msgspec.structs.replace(figure, coverage=pair_coverage(requests))
+
+
+def _requests(score: Score, *, known: bool) -> Requests:
+    return score.answered if known else 0, sum(score.statuses.values())
+
+
+def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
+    """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b)."""
+    covered = asked = 0.0
+    for (first, of_first), (second, of_second) in pairs:
+        if of_first and of_second:
+            asked += of_first + of_second
+            covered += (of_first + of_second) * min(first / of_first, second / of_second)
+    return covered / asked if asked else 0.0
+
+
+def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:
+    """The least-squares slope of a metric over x(tag), fitted in each group: t interval over groups.
+
+    slope = Σ (xᵢ − x̄)(yᵢ − ȳ) / Σ (xᵢ − x̄)², in each group that has two values of the tag or more.
+    """
+    members: list[Score] = []
+    entered: list[bool] = []
+    slopes = []
+    for key, row in _rows(scores, metric, tag).items():
+        if len(row) >= 2:
+            values = _values(row, metric)
+            members += row.values()
+            entered += (len(values) >= 2 and value in values for value in row)
+            if len(values) >= 2:
+                xs = np.array([x[value] for value in values])
+                centred = xs - xs.mean()
+                slopes.append(
+                    (key[0], float(centred @ np.array(list(values.values())) / (centred @ centred)))
+                )
+    return _over_groups(members, entered, slopes, unit, _slope_test)
+
+
+def _slope_test(estimate: Estimate) -> Tested:
+    return t_test(estimate, "t over the groups' slopes", alike=2.0 ** (1 - estimate.clusters))
+
+
+def _over_groups(
+    members: Sequence[Score],
+    entered: Sequence[bool],
+    values: Iterable[tuple[str, float]],
+    unit: Unit,
+    test: Callable[[Estimate], Tested],
+) -> Figure:
+    """The mean of values of groups, each group's mean counting once, tested against zero."""
+    groups: defaultdict[str, list[float]] = defaultdict(list)
+    for group, value in values:
+        groups[group].append(value)
+    means = np.array([np.mean(own) for own in groups.values()])
+    n = len(means)
+    if n < 2:
+        tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
+    else:
+        tested = test(over_clusters(means, np.ones(n)))
+    return _figure(
+        members, entered, value=float(means.sum()) / n if n else None, low=tested.low, high=tested.high,
+        method=tested.method, n=n, clusters=n, unit=unit, p=tested.p,
+    )  # fmt: skip
+
+
+def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
+    """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
+
+    The interval is a bootstrap over groups; each resample is ranked anew. Where all resamples have the same
+    ρ, as where the order is perfect, they tell nothing of how far it could be off.
+    """
+    values, groups, entered = _known(scores, first, second)
+    n, clusters = len(groups), len(set(groups))
+    value = low = high = None
+    method = "none: too few samples" if n else NOTHING
+    if n >= 3 and clusters >= 2:
+        drawn = np.concatenate(
+            [spearman(values, times[:, groups]) for times in _resamples(clusters, n, seed)]
+        )
+        [rho] = spearman(values, np.ones((1, n)))
+        value = None if np.isnan(rho) else float(rho)
+        method = "none: all resamples agree"
+        if value is not None and not np.isnan(drawn).all():
+            bounds = np.nanquantile(drawn, (ALPHA / 2, 1 - ALPHA / 2))
+            if bounds[1] - bounds[0] > ROUNDING:
+                low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
+                method = "Spearman's ρ, bootstrap over groups"
+    return _figure(
+        scores, entered, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
+        unit="correlation",
+    )  # fmt: skip
+
+
+def spearman(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ρ of two rows of values for each row of `times`, which says how often each sample is there.
+
+    A value's rank, less ½, is the number of samples below it and half the number of its equals: on the mean
+    half of all. NaN where there is no spread.
+    """
+    first, second = (_ranks(row, times) - times.sum(axis=1, keepdims=True) / 2 for row in values)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shared = (times * first * second).sum(axis=1)
+        rho = shared / np.sqrt((times * first**2).sum(axis=1) * (times * second**2).sum(axis=1))
+    return np.asarray(rho, dtype=float)
+
+
+def _ranks(row: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank, less ½, of each value among as many of each as each row of `times` says; ties share one."""
+    order = np.argsort(row, kind="stable")
+    _, starts = np.unique(row[order], return_index=True)
+    equal = np.add.reduceat(times[:, order], starts, axis=1)
+    return np.asarray((np.cumsum(equal, axis=1) - equal / 2)[:, np.searchsorted(row[order][starts], row)])
+
+
+def _resamples(clusters: int, n: int, seed: int) -> Iterable[NDArray[np.float64]]:
+    """How often each cluster is drawn, a row for each resample, as many at a time as are light to hold."""
+    rng = np.random.default_rng(seed)
+    left, block = max(1000, min(RESAMPLES, CELLS // n)), max(1, BLOCK // n)
+    while left > 0:
+        rows = min(block, left)
+        drawn = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
+        left -= rows

@@ -1,0 +1,125 @@
+"""Whom a stored run may ask: only models that a person names. A run's folder may come from a stranger.
+
+So nothing that it says opens a path or a connection, sends a key or runs code. What it says is held against
+the model that was named: another model must not answer in its place. The bundled models are an exception:
+they have no name, no path and no address that a folder could choose.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evenkeel.api.setup import on_server
+from evenkeel.errors import EvenkeelError, RunConflict, UsageError
+from evenkeel.options import describe
+from evenkeel.run.engines import Engine
+from evenkeel.run.folder import served_at
+from evenkeel.run.journal import without_address
+from evenkeel.run.model import BACKENDS, Model, backend_class
+from evenkeel.run.runner import Refusal
+from evenkeel.types import ModelRef, RunSpec
+
+RISKY = ("trust_remote_code",)
+ELSEWHERE = ("base_url", "api_key_env", "extra_body")
+"""Options that are told otherwise, or never: an address is `--base-url`, a body is stored as a hash."""
+
+
+class Permitted:
+    """The models of a stored run that may be asked."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        path: Path,
+        spec: RunSpec,
+        named: Sequence[str],
+        *,
+        model_args: Mapping[str, Any],
+        base_url: str | None,
+    ) -> None:
+        self._engine = engine
+        self._path = path
+        self._models = spec.models
+        self._addresses = served_at(spec)
+        stored = {role: model["spec"] for role, model in spec.models.items()}
+        if unknown := [name for name in named if name not in stored.values()]:
+            there = ", ".join(f"{role} {name}" for role, name in stored.items())
+            raise UsageError(f"--model {unknown[0]}: the run has no such model. It has: {there or 'none'}.")
+        if model_args and len(named) != 1:
+            raise UsageError("--model-arg goes with one --model.")
+        refs = {name: ModelRef(name, dict(model_args)) for name in named}
+        if base_url and not any(map(on_server, refs.values())):
+            raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
+        self._refs = {
+            name: ModelRef(name, {"base_url": base_url, **ref.args}) if base_url and on_server(ref) else ref
+            for name, ref in refs.items()
+        }
+
+    @property
+    def refusals(self) -> dict[str, Refusal]:
+        """For every role that may not be asked: what to say."""
+        return {
+            role: partial(self._refuse, role)
+            for role, model in self._models.items()
+            if model["spec"] not in self._refs and not _bundled(model["spec"])
+        }
+
+    def open(self, role: str) -> Model:
+        """The model of a role, if it is the same here as in the run."""
+        stored = self._models[role]
+        ref = self._refs.get(stored["spec"]) or ModelRef(stored["spec"], _options(stored))
+        opened = self._engine.open(ref)
+        identity = opened.identity()
+        if differences := [
+            f"{name} is {there.get(name)} there and {identity.get(name)} here"
+            for there in (without_address(stored["identity"]),)
+            for name in {**there, **identity}
+            if there.get(name) != identity.get(name)
+        ]:
+            raise RunConflict(
+                f"'{stored['spec']}' is not the same model here as in the run, and more must be asked of it: "
+                f"{'; '.join(differences)}."
+            )
+        return opened
+
+    def _refuse(self, role: str, number: int) -> EvenkeelError:
+        stored = self._models[role]
+        address = ", ".join(self._addresses.get(role, ()))
+        command = ["evenkeel", "rescore", str(self._path), "--model", stored["spec"]]
+        command += ["--base-url", str(address)] if address else []
+        for name, value in _options(stored).items():
+            command += ["--model-arg", f"{name}={value}"]
+        asked_for = [name for name in RISKY if stored["identity"].get(name)]
+        return UsageError(
+            f"{self._path}: scoring needs {number:,} answers that were never asked for, from the {role} "
+            f"'{stored['spec']}'{f' at {address}' if address else ''}. A run's folder may come from anyone: "
+            f"nothing is asked of a model that you do not name. To ask this one: {shlex.join(command)}"
+            + (
+                f". The run was made with {asked_for[0]}=true, which runs code that comes with the model; "
+                f"add --model-arg {asked_for[0]}=true only if you trust its author."
+                if asked_for
+                else ""
+            )
+        )
+
+
+def _bundled(spec: str) -> bool:
+    return spec in BACKENDS and not BACKENDS[spec].named
+
+
+def _options(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in a stored identity that are not the backend's defaults and harm nobody."""
+    scheme = stored["spec"].partition(":")[0]
+    known = describe(backend_class(scheme).Options) if scheme in BACKENDS else []
+    identity = stored["identity"]
+    return {
+        option.name: identity[option.name]
+        for option in known
+        if option.name in identity
+        and option.name not in (*ELSEWHERE, *RISKY)
+        and identity[option.name] != option.default
+    }

@@ -1,0 +1,255 @@
+"""From names to a run that is ready to begin: models found, samples read, and what is asked written down."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import subprocess
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+import evenkeel
+from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.files import datasets
+from evenkeel.options import lasting
+from evenkeel.run.benchmark import Benchmark, Builder, load_benchmark
+from evenkeel.run.engines import Engine
+from evenkeel.run.folder import FORMAT, RunFolder, served_at
+from evenkeel.run.journal import without_address
+from evenkeel.run.model import Echoing, Model
+from evenkeel.run.progress import Progress, watch
+from evenkeel.types import ModelRef, RunSpec, Sample, Weigh, to_jsonable
+
+EXAMPLES = 3
+"""Texts of each language that a server is tried out with."""
+
+
+class Setup(Struct, frozen=True):
+    """A run that is ready to begin: nothing was asked yet, no model is loaded."""
+
+    benchmark: Benchmark
+    spec: RunSpec
+    samples: list[Sample]
+    models: dict[str, Model]
+
+
+def prepare(
+    engine: Engine,
+    name: str,
+    ref: ModelRef | None,
+    options: Mapping[str, Any],
+    *,
+    base_url: str | None,
+    data: str,
+    langs: list[str] | None,
+    limit: int | None,
+    seed: int,
+    progress: Progress,
+) -> Setup:
+    loaded = load_benchmark(name, options, seed=seed)
+    if ref is None and "model" in loaded.needs:
+        raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
+    while True:
+        try:
+            models = open_models(engine, loaded, name, ref, base_url)
+            samples, source = read_samples(loaded, name, data, langs, limit)
+            probe(loaded, models, progress)
+            probe_languages(loaded, models, samples)
+        except CapabilityError as error:
+            less = loaded.without(error.lacking)
+            if less is None:
+                raise
+            progress.note(f"{error} The run goes on without.")
+            loaded = less
+        else:
+            spec = make_spec(name, loaded, models, source, limit=limit, seed=seed)
+            return Setup(loaded, spec, samples, models)
+
+
+def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress) -> None:
+    """Have every model tried out for what its role needs."""
+    for role, model in models.items():
+        watch(model, progress)
+        model.probe(benchmark.needs[role])
+
+
+def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
+    """Have texts of the data itself weighed, a few of each language, where a server does the weighing."""
+    examples: defaultdict[str, defaultdict[str, list[Weigh]]] = defaultdict(lambda: defaultdict(list))
+    servers = {role: model for role, model in models.items() if isinstance(model, Echoing)}
+    for sample in samples if any("weigh" in benchmark.needs[role] for role in servers) else ():
+        lang = str(sample.tags.get("lang", "the data"))
+        if len(examples["model"][lang]) < EXAMPLES:
+            for request in benchmark.requests(sample):
+                if isinstance(request, Weigh):
+                    examples[request.role][lang].append(request)
+    for role, model in servers.items():
+        if examples[role]:
+            model.probe_weighing(examples[role])
+
+
+def open_models(
+    engine: Engine,
+    benchmark: Benchmark | Builder,
+    name: str,
+    ref: ModelRef | None,
+    base_url: str | None,
+    *,
+    model_args: Mapping[str, Any] | None = None,
+) -> dict[str, Model]:
+    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them.
+
+    Arguments without a model under test are for the one helper there is.
+    """
+    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
+    if ref is None and model_args:
+        if len(refs) != 1:
+            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
+        refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
+    if ref is not None:
+        if "model" not in benchmark.needs:
+            raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
+        refs = {"model": ref, **refs}
+    if base_url and not any(on_server(ref) for ref in refs.values()):
+        raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
+    models = {}
+    for role, ref in refs.items():
+        if base_url and on_server(ref):
+            ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
+        models[role] = engine.open(ref)
+        lacking = benchmark.needs[role] - models[role].capabilities
+        if lacking:
+            offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
+            raise CapabilityError(
+                f"{name} needs {_plural(role)} that can {' and '.join(sorted(lacking))}; "
+                f"'{ref.spec}' offers: {offers}.",
+                lacking=lacking,
+            )
+    return models
+
+
+def _plural(role: str) -> str:
+    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) stands as it is."""
+    return f"a model for {role}" if ":" in role else f"{role}s"
+
+
+def read_samples(
+    benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
+) -> tuple[list[Sample], dict[str, Any]]:
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit {limit}: ask for one at least.")
+    files = datasets.find(name, data, langs, starter=benchmark.starter)
+    samples = benchmark.samples(files, langs=langs, limit=limit)
+    if not samples:
+        raise UsageError(f"--data {data} gives no samples.")
+    source = data if data in ("starter", "published") else "file"
+    return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
+
+
+def make_spec(
+    name: str,
+    benchmark: Benchmark,
+    models: Mapping[str, Model],
+    source: dict[str, Any],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+) -> RunSpec:
+    return RunSpec(
+        format=FORMAT,
+        benchmark=name,
+        options=to_jsonable(lasting(benchmark.options, asking=source["source"] != "recorded")),
+        models={role: _described(model.identity()) for role, model in models.items()},
+        data=source,
+        seed=seed,
+        limit=limit,
+        provenance={**provenance(), "servers": addresses(models)},
+    )
+
+
+def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
+    """By role: where a model on a server is reached. That is no part of what it is."""
+    return {role: [address] for role, model in models.items() if (address := getattr(model, "address", ""))}
+
+
+def _described(identity: dict[str, Any]) -> dict[str, Any]:
+    spec = identity["spec"]
+    return {
+        "name": identity.get("model") or spec.partition(":")[2] or spec,
+        "spec": spec,
+        "identity": identity,
+    }
+
+
+def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
+    return {role: model["identity"] for role, model in spec.models.items()}
+
+
+def follow(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
+    """Say, and write down, that a run goes on with a server at another address than before."""
+    before, now = served_at(folder.spec), served_at(spec)
+    moved = {role: held for role, held in now.items() if not set(held) <= set(before.get(role, held))}
+    for role, held in moved.items():
+        progress.note(
+            f"{spec.models[role]['spec']} was reached at {', '.join(before[role])} and is reached at "
+            f"{', '.join(held)} now: it is taken for the same model."
+        )
+    if moved:
+        servers = {role: list(dict.fromkeys([*before.get(role, ()), *held])) for role, held in now.items()}
+        provenance = {**folder.spec.provenance, "servers": servers}
+        folder.spec = msgspec.structs.replace(folder.spec, provenance=provenance)
+        folder.write_json("spec.json", folder.spec)
+
+
+def tell_address(there: RunSpec, here: RunSpec, progress: Progress) -> None:
+    """Say where a model was reached whose answers are taken over, if that was elsewhere."""
+    for role, model in here.models.items():
+        for other, former in there.models.items():
+            if without_address(former["identity"]) == without_address(model["identity"]):
+                old, new = served_at(there).get(other, []), served_at(here).get(role, [])
+                if old != new:
+                    progress.note(
+                        f"{model['spec']} was reached at {', '.join(old)} there and is reached at "
+                        f"{', '.join(new)} here: it is taken for the same model."
+                    )
+
+
+def on_server(ref: ModelRef) -> bool:
+    return ref.spec.startswith("openai:")
+
+
+def provenance() -> dict[str, Any]:
+    """Where and with what a run was made."""
+    versions = {}
+    for package in ("numpy", "torch", "transformers", "sentence-transformers"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "evenkeel": evenkeel.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": versions,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of Evenkeel's own source, where it runs from a checkout."""
+    root = Path(evenkeel.__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        result = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+    except OSError:  # no git on this machine
+        return None
+    return result.stdout.strip() or None

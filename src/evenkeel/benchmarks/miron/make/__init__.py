@@ -1,0 +1,1 @@
+"""The generator of the data set, and the builder from a person's own texts."""

@@ -1,0 +1,270 @@
+"""Small puzzles with one answer: sequences, calendar, letters, sums, patterns, comparison and order.
+
+Each kind draws what is asked (which numbers, which names); the words are in `bank/<language>/logic.json`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+
+from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, source
+from evenkeel.make.choice import between, pick, shuffled
+
+
+class Numbers(Struct, frozen=True):
+    """The numerals from 0 to 99 in words."""
+
+    small: tuple[str, ...]
+    tens: tuple[str, ...]
+    joint: str
+    feminine: dict[str, str]
+    ordinals: tuple[str, ...]
+
+    def word(self, number: int) -> str:
+        if number < 20:
+            return self.small[number]
+        tens = self.tens[number // 10 - 2]
+        return f"{tens}{self.joint}{self.small[number % 10]}" if number % 10 else tens
+
+
+class Bank(Struct, frozen=True):
+    """Words and wordings of one language."""
+
+    numbers: Numbers
+    days: tuple[tuple[str, ...], ...]
+    months: tuple[tuple[str, ...], ...]
+    calendar_forms: tuple[str, ...] = field(name="calendar forms")
+    """What the forms of a day or a month are called in the frames."""
+    alphabets: tuple[str, ...]
+    """Stretches of the alphabet in which the next letter is beyond doubt."""
+    words: tuple[str, ...]
+    patterns: tuple[tuple[str, ...], ...]
+    names: tuple[tuple[str, ...], ...]
+    """The nominative, and the genitive where the language has one."""
+    scales: tuple[tuple[str, str, str], ...]
+    """taller, tallest, shortest"""
+    things: tuple[tuple[str, str, str], ...]
+    """As they stand after 1, after 2 to 4, and after 5 and more."""
+    genders: tuple[str, ...]
+    frames: dict[str, dict[str, tuple[str, ...]]]
+
+
+class Puzzle(NamedTuple):
+    """Which frames fit, what fills them, and the answer."""
+
+    variant: str
+    values: Mapping[str, str]
+    target: str
+
+
+Maker: TypeAlias = Callable[[Bank, random.Random], Puzzle]
+
+
+def _chain(terms: Sequence[object], variant: str = "all") -> Puzzle:
+    """A row whose last term is the answer."""
+    return Puzzle(variant, {"terms": ", ".join(map(str, terms[:-1]))}, str(terms[-1]))
+
+
+# --- numbers ----------------------------------------------------------------------------------------
+
+
+def _sum(rng: random.Random, top: int) -> tuple[str, int, int, int]:
+    """An operation, two numbers and the result, none of them above `top` or below 1."""
+    operation = pick(("plus", "minus", "times", "divided"), rng)
+    if operation in ("plus", "minus"):
+        whole = between(3, top, rng)
+        part = between(1, whole - 1, rng)
+        return (
+            (operation, part, whole - part, whole)
+            if operation == "plus"
+            else (operation, whole, part, whole - part)
+        )
+    a = between(2, 9, rng)
+    b = between(2, min(10, top // a), rng)
+    return (operation, a, b, a * b) if operation == "times" else (operation, a * b, a, b)
+
+
+def arithmetic_in_digits(bank: Bank, rng: random.Random) -> Puzzle:
+    operation, a, b, result = _sum(rng, 99)
+    return Puzzle(operation, {"a": str(a), "b": str(b)}, str(result))
+
+
+def arithmetic_in_words(bank: Bank, rng: random.Random) -> Puzzle:
+    operation, a, b, result = _sum(rng, 50)
+    word = bank.numbers.word
+    return Puzzle(operation, {"a": word(a), "b": word(b)}, word(result))
+
+
+def number_sequence(bank: Bank, rng: random.Random) -> Puzzle:
+    """a, a + d, …; the same downwards; a, aq, …; squares; each the sum of the two before."""
+    length = between(5, 7, rng)
+    rule = pick(("up", "up", "down", "times", "squares", "sums"), rng)
+    if rule == "times":
+        start, factor = between(1, 9, rng), between(2, 3, rng)
+        return _chain([start * factor**place for place in range(length)])
+    if rule == "squares":
+        start = between(1, 9, rng)
+        return _chain([(start + place) ** 2 for place in range(length)])
+    if rule == "sums":
+        terms = [between(1, 9, rng), between(1, 9, rng)]
+        while len(terms) < length + 1:
+            terms.append(terms[-1] + terms[-2])
+        return _chain(terms)
+    start, step = between(1, 60, rng), between(2, 12, rng)
+    terms = [start + place * step for place in range(length)]
+    return _chain(terms[::-1] if rule == "down" else terms)
+
+
+def counting(bank: Bank, rng: random.Random) -> Puzzle:
+    word = bank.numbers.word
+    variant = pick(("row", "row", "next", "before", "between"), rng)
+    if variant == "row":
+        step = pick((1, 2, 5, 10, 0), rng)
+        terms = [word(number) for number in range(step, 100, step)] if step else bank.numbers.ordinals
+        length = between(5, 6, rng)
+        start = between(0, len(terms) - length, rng)
+        row = terms[start : start + length]
+        return _chain(row[::-1] if step and rng.random() < 0.3 else row, "row")  # ordinals only go up
+    a = between(3, 97, rng)
+    if variant == "between":
+        return Puzzle(variant, {"a": word(a - 1), "b": word(a + 1)}, word(a))
+    return Puzzle(variant, {"a": word(a - 1 if variant == "next" else a + 1)}, word(a))
+
+
+def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
+    """Results stay between 2 and 20, so that every numeral has one form for a gender."""
+    place = between(0, len(bank.things) - 1, rng)
+    thing = bank.things[place]
+
+    def number(value: int) -> str:
+        word = bank.numbers.word(value)
+        return bank.numbers.feminine.get(word, word) if bank.genders[place] == "f" else word
+
+    def counted(value: int) -> str:
+        return thing[0 if value == 1 else 1 if value < 5 else 2]
+
+    variant = pick(("less", "more"), rng)
+    a = between(5, 12, rng)
+    b = between(2, a - 2 if variant == "less" else 8, rng)
+    values = {
+        "a": number(a),
+        "b": number(b),
+        "things_a": counted(a),
+        "things_b": counted(b),
+        "things": thing[2],
+    }
+    values["name"] = pick(bank.names, rng)[0]
+    return Puzzle(variant, values, number(a - b if variant == "less" else a + b))
+
+
+# --- calendar and letters ---------------------------------------------------------------------------
+
+
+def _calendar(units: Sequence[Sequence[str]], bank: Bank, rng: random.Random) -> Puzzle:
+    # In Russian "on Monday" is a form of its own, asked for in frames of its own.
+    variant = pick(("row", "next", "before", "second", *bank.calendar_forms[3:4]), rng)
+    at = between(0, len(units) - 1, rng)
+    if variant == "row":
+        length = between(4, 5, rng)
+        return _chain([units[(at + place) % len(units)][0] for place in range(length)], "row")
+    step = {"next": 1, "before": -1, "second": 2, "when": 1}[variant]
+    values = dict(zip(bank.calendar_forms, units[at], strict=True))
+    answer = dict(zip(bank.calendar_forms, units[(at + step) % len(units)], strict=True))
+    return Puzzle(variant, values, answer["when" if variant == "when" else "nom"])
+
+
+def days(bank: Bank, rng: random.Random) -> Puzzle:
+    return _calendar(bank.days, bank, rng)
+
+
+def months(bank: Bank, rng: random.Random) -> Puzzle:
+    return _calendar(bank.months, bank, rng)
+
+
+def letters(bank: Bank, rng: random.Random) -> Puzzle:
+    """Letters in a row, by ones or twos, also backwards; the next letter; a word letter by letter."""
+    variant = pick(("row", "row", "next", "spelling"), rng)
+    if variant == "spelling":
+        word = pick(bank.words, rng)
+        cut = between(3, len(word), rng)
+        spelt = _chain(word[:cut], variant)
+        return spelt._replace(values={**spelt.values, "word": word})
+    alphabet = pick(bank.alphabets, rng)
+    if variant == "next":
+        at = between(0, len(alphabet) - 2, rng)
+        return Puzzle(variant, {"a": alphabet[at]}, alphabet[at + 1])
+    step = pick((1, 2), rng) if len(alphabet) > 9 else 1
+    start = between(0, len(alphabet) - 1 - 4 * step, rng)
+    row = alphabet[start : start + 4 * step + 1 : step]
+    return _chain(row[::-1] if rng.random() < 0.3 else row, variant)
+
+
+# --- patterns, comparison, order --------------------------------------------------------------------
+
+
+def repeating_pattern(bank: Bank, rng: random.Random) -> Puzzle:
+    """At least two whole periods, then a part of a third."""
+    things = shuffled(pick(bank.patterns, rng), rng)
+    period = [
+        things[ord(letter) - ord("a")] for letter in pick(("ab", "abc", "aab", "abb", "abcd", "aabb"), rng)
+    ]
+    length = 2 * len(period) + between(1, len(period), rng)
+    return _chain([period[place % len(period)] for place in range(length + 1)])
+
+
+def _people(bank: Bank, rng: random.Random) -> dict[str, str]:
+    """Three names, a, b and c, each also in the genitive."""
+    chosen = shuffled(bank.names, rng)[:3]
+    nominatives = {key: name[0] for key, name in zip("abc", chosen, strict=True)}
+    return nominatives | {f"{key}_gen": name[-1] for key, name in zip("abc", chosen, strict=True)}
+
+
+def comparison(bank: Bank, rng: random.Random) -> Puzzle:
+    variant = pick(("most", "most", "least", "least", "larger", "smaller"), rng)
+    if variant in ("larger", "smaller"):
+        a, b = shuffled(range(11, 100), rng)[:2]
+        answer = max(a, b) if variant == "larger" else min(a, b)
+        return Puzzle(variant, {"a": str(a), "b": str(b)}, str(answer))
+    people = _people(bank, rng)
+    scale = dict(zip(("more", "most", "least"), pick(bank.scales, rng), strict=True))
+    return Puzzle(variant, people | scale, people["a" if variant == "most" else "c"])
+
+
+def order(bank: Bank, rng: random.Random) -> Puzzle:
+    variant = pick(("first", "last", "middle", "of", "of last"), rng)
+    if variant.startswith("of"):
+        words = dict(zip("xyz", shuffled(bank.words, rng)[:3], strict=True))
+        return Puzzle(variant, words, words["x" if variant == "of" else "z"])
+    people = _people(bank, rng)
+    return Puzzle(variant, people, people[{"first": "a", "last": "c", "middle": "b"}[variant]])
+
+
+MAKERS: Mapping[str, Maker] = {
+    "arithmetic in digits": arithmetic_in_digits,
+    "comparison": comparison,
+    "number sequence": number_sequence,
+    "days": days,
+    "arithmetic in words": arithmetic_in_words,
+    "letters": letters,
+    "repeating pattern": repeating_pattern,
+    "counting": counting,
+    "order": order,
+    "months": months,
+    "word problem": word_problem,
+}
+
+
+def examples(lang: str, seed: int) -> Kinds:
+    """For each kind an endless stream of puzzles, which may repeat themselves."""
+    bank: Bank = read_bank(lang, "logic", Bank)
+    return {kind: _stream(kind, maker, bank, source(lang, seed, kind)) for kind, maker in MAKERS.items()}
+
+
+def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator[Draft]:
+    while True:
+        variant, values, target = maker(bank, rng)
+        yield draft(kind, pick(bank.frames[kind][variant], rng), values, target)

@@ -1,0 +1,342 @@
+"""Russian pseudo-words, inflected by rule.
+
+A pseudo-word is a base (onset, vowel, middle; `bank/ru/sounds.json`) with a final that puts it in a class of
+nouns, verbs or adjectives (`bank/ru/endings.json`). The finals are chosen so that no vowel is fleeting, and
+a class names the forms that hang on stress (`stress`) or cannot be known at all (`never`).
+`words.txt` holds the bases and lemmas that would come too near to a real word.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from evenkeel.benchmarks.miron.make.frames import (
+    Draft,
+    Kinds,
+    deck,
+    draft,
+    read_bank,
+    read_words,
+    source,
+    unused,
+)
+from evenkeel.make.choice import pick
+
+CASES = ("nom", "gen", "dat", "acc", "ins", "pre")
+NAMES = ("nominative", "genitive", "dative", "accusative", "instrumental", "prepositional")
+PERSONS = ("я", "ты", "он", "мы", "вы", "они")
+PAST = {"m": "", "f": "а", "n": "о", "pl": "и"}
+
+Forms: TypeAlias = Mapping[str, str]
+Shape: TypeAlias = tuple[tuple[str, ...], ...]
+
+_VOWELS = "аеиоуыэюя"
+_ODD = re.compile(
+    rf"[кгхжшчщц][ыяю]|[чщ]о|ио|([^{_VOWELS}])[{_VOWELS}]\1|([{_VOWELS}])[^{_VOWELS}]*\2[^{_VOWELS}]+\2"
+)
+"""Against the spelling (кы, чя), or hard to say: the same consonant twice, the same vowel three times."""
+
+
+class NounClass(Struct, frozen=True):
+    """A declension. `*` is an accusative that follows the nominative or, of a living being, the genitive."""
+
+    gender: str
+    finals: tuple[str, ...]
+    singular: tuple[str, ...]
+    plural: tuple[str, ...]
+    animate: bool = False
+    """Whether there are living beings among these words."""
+    show: bool = False
+    """The lemma alone could be indeclinable: a frame must show a further form."""
+    short: bool = False
+    """The base is an onset alone."""
+    stress: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+class VerbClass(Struct, frozen=True):
+    """A conjugation; endings come after the final."""
+
+    finals: tuple[str, ...]
+    infinitive: str
+    past: str
+    present: tuple[str, ...]
+    never: tuple[str, ...] = ()
+
+
+class AdjectiveClass(Struct, frozen=True):
+    """A kind of adjective; stress never falls on the ending."""
+
+    finals: tuple[str, ...]
+    soft: bool = False
+
+
+class Endings(Struct, frozen=True):
+    """All that `endings.json` holds."""
+
+    nouns: dict[str, NounClass]
+    verbs: dict[str, VerbClass]
+    adjectives: dict[str, AdjectiveClass]
+    agreement: dict[str, tuple[str, ...]]
+    determiners: dict[str, dict[str, tuple[str, ...]]]
+
+
+class Sounds(Struct, frozen=True):
+    """What bases are built of."""
+
+    singles: tuple[str, ...]
+    clusters: tuple[str, ...]
+    vowels: tuple[str, ...]
+    middles: tuple[str, ...]
+    steady: tuple[str, ...] = field(name="steady vowels")
+    """Vowels that never flee before a last consonant."""
+    avoid: tuple[str, ...] = ()
+    """Parts that would remind of a rude word."""
+
+
+def endings() -> Endings:
+    found: Endings = read_bank("ru", "endings", Endings)
+    return found
+
+
+def sounds() -> Sounds:
+    found: Sounds = read_bank("ru", "sounds", Sounds)
+    return found
+
+
+# --- the rules --------------------------------------------------------------------------------------
+
+
+def join(stem: str, ending: str) -> str:
+    """Stem and unstressed ending by the spelling rules.
+
+    и, not ы, after к г х ж ш ч щ; а, у, not я, ю, and е, not о, after ж ш ч щ ц; and -ей, not -ов, after
+    ж ш ч щ in the genitive plural.
+    """
+    last, first = stem[-1], ending[:1]
+    if last in "жшчщ" and ending == "ов":
+        return f"{stem}ей"
+    if last in "кгхжшчщ" and first == "ы":
+        return f"{stem}и{ending[1:]}"
+    if last in "жшчщц" and first in ("я", "ю", "о"):
+        return stem + {"я": "а", "ю": "у", "о": "е"}[first] + ending[1:]
+    return stem + ending
+
+
+def accusative(forms: dict[str, str], suffix: str, *, animate: bool) -> None:
+    """Put in the accusative that has no ending of its own."""
+    if forms[f"acc{suffix}"].endswith("*"):
+        forms[f"acc{suffix}"] = forms[f"gen{suffix}" if animate else f"nom{suffix}"]
+
+
+def decline(lemma: str, noun: NounClass, *, animate: bool = False) -> Forms:
+    """All twelve forms, as nom, gen, … and nom_pl, gen_pl, …"""
+    stem = lemma.removesuffix(noun.singular[0])
+    forms = {case: join(stem, ending) for case, ending in zip(CASES, noun.singular, strict=True)}
+    forms |= {f"{case}_pl": join(stem, ending) for case, ending in zip(CASES, noun.plural, strict=True)}
+    accusative(forms, "", animate=animate)
+    accusative(forms, "_pl", animate=animate)
+    return forms
+
+
+def conjugate(stem: str, verb: VerbClass) -> Forms:
+    """The infinitive (инф), six persons of the present (я, ты, …) and the past (m, f, n, pl)."""
+    present = {
+        person: join(stem, ending) for person, ending in zip(PERSONS, verb.present, strict=True) if ending
+    }
+    past = {gender: stem + verb.past + ending for gender, ending in PAST.items()}
+    return {"инф": stem + verb.infinitive, **present, **past}
+
+
+def agree(stem: str, agreement: str, *, soft: bool = False, animate: bool = False) -> Forms:
+    """The six cases of an adjective for a gender (m, f, n) or the plural (pl).
+
+    A soft stem has и, е, я, ю where a hard one has ы, о, а, у.
+    """
+    found = endings().agreement[agreement]
+    if soft:
+        found = tuple(re.sub("^[ыоау]", lambda first: "иеяю"["ыоау".index(first[0])], one) for one in found)
+    forms = {case: join(stem, ending) for case, ending in zip(CASES, found, strict=True)}
+    accusative(forms, "", animate=animate)
+    return forms
+
+
+# --- pseudo-words -----------------------------------------------------------------------------------
+
+
+def shapes(final: str, *, short: bool = False) -> tuple[Shape, ...]:
+    """What words with this final may be joined from, part by part: the base, then the final.
+
+    The base ends in a vowel before a consonant and in a consonant before a vowel.
+    """
+    parts = sounds()
+    onsets = (*parts.singles, *parts.clusters)
+    if short:
+        return ((parts.clusters, (final,)),)
+    if final[0] in _VOWELS:
+        return ((onsets, parts.vowels, parts.middles, (final,)),)
+    return (
+        (parts.clusters, parts.vowels, (final,)),
+        (onsets, parts.vowels, parts.middles, parts.steady, (final,)),
+    )
+
+
+def is_sound(word: str) -> bool:
+    """Whether a join of parts looks like Russian."""
+    return not (_ODD.search(word) or any(part in word for part in sounds().avoid))
+
+
+def pseudo_words(
+    finals: Sequence[str], rng: random.Random, *, suffix: str = "", short: bool = False
+) -> Iterator[str]:
+    """Stems of one class, by the sound patterns; with `suffix` the lemma, no form of which is a word."""
+    real = read_words("ru", "words")
+    while True:
+        joined = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
+        stem, base = "".join(joined), "".join(joined[:-1])
+        if is_sound(stem) and stem + suffix not in real and base not in real:
+            yield stem
+
+
+# --- examples ---------------------------------------------------------------------------------------
+
+
+class NounFrames(
+    Struct, frozen=True, rename={"animate_leads": "animate leads", "stress_leads": "stress leads"}
+):
+    """A lead shows the word, an ask leaves one form of it to choose."""
+
+    leads: tuple[str, ...]
+    animate_leads: tuple[str, ...]
+    stress_leads: tuple[str, ...]
+    """Leads that also say where the stress is."""
+    asks: dict[str, tuple[str, ...]]
+
+
+class VerbFrames(Struct, frozen=True, rename={"plural_leads": "plural leads"}):
+    """Leads show the infinitive and a person, which together tell the conjugation."""
+
+    leads: tuple[str, ...]
+    plural_leads: tuple[str, ...]
+    asks: dict[str, tuple[str, ...]]
+    paradigms: tuple[str, ...]
+
+
+class AdjectiveFrames(Struct, frozen=True):
+    """Leads show the masculine form, which tells that the stress is on the stem."""
+
+    leads: tuple[str, ...]
+    asks: dict[str, tuple[str, ...]]
+    nouns: dict[str, tuple[tuple[str, ...], ...]]
+
+
+def examples(seed: int) -> Kinds:
+    """For each form a stream of examples, each with a pseudo-word of its own."""
+    used: set[str] = set()
+    streams: dict[str, Iterator[Draft]] = {}
+    for part, stream in (("nouns", _nouns), ("verbs", _verbs), ("adjectives", _adjectives)):
+        for kind in read_bank("ru", part)["asks"]:
+            streams[kind] = stream(kind, source("ru", seed, kind), used)
+    return streams
+
+
+def determiner(lemma: str, agreement: str, case: str, *, animate: bool) -> str:
+    """этот, наш, новый, … beside a noun."""
+    table = endings().determiners.get(lemma)
+    if table is None:
+        return agree(lemma[:-2], agreement, animate=animate)[case]
+    forms = dict(zip(CASES, table[agreement], strict=True))
+    accusative(forms, "", animate=animate)
+    return forms[case]
+
+
+def slots(words: Mapping[str, Forms], agreement: str, *, animate: bool) -> Callable[[str], str]:
+    """What fills a slot: `noun_gen` a form of one of the words, `этот_gen` a determiner that agrees."""
+
+    def value(slot: str) -> str:
+        head, _, form = slot.partition("_")
+        if head in words:
+            return words[head][form]
+        agreeing = "pl" if form.endswith("_pl") else agreement
+        return determiner(head, agreeing, form.removesuffix("_pl"), animate=animate)
+
+    return value
+
+
+def _nouns(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
+    frames: NounFrames = read_bank("ru", "nouns", NounFrames)
+    known = endings().nouns
+    case, number = kind.split()
+    asked = CASES[NAMES.index(case)] + ("_pl" if number == "plural" else "")
+    classes = [
+        (name, animate)
+        for name, noun in known.items()
+        for animate in ((False, True) if noun.animate else (False,))
+        if asked not in noun.never
+    ]
+    words = {name: pseudo_words(noun.finals, rng, short=noun.short) for name, noun in known.items()}
+    asks = deck(frames.asks[kind], rng)
+    for name, animate in deck(classes, rng):
+        forms = decline(unused(words[name], used), known[name], animate=animate)
+        lead = pick(_leads(frames, known[name], forms, asked, animate=animate), rng)
+        value = slots({"noun": forms}, known[name].gender, animate=animate)
+        yield draft(kind, f"{lead} {next(asks)}", value, forms[asked], forms["nom"])
+
+
+def _leads(
+    frames: NounFrames, noun: NounClass, forms: Forms, asked: str, *, animate: bool
+) -> tuple[str, ...]:
+    """The leads that show enough of a word, but not the form that is asked for."""
+    leads = frames.animate_leads if animate else frames.leads
+    if asked in noun.stress:
+        leads = frames.stress_leads
+    shown = {lead: set(re.findall(r"\{noun_(\w+)\}", lead)) - {"nom"} for lead in leads}
+    return tuple(
+        lead
+        for lead in leads
+        if (shown[lead] or not noun.show) and forms[asked] not in {forms[form] for form in shown[lead]}
+    )
+
+
+def _verbs(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
+    frames: VerbFrames = read_bank("ru", "verbs", VerbFrames)
+    asked = dict(zip(frames.asks, (*PERSONS, *PAST), strict=True))[kind]
+    classes = {name: verb for name, verb in endings().verbs.items() if asked not in verb.never}
+    words = {name: pseudo_words(verb.finals, rng, suffix=verb.infinitive) for name, verb in classes.items()}
+    leads, other = (frames.plural_leads, "они") if asked == "он" else (frames.leads, "он")
+    asks = deck((*frames.asks[kind], *frames.paradigms[:1]) if asked in PERSONS else frames.asks[kind], rng)
+    for name in deck(tuple(classes), rng):
+        forms = conjugate(unused(words[name], used), classes[name])
+        ask = next(asks)
+        frame = pick(frames.paradigms, rng) if ask in frames.paradigms else f"{pick(leads, rng)} {ask}"
+        shown = {**forms, "given": f"{other} {forms[other]}", "asked": asked}
+        yield draft(kind, frame, shown, forms[asked], forms["инф"])
+
+
+def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
+    frames: AdjectiveFrames = read_bank("ru", "adjectives", AdjectiveFrames)
+    known = endings().adjectives
+    case = CASES[NAMES.index(kind.split()[1])]
+    words = {
+        name: pseudo_words(one.finals, rng, suffix="ый" if name == "hard" else "ий")
+        for name, one in known.items()
+    }
+    # In the nominative and the accusative a masculine form would only repeat the lemma.
+    agreements = {"nom": ("f", "n", "pl"), "acc": ("f", "n", "pl", "animate")}.get(
+        case, ("m", "f", "n", "pl")
+    )
+    asks = deck(frames.asks[kind], rng)
+    for name, agreement in deck([(name, agreement) for name in words for agreement in agreements], rng):
+        stem = unused(words[name], used)
+        animate = agreement == "animate"
+        gender = "m" if animate else agreement
+        noun = dict(zip(CASES, pick(frames.nouns[agreement], rng), strict=True))
+        lemma = agree(stem, "m", soft=known[name].soft)["nom"]
+        target = agree(stem, gender, soft=known[name].soft, animate=animate)[case]
+        value = slots({"noun": noun, "adj": {"": lemma}}, gender, animate=animate)
+        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", value, target, lemma)

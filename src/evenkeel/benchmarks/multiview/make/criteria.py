@@ -1,0 +1,93 @@
+"""A criterion: the view under which documents are compared, from the command line or a YAML file.
+
+    arithmetic:
+      description: Which operations lead from the numbers given to the answer.
+      hints: [Two problems about cakes may differ, …]
+      instruction: Represent the arithmetic of this problem
+    setting: Where the story takes place.
+
+A file may also hold a list of such mappings, each with its `name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.jsonfile import convert
+from evenkeel.files.tables import read_text
+from evenkeel.files.yamlfile import read_entries
+
+LONGEST_NAME = 60
+SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
+
+
+class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
+    """What likeness is to mean. The name becomes a part of file and task names."""
+
+    name: str
+    description: str
+    hints: tuple[str, ...] = ()
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        if not SAFE_NAME.fullmatch(self.name) or "__" in self.name or len(self.name) > LONGEST_NAME:
+            raise ValueError(
+                f"'{self.name}' cannot be the name of a criterion: use letters, digits, '.', '-' and single "
+                f"'_', at most {LONGEST_NAME}"
+            )
+        if not self.description.strip():
+            raise ValueError(f"the criterion '{self.name}' has no description")
+
+
+def criterion(
+    name: str | None, description: str | None, *, hints: Sequence[str] = (), instruction: str = ""
+) -> Criterion:
+    """A criterion from values of the command line."""
+    if not name or not description:
+        raise UsageError(
+            "a criterion needs a name and a description: --criterion NAME --description TEXT, "
+            "or --criteria FILE with many."
+        )
+    try:
+        return Criterion(name, description.strip(), tuple(hints), instruction.strip())
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+
+
+def read_criteria(path: Path) -> list[Criterion]:
+    """All criteria of a YAML file, in its order."""
+    criteria: list[Criterion] = []
+    lines: dict[str, int] = {}
+    for line, raw in _entries(path):
+        found: Criterion = convert(path, raw, Criterion, line=line)
+        key = found.name.casefold()  # some file systems do not tell cases apart
+        if key in lines:
+            raise DataError(path, f"the criterion '{found.name}' is in line {lines[key]} already.", line=line)
+        lines[key] = line
+        criteria.append(found)
+    return criteria
+
+
+def _entries(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Each criterion of the file as a mapping with its name, and the line where it begins."""
+    entries = read_entries(path, read_text(path))
+    if entries is None:
+        raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
+    return [(line, _entry(path, line, name, body)) for line, name, body in entries]
+
+
+def _entry(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
+    """A criterion's mapping; a text alone is its description, and a hint alone a list of one."""
+    if name and isinstance(body, str):
+        body = {"description": body}
+    if not isinstance(body, dict):
+        raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
+    if isinstance(body.get("hints"), str):
+        body = {**body, "hints": [body["hints"]]}
+    return {"name": name, **body} if name else body

@@ -1,0 +1,121 @@
+"""Rows of a person's own data file, whatever its format: JSON lines, CSV or Parquet, each with its place."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evenkeel.errors import DataError
+from evenkeel.files.jsonfile import BOM, json_lines, open_file, read_bytes
+from evenkeel.messages import explain
+
+
+class Row(NamedTuple):
+    """The fields of one row, and where they stand."""
+
+    file: Path
+    fields: Mapping[str, Any]
+    name: str
+    """What to call a row that has no id of its own: its line, its number."""
+    line: int | None = None
+    where: str = ""
+    """The place in a file that has no lines: `row 7`."""
+
+    @property
+    def place(self) -> str:
+        return f"line {self.line}" if self.line is not None else self.where or self.name
+
+    def error(self, problem: str) -> DataError:
+        return DataError(self.file, problem, line=self.line, where=f"at {self.where}" if self.where else "")
+
+    def invalid(self, error: msgspec.ValidationError, fields: Mapping[str, Any]) -> DataError:
+        """What is wrong with a field of the row."""
+        fault = explain(error, fields)
+        places = (f"at {self.where}" if self.where else "", fault.field)
+        where = ", ".join(place for place in places if place)
+        return DataError(self.file, f"{fault.problem}.", line=self.line, where=where)
+
+    def text(self, field: str) -> str:
+        """A field as it stands; absent, or neither text nor number, is an error that names the place."""
+        if field not in self.fields:
+            there = ", ".join(self.fields) or "no field at all"
+            raise self.error(f"the field '{field}' is missing; there is: {there}.")
+        value = self.fields[field]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.error(f"the field '{field}' should be text, not {kind_of(value)}.")
+        return str(value)
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words for an error."""
+    name = type(value).__name__
+    return "nothing" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file; how its name ends tells its format. `.json` is one object a line."""
+    if not path.exists():
+        raise DataError(path, "cannot be read: No such file or folder.")
+    readers = {".csv": _csv_rows, ".parquet": _parquet_rows}
+    readers |= dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows)
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
+    return reader(path)
+
+
+def read_text(path: Path) -> str:
+    """A text file, or an error that names the line that is not UTF-8."""
+    content = read_bytes(path).removeprefix(BOM)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(path, "this is not UTF-8 text.", line=line) from None
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    for number, fields in json_lines(path):
+        if not isinstance(fields, dict):
+            raise DataError(path, f"expected an object, not {kind_of(fields)}.", line=number)
+        yield Row(path, fields, str(number), line=number)
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    limit = csv.field_size_limit(1 << 30)  # by default a cell may not be longer than 128 KiB
+    end = 0
+    try:
+        header = next(reader, [])
+        end = reader.line_num
+        for cells in reader:
+            line, end = end + 1, reader.line_num  # a cell may run over several lines: where the row begins
+            if len(cells) == len(header):
+                yield Row(path, dict(zip(header, cells, strict=True)), str(line), line=line)
+            elif cells:
+                problem = f"this row has {len(cells)} cells, the first line {len(header)}."
+                raise DataError(path, problem, line=line)
+    except csv.Error as error:
+        raise DataError(path, f"this row cannot be read: {error}.", line=end + 1) from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    import polars
+
+    with open_file(path):  # or an error in our words
+        pass
+    try:
+        frame = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
+    except polars.exceptions.PanicException:  # over a file whose parts do not fit together; no PolarsError
+        raise DataError(path, "cannot be read: the file is damaged.") from None
+    for number, fields in enumerate(frame.iter_rows(named=True), 1):
+        yield Row(path, fields, str(number), where=f"row {number}")

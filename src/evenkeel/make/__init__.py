@@ -1,0 +1,1 @@
+"""What generators and builders of data sets share."""

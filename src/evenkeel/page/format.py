@@ -1,0 +1,163 @@
+"""Figures as text: the same digits at the terminal and on the page."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Protocol
+
+from evenkeel.page.layout import Layout
+from evenkeel.page.metrics import Metric
+from evenkeel.types import Figure, Unit
+
+FLOOR = 0.95
+"""Coverage below this stands out on pages."""
+
+FORMATS: dict[Unit, str] = {
+    "cosine": ".4f",
+    "score": ".2f",
+    "points": ".2f",
+    "bits": ".3f",
+    "tokens": ",.0f",
+    "count": ".2f",
+    "nats": ".3f",
+    "correlation": ".3f",
+    "agreement": ".3f",
+}
+
+
+SOME = re.compile("[1-9]")
+
+
+def number(amount: float, unit: Unit) -> str:
+    """An amount with its unit's digits; what rounds to nothing has no sign."""
+    if unit == "share":
+        return _per_cent(amount)
+    shown = f"{amount:{FORMATS[unit]}}"
+    return shown if SOME.search(shown) else shown.removeprefix("-")
+
+
+def _per_cent(amount: float) -> str:
+    """A share as per cent, with as many digits as tell it from none and from all: 299 of 300 are 99.7%."""
+    size = abs(amount)
+    for places in range(0 if 0.0995 <= size < 0.995 or size >= 1 else 1, 5):
+        shown = f"{amount:.{places}%}"
+        if SOME.search(shown) and (size >= 1 or "100" not in shown):
+            return shown
+    return f"{round(amount):.0%}"  # exactly none, or nothing but the rounding of the machine
+
+
+def signed(amount: float, unit: Unit) -> str:
+    """A difference, with its sign: `+0.0120`, `-3.5%`; without one where it rounds to nothing."""
+    shown = number(amount, unit)
+    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
+
+
+def value(figure: Figure | None) -> str:
+    return "–" if figure is None or figure.value is None else number(figure.value, figure.unit)
+
+
+def interval(figure: Figure | None, *, short: bool = False) -> str:
+    """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is not known."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return ""
+    if not short:
+        return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
+    return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
+
+
+def bound(amount: float, unit: Unit) -> str:
+    """One end of an interval that stands beside its value: without the unit's sign, `76` for 76%, `.8512`."""
+    shown = number(amount, unit)
+    return shown.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", shown)
+
+
+def signed_bound(amount: float, unit: Unit) -> str:
+    """One end of the interval of a difference: `+8.0`, `-.0120`."""
+    shown = bound(amount, unit)
+    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
+
+
+def chance(metric: Metric | None) -> str:
+    """`chance 50%`, or nothing where guessing gives no known figure."""
+    return f"chance {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
+
+
+class Counted(Protocol):
+    """What has a number of samples and of their groups."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def clusters(self) -> int: ...
+
+
+def counted(figure: Counted, layout: Layout) -> str:
+    """What a figure stands on: `280 prompts of 40 questions`, or `200 examples` where each is its own."""
+    samples, groups = layout.counted
+    if figure.clusters == figure.n:
+        return f"{figure.n:,} {samples}"
+    return f"{figure.n:,} {samples} of {figure.clusters:,} {groups}"
+
+
+def p_value(figure: Figure | None) -> str:
+    """`p = 0.021`, `p < 0.001 (Holm, 3 tests)`, or nothing for a figure that tests nothing."""
+    if figure is None or figure.p is None:
+        return ""
+    corrected = f" (Holm, {figure.tests} tests)" if figure.tests > 1 else ""
+    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}{corrected}"
+
+
+def probability(p: float | None) -> str:
+    """`0.021`, `< 0.001`, or a dash where there was no test."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def share(number: float) -> str:
+    """A share as per cent; never rounded up to 100 % where something is missing."""
+    return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")
+
+
+class _Shown(dict[int, str]):
+    """What stands for a character on pages and terminals, found when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(code)
+        return shown
+
+
+def _shown(code: int) -> str:
+    character = chr(code)
+    if character in KEPT:
+        return character
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    no_character = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    hidden = no_character or unicodedata.category(character) in HIDDEN
+    return f"⟦U+{code:04X}⟧" if hidden else character
+
+
+KEPT = "\n\t\u200c\u200d"
+"""Lines and columns, and the two joiners that Persian, Indic scripts and emoji are spelt with."""
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, unseen and direction-changing characters, halves of a pair, and separators of lines."""
+_SHOWN = _Shown()
+
+
+def visible(text: str) -> str:
+    """Hostile text made harmless: control, unseen and direction-changing characters are shown, not obeyed."""
+    return text.translate(_SHOWN)
+
+
+def escaped_json(text: str) -> str:
+    """The same JSON without any character that a terminal obeys: each is there by its number."""
+    return re.sub(r"[^\x00-\x7e]", lambda match: _json_escape(match[0]), text)
+
+
+def _json_escape(character: str) -> str:
+    if unicodedata.category(character) not in HIDDEN:
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

@@ -1,0 +1,129 @@
+"""What a benchmark wants shown, said once: the terminal, the page and the app draw it their own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from evenkeel.page.metrics import Metric
+from evenkeel.types import Summary
+
+
+class Column(NamedTuple):
+    """A metric and the words for it."""
+
+    metric: str
+    title: str
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """A row for each value of a tag; the columns are the values of another tag, several metrics, or both."""
+
+    title: str
+    rows: str
+    metric: str = ""
+    columns: str = ""
+    metrics: tuple[Column, ...] = ()
+    several: bool = False
+    """Shown only where there is more than one column."""
+    total: bool = True
+    """Whether a last row tells the figures of all rows together."""
+
+
+class Curve(Struct, frozen=True, kw_only=True):
+    """A metric along an ordered tag, with its interval as a band; a line for each value of `lines`."""
+
+    title: str
+    metric: str
+    along: str
+    lines: str = ""
+    x_title: str = ""
+    y_title: str = ""
+
+
+class Bars(Struct, frozen=True, kw_only=True):
+    """A metric for each value of a tag, with its interval as a whisker; side by side for each of `groups`."""
+
+    title: str
+    metric: str
+    along: str
+    groups: str = ""
+    x_title: str = ""
+    y_title: str = ""
+
+
+class Points(Struct, frozen=True, kw_only=True):
+    """A point for each sample: two of its numbers, coloured by a third thing.
+
+    A name stands for a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
+    and their labels), each of its keys has a panel. `split` is a tag whose values have rows of their own.
+    """
+
+    title: str
+    x: str
+    y: str
+    colour: str
+    split: str = ""
+    x_title: str = ""
+    y_title: str = ""
+
+
+class Heatmap(Struct, frozen=True, kw_only=True):
+    """A square matrix in the detail of one sample's score: that of the sample nearest to the headline."""
+
+    title: str
+    detail: str
+
+
+Picture: TypeAlias = Curve | Bars | Points | Heatmap
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    """A benchmark's page: its metrics, its pictures, its tables, and what to be careful about."""
+
+    metrics: tuple[Metric, ...]
+    """All that its samples and its summary have; the first is the headline."""
+    question: str
+    counted: tuple[str, str] = ("prompts", "questions")
+    """The words for samples and for the groups they fall into."""
+    facts: tuple[Column, ...] = ()
+    """Further single figures, shown below the headline where the run has them."""
+    pictures: tuple[Picture, ...] = ()
+    blocks: Callable[[Summary], list[str]] | None = None
+    """Lines for the terminal in the benchmark's own form, before its tables."""
+    tables: tuple[Table, ...] = ()
+    cautions: tuple[str, ...] = ()
+    citation: str = ""
+
+    @property
+    def headline(self) -> str:
+        return self.metrics[0].name
+
+    @property
+    def headline_title(self) -> str:
+        return self.metrics[0].title
+
+
+class Note(NamedTuple):
+    """Something to say beside the figures of a run; a warning where they may mislead."""
+
+    text: str
+    warning: bool = False
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """A sample to look at: a label (its score), one line, and the texts behind it under their headings."""
+
+    label: str
+    title: str
+    parts: tuple[tuple[str, str], ...]
+
+
+class Examples(Struct, frozen=True, kw_only=True):
+    """Samples that a benchmark wants looked at."""
+
+    title: str
+    note: str = ""
+    items: tuple[Example, ...] = ()

@@ -1,0 +1,125 @@
+"""Limits on a run: how many requests, tokens or dollars language models may cost before it stops."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.types import Embed, Generate, Rank, Request, Response, Weigh
+
+FREE = (Embed, Rank)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a person is willing to spend; None is no limit."""
+
+    max_requests: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop after this many requests.")
+    ] = None
+    max_tokens_total: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop before this many tokens, in and out.")
+    ] = None
+    max_usd: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Stop before this many dollars; needs prices.")
+    ] = None
+    price_in: Annotated[float, Meta(ge=0, description="Dollars per million tokens read.")] = 0.0
+    price_out: Annotated[float, Meta(ge=0, description="Dollars per million tokens written.")] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_usd is not None and not (self.price_in or self.price_out):
+            raise ValueError("--max-usd needs --price-in or --price-out")
+
+    def usd(self, tokens_in: int, tokens_out: int) -> float:
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
+
+
+class Budget:
+    """Counts what was spent and lets requests through while the limits hold.
+
+    A request in flight is counted with what it may cost at the most, so that a limit is not overrun by
+    answers that are still on their way. What writes or weighs is counted, in whatever role; embedding
+    and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own,
+    hence the lock.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.requests = 0
+        self.tokens_in = 0
+        self.tokens_out = 0
+        self.exhausted = ""
+        self._counts_tokens = limits.max_tokens_total is not None or limits.max_usd is not None
+        self._in_flight: dict[int, tuple[int, int]] = {}
+        self._flying_in = 0
+        self._flying_out = 0
+        self._lock = threading.Lock()
+
+    @property
+    def usd(self) -> float:
+        return self.limits.usd(self.tokens_in, self.tokens_out)
+
+    def admit(self, requests: Iterable[Request]) -> Iterator[Request]:
+        """Pass requests on until one would break a limit; `exhausted` then says which."""
+        self.exhausted = ""
+        for request in requests:
+            if isinstance(request, FREE):
+                yield request
+                continue
+            cost = foresee(request) if self._counts_tokens else (0, 0)
+            with self._lock:
+                self.exhausted = self._broken_by(*cost)
+                if self.exhausted:
+                    return
+                self.requests += 1
+                if self._counts_tokens:
+                    self._in_flight[id(request)] = cost
+                    self._flying_in += cost[0]
+                    self._flying_out += cost[1]
+            yield request
+
+    def spend(self, request: Request, response: Response) -> None:
+        """Settle a request: what it really cost takes the place of what it might have."""
+        if isinstance(request, FREE):
+            return
+        with self._lock:
+            foreseen_in, foreseen_out = self._in_flight.pop(id(request), (0, 0))
+            self._flying_in -= foreseen_in
+            self._flying_out -= foreseen_out
+            failed = response.status == "error"
+            self.tokens_in += response.tokens_in or (0 if failed else foreseen_in)
+            self.tokens_out += response.tokens_out or (
+                0 if failed else min(foreseen_out, estimate_tokens(response.text))
+            )
+
+    def _broken_by(self, tokens_in: int, tokens_out: int) -> str:
+        limits = self.limits
+        if limits.max_requests is not None and self.requests >= limits.max_requests:
+            return f"--max-requests {limits.max_requests}"
+        total_in = self.tokens_in + self._flying_in + tokens_in
+        total_out = self.tokens_out + self._flying_out + tokens_out
+        if limits.max_tokens_total is not None and total_in + total_out > limits.max_tokens_total:
+            return f"--max-tokens-total {limits.max_tokens_total}"
+        if limits.max_usd is not None and limits.usd(total_in, total_out) > limits.max_usd:
+            return f"--max-usd {limits.max_usd:g}"
+        return ""
+
+
+def foresee(request: Request) -> tuple[int, int]:
+    """An estimate of the tokens that a request reads, and the most it may write."""
+    match request:
+        case Generate():
+            prompt = request.prompt
+            texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+            sampling = request.sampling
+            most = 2 * estimate_tokens(sampling.length_of) if sampling.length_of else sampling.max_tokens
+            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
+        case Weigh():
+            return estimate_tokens(request.prefix + request.continuation), 0
+        case Embed():
+            return estimate_tokens(request.text), 0
+        case Rank():
+            return estimate_tokens(request.query + request.document), 0

@@ -1,0 +1,386 @@
+"""A run's folder: what lies in it, how it is written so that a kill harms nothing, how it is read.
+
+A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
+followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError, MissingExtra, RunConflict, StorageError, UsageError
+from evenkeel.files import lock
+from evenkeel.files.cache import replacing
+from evenkeel.files.jsonfile import convert, read_json, read_json_lines
+from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMAT = 1
+UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
+FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
+LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
+UNSCORABLE = "unscorable"
+"""In the detail of a score: the benchmark could make nothing of the sample."""
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
+"""Bytes of a file that is read as a whole."""
+DEEPEST = 8
+"""Levels of lists and objects in a spec."""
+
+
+class Run:
+    """A finished run, read from its folder."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.problems: list[str] = []
+        """What could not be written when it was made: the page, published files. The figures are whole."""
+        if member(self.path, "spec.json") is None:
+            raise DataError(self.path, "this is not a run's folder: it has no spec.json.")
+
+    @cached_property
+    def spec(self) -> RunSpec:
+        return read_spec(self.path)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Every figure by name: `run.summary["mean_similarity"].value`."""
+        _ = self.spec  # of a format that is known here
+        path = member(self.path, "summary.json")
+        if path is None:
+            raise DataError(self.path, UNFINISHED)
+        summary: Summary = read_json(path, dict[str, Figure])
+        if not summary:
+            raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
+        return summary
+
+    def records(self) -> Iterator[Record]:
+        """One record a sample: what was asked, what was answered, the scores."""
+        _ = self.spec
+        path = member(self.path, "records.jsonl")
+        if path is None:
+            raise DataError(self.path, UNFINISHED)
+        return read_json_lines(path, Record)
+
+    def scored(self) -> Iterator[Record]:
+        """The records that the benchmark knows the shape of: all but those that it could not score at all."""
+        return (record for record in self.records() if not record.score.detail.get(UNSCORABLE))
+
+    @property
+    def headline(self) -> Figure:
+        """The figure that the benchmark declares first. It has no value where several methods are under test:
+        see `headlines`."""
+        return self.figure(self._layout.headline)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods under test; empty where a model is."""
+        return () if "model" in self.spec.models else tuple(self.spec.options.get("method", ()))
+
+    @property
+    def headlines(self) -> dict[str, Figure]:
+        """The headline, by its name in the summary; where methods are under test, one for each of them."""
+        from evenkeel.analysis import scope_name
+
+        headline = self._layout.headline
+        names = [scope_name(headline, {"method": method}) for method in self.methods] or [headline]
+        return {name: self.figure(name) for name in names}
+
+    def figure(self, name: str) -> Figure:
+        """A figure of the summary, or an error that says what to do where it lacks it."""
+        if name not in self.summary:
+            raise DataError(
+                self.path / "summary.json", f"there is no '{name}' in it: `evenkeel rescore` the run."
+            )
+        return self.summary[name]
+
+    @property
+    def _layout(self) -> Any:
+        from evenkeel.run.benchmark import benchmark_class
+
+        return benchmark_class(self.spec.benchmark).layout
+
+    def failures(self) -> Counter[str]:
+        """How often requests ended other than well, and scoring lacked something, by reason."""
+        found: Counter[str] = Counter()
+        for record in self.records():
+            found.update(record.score.detail.get("failures", ()))
+            found.update(
+                f"{answer.status}: {answer.reason}" if answer.reason else answer.status
+                for answer in record.answers
+                if answer.status != "ok"
+            )
+        return found
+
+    def agreement(self) -> str | None:
+        """How our figures compare with those that the recorded file itself gave; None where it gave none."""
+        differences = [
+            abs(value - given[name])
+            for record in self.records()
+            if (given := record.sample.inputs.get("published"))
+            for name, value in record.score.values.items()
+            if name in given and value is not None
+        ]
+        if not differences:
+            return None
+        return f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
+
+    def frame(self) -> pl.DataFrame:
+        """The records as a polars data frame, one row a sample.
+
+            run.frame().group_by("level").agg(polars.col("mean_similarity").mean())
+
+        Columns as in `evenkeel export`: `sample`, `group`, the tags, how its requests ended (`answered`,
+        `status_ok`, …), its values, and those of its inputs that are single texts or numbers; `answers` is a
+        list, with null for a request that brought none.
+        """
+        from evenkeel.report.export import frame
+
+        return frame(self)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas data frame; pandas must be installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("to_pandas()", package="pandas", install="pip install pandas") from None
+        return pandas.DataFrame(self.frame().to_dict(as_series=False))
+
+    def __repr__(self) -> str:
+        from evenkeel.report.inline import run_text
+
+        return run_text(self)
+
+    def _repr_html_(self) -> str:
+        from evenkeel.report.inline import run_html
+
+        return run_html(self)
+
+
+def member(folder: Path, name: str) -> Path | None:
+    """A file of a run by its name, or None where there is none. A link is refused: it may lead anywhere."""
+    path = folder / name
+    for part in (path, *path.parents):
+        if part == folder:
+            break
+        if part.is_symlink():
+            raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
+    if not path.is_file():
+        return None
+    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
+        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
+    return path
+
+
+class _Model(Struct):
+    name: str
+    spec: str
+    identity: dict[str, Any]
+
+
+class _Source(Struct):
+    source: str = ""
+    sha256: list[str] = []
+
+
+class _Provenance(Struct):
+    created: str = ""
+    evenkeel: str = ""
+    python: str = ""
+    platform: str = ""
+    packages: dict[str, str] = {}
+    notes: dict[str, list[str]] = {}
+    servers: dict[str, list[str]] = {}
+
+
+class _Parts(Struct):
+    """What is read of those parts of a spec that may hold more."""
+
+    models: dict[str, _Model]
+    data: _Source
+    provenance: _Provenance
+
+
+def read_spec(folder: Path) -> RunSpec:
+    """A run's spec, if it is of the format that this version writes and has its shape."""
+    path = member(folder, "spec.json")
+    if path is None:
+        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+    raw = read_json(path)
+    if not isinstance(raw, dict) or _depth(raw) > DEEPEST:
+        raise DataError(path, "this is not the spec of a run.")
+    there = raw.get("format")
+    if type(there) is not int or there != FORMAT:
+        raise DataError(
+            path,
+            f"the run has format {_shown(there)}; this Evenkeel reads format {FORMAT}. "
+            "Use the Evenkeel that made it.",
+        )
+    spec: RunSpec = convert(path, raw, RunSpec)
+    convert(path, raw, _Parts)
+    _check_options(path, spec)
+    return spec
+
+
+def _check_options(path: Path, spec: RunSpec) -> None:
+    """Values of the types that the benchmark's options have. What is not known here is only shown."""
+    from evenkeel.options import describe, parse
+    from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
+
+    if spec.benchmark not in BENCHMARKS:
+        return
+    kind = benchmark_class(spec.benchmark).Options
+    known = {option.name for option in describe(kind)}
+    given = {name: value for name, value in spec.options.items() if name in known and value is not None}
+    try:
+        parse(kind, given, of=f"the benchmark '{spec.benchmark}'")
+    except UsageError as error:
+        raise DataError(path, str(error), where="options") from None
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, whatever the depth."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        inner = [
+            part.values() if isinstance(part, dict) else part
+            for part in level
+            if isinstance(part, dict | list)
+        ]
+        level = [value for part in inner for value in part]
+    return depth
+
+
+def load_run(path: str | Path) -> Run:
+    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`."""
+    return Run(path)
+
+
+class RunFolder:
+    """The folder of a run that this process is writing."""
+
+    def __init__(self, path: Path, spec: RunSpec) -> None:
+        self.path = path
+        self.spec = spec
+        """As it is stored: that of the run's beginning, where this is a resumed one."""
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, path: Path, spec: RunSpec, *, fresh: bool = False) -> Iterator[RunFolder]:
+        """Begin a run, or go on with it if its spec is the same. One process at a time."""
+        with _writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        with lock.writing(path):
+            folder = cls(path, spec)
+            folder._begin(spec, fresh=fresh)
+            yield folder
+
+    def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
+        for name in (*FILES, *LOGS):
+            if (self.path / name).is_symlink() and not fresh:
+                raise RunConflict(
+                    f"{self.path / name} is a link. The files of a run must lie in its own folder: "
+                    "choose another --out."
+                )
+        existing = self.path / "spec.json"
+        for draft in self.path.glob(".*"):  # what a killed process was writing; the folder is ours alone now
+            if draft.is_file() and draft.name[1:].startswith(FILES):
+                draft.unlink()
+        if existing.is_file() and fresh:
+            # The spec goes last: as long as it is there, the folder is known to be a run.
+            for name in (*FILES[1:], *LOGS, "spec.json"):
+                target = self.path / name
+                folder = target.is_dir() and not target.is_symlink()
+                shutil.rmtree(target) if folder else target.unlink(missing_ok=True)
+        elif existing.is_file():
+            self.spec = read_spec(self.path)
+            differences = spec_differences(self.spec, spec)
+            if differences:
+                raise RunConflict(
+                    f"{self.path} holds another run: {'; '.join(differences)}. "
+                    "Choose another --out, or start over with --fresh."
+                )
+            return
+        elif any(path.name != lock.OWNER for path in self.path.iterdir()):
+            raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
+        self.write_json("spec.json", spec)
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.sqlite"
+
+    def add_notes(self, notes: Mapping[str, list[str]]) -> None:
+        """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
+        if notes:
+            kept = {**self.spec.provenance.get("notes", {}), **notes}
+            provenance = {**self.spec.provenance, "notes": kept}
+            self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
+            self.write_json("spec.json", self.spec)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        return self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+    def write_bytes(self, name: str, content: bytes) -> Path:
+        with self.writing(name) as file:
+            file.write(content)
+        return self.path / name
+
+    @contextlib.contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """A file of the run to write to: there as a whole when the block ends well, and not at all if not."""
+        target = self.path / name
+        if not target.resolve().is_relative_to(self.path.resolve()):
+            raise StorageError(f"refusing to write '{name}' outside the run's folder.")
+        with _writing(target), replacing(target) as draft, draft.open("wb") as file:
+            yield file
+
+
+def spec_differences(there: RunSpec, here: RunSpec) -> list[str]:
+    """What two specs ask differently, in words; provenance and servers' addresses do not count."""
+    old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (there, here))
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
+    return [f"{name} is {_shown(old.get(name))} there and {_shown(new.get(name))} here" for name in names]
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith("models.") and name.endswith(".identity.base_url")
+
+
+def served_at(spec: RunSpec) -> dict[str, list[str]]:
+    """By role: the addresses at which its model was reached, where it is on a server."""
+    before = {role: model["identity"].get("base_url") for role, model in spec.models.items()}
+    former = {role: [str(address)] for role, address in before.items() if address}
+    return {**former, **spec.provenance.get("servers", {})}
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return {k: v for name, part in value.items() for k, v in _flat(part, f"{prefix}{name}.").items()}
+    return {prefix.rstrip("."): value}
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
+            "make room or mend the permissions, then run the same command again."
+        ) from error

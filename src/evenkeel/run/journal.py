@@ -1,0 +1,399 @@
+"""The journal: every answered request of a run with its answer, in SQLite, as it came.
+
+An answer is kept under a key, the hash of three things: who was asked (the model's identity), what was
+asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
+entries, a killed run goes on where it stopped, and scoring never needs the model again.
+
+One thread writes. It commits what has arrived GATHER_SECONDS after the first of it came, so that the
+thread that talks to the model never waits for the disk, and a kill loses next to nothing.
+
+A row that cannot be read (bits flip, disks fail) is an answer that is missing, never a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evenkeel.errors import RunConflict, StorageError
+from evenkeel.types import Embed, Generate, Rank, Request, Response, Sample, Weigh
+
+VERSION = 1
+GATHER_SECONDS = 0.02
+AHEAD = 20_000  # answers that may wait for the disk before the asker has to
+LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
+
+SCHEMA = f"""
+BEGIN;
+CREATE TABLE requests (
+    digest BLOB PRIMARY KEY,  -- of the content alone: no model, no repeat
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL        -- JSON
+) WITHOUT ROWID;
+CREATE TABLE responses (
+    key BLOB PRIMARY KEY,     -- of model, content and repeat
+    digest BLOB NOT NULL REFERENCES requests,
+    repeat INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    body BLOB NOT NULL,       -- JSON
+    at REAL NOT NULL          -- when it came, in seconds since 1970
+);
+CREATE TABLE samples (id TEXT PRIMARY KEY, body BLOB NOT NULL);  -- what the run is about, as JSON
+CREATE INDEX responses_by_request ON responses (digest, repeat);
+PRAGMA user_version = {VERSION};
+COMMIT;
+"""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Response).decode
+_decode_sample = msgspec.json.Decoder(Sample).decode
+
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
+NOT_ASKED = Response(status="error", reason="not asked")
+UNREADABLE = Response(status="error", reason="the stored answer cannot be read")
+
+
+class Key(NamedTuple):
+    """Where an answer is filed: under `key`; `digest` and `body` are the request's content."""
+
+    key: bytes
+    digest: bytes
+    body: bytes
+
+
+def model_digest(identity: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
+
+
+def without_address(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is, without where it is reached, which identities held once."""
+    return {name: value for name, value in identity.items() if name != "base_url"}
+
+
+def make_key(model: bytes, request: Request) -> Key:
+    """The key of a request to the model with this digest."""
+    # The role says whom to ask and the model's digest who that was, so the role itself stays out.
+    match request:
+        case Generate():
+            schema = [request.schema] if request.schema else []
+            body = _encode(["generate", request.prompt, request.sampling, *schema])
+        case Weigh():
+            body = _encode(["weigh", request.prefix, request.continuation])
+        case Embed():
+            body = _encode(["embed", request.text])
+        case Rank():
+            body = _encode(["rank", request.query, request.document])
+    digest = hashlib.sha256(body).digest()
+    return Key(_key(model, digest, request.repeat), digest, body)
+
+
+def _key(model: bytes, digest: bytes, repeat: int) -> bytes:
+    return hashlib.sha256(model + digest + repeat.to_bytes(8, "big")).digest()
+
+
+class Journal:
+    """A run's journal: written by this process alone, read by any."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rescued = ""
+        """What was done where the file was damaged."""
+        self.damaged: set[bytes] = set()
+        """The keys of answers that are stored and cannot be read."""
+        self.empty = True
+        """True while no answer is filed, so that there is nothing to look up."""
+        refuse_links(path)
+        with _storage_errors(path):
+            if path.exists() and not _is_sound(path):
+                from evenkeel.run.recovery import rescue
+
+                self.rescued = rescue(path)
+            with contextlib.ExitStack() as stack:
+                self._reader = stack.enter_context(contextlib.closing(connect(path)))
+                self.empty = _prepare(self._reader, path)
+                stack.pop_all()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._pending: list[tuple[Key, Request, Response]] = []
+        self._waiting: list[threading.Event] = []
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._writer = threading.Thread(target=self._write, name="evenkeel-journal", daemon=True)
+        self._writer.start()
+
+    def put(self, key: Key, request: Request, response: Response) -> None:
+        """File an answer. One that comes later under the same key takes its place."""
+        self._raise_failure()
+        with self._lock:
+            self.empty = False
+            self._pending.append((key, request, response))
+            waiting = len(self._pending)
+        if waiting == 1:
+            self._wake.set()
+        elif waiting >= AHEAD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Return when everything put so far is on disk."""
+        done = threading.Event()
+        with self._lock:
+            self._waiting.append(done)
+        self._wake.set()
+        self._hurry.set()
+        while not done.wait(0.2) and self._writer.is_alive():
+            pass
+        self._raise_failure()
+
+    def unanswered(
+        self, model: bytes, requests: Iterable[Request], *, again: bool = True
+    ) -> Iterator[Request]:
+        """The requests that still have to be asked, each once, read lazily.
+
+        What failed or cannot be read is asked again, unless `again` says otherwise.
+        """
+        seen: set[bytes] = set()
+        # What this very pass puts is in `seen`; so over a journal that was empty nothing need be looked up.
+        search = not self.empty
+        stream = iter(requests)
+        while chunk := list(islice(stream, LOOKUP)):
+            new: dict[bytes, Request] = {}
+            for request in chunk:
+                key = make_key(model, request).key
+                if key not in seen:
+                    seen.add(key)
+                    new[key] = request
+            stored, damaged = self._find(list(new)) if search else ({}, set())
+            done = {key for key, response in stored.items() if not again or response.status != "error"}
+            if not again:
+                done |= damaged
+            yield from (request for key, request in new.items() if key not in done)
+
+    def read(self, model: bytes, requests: Iterable[Request]) -> Iterator[Response]:
+        """The stored answer of each request, in order. What was never answered reads as an error."""
+        stream = iter(requests)
+        while chunk := [make_key(model, request).key for request in islice(stream, LOOKUP)]:
+            stored, damaged = self._find(chunk)
+            yield from (stored.get(key, UNREADABLE if key in damaged else NOT_ASKED) for key in chunk)
+
+    def holds_answers(self) -> bool:
+        """Whether any request was answered, however it ended; what failed was not."""
+        self.flush()
+        with _storage_errors(self.path):
+            found = self._reader.execute("SELECT 1 FROM responses WHERE status != 'error' LIMIT 1")
+            return found.fetchone() is not None
+
+    def put_samples(self, samples: Iterable[Sample]) -> None:
+        """Keep what the run is about, so that the folder alone is enough to score it again."""
+        with _storage_errors(self.path), self._reader:
+            self._reader.execute("DELETE FROM samples")
+            self._reader.executemany(
+                "INSERT INTO samples VALUES (?, ?)", ((sample.id, _encode(sample)) for sample in samples)
+            )
+
+    def samples(self) -> list[Sample]:
+        """The samples, in the order in which they were put."""
+        with _storage_errors(self.path):
+            rows = self._reader.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
+        try:
+            return [_decode_sample(body) for (body,) in rows]
+        except UNDECODABLE:
+            raise RunConflict(
+                f"{self.path}: a sample that is stored there cannot be read. "
+                "Run the command that made the run again: it stores the samples anew and keeps the answers."
+            ) from None
+
+    def close(self) -> None:
+        """Write what is left, fold the write-ahead log back in, and let go of the file."""
+        self._closing = True
+        self._wake.set()
+        self._hurry.set()
+        self._writer.join()
+        self._reader.close()
+        self._raise_failure()
+
+    def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
+        with _storage_errors(self.path):
+            stored, damaged = find(self._reader, keys)
+        self.damaged |= damaged
+        return stored, damaged
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        try:
+            with _storage_errors(self.path), contextlib.closing(connect(self.path)) as connection:
+                closing = False
+                while not closing:
+                    self._wake.wait()
+                    self._hurry.wait(GATHER_SECONDS)
+                    with self._lock:
+                        self._wake.clear()
+                        self._hurry.clear()
+                        closing = self._closing
+                        entries, self._pending = self._pending, []
+                        waiting, self._waiting = self._waiting, []
+                    _insert(connection, entries)
+                    for done in waiting:
+                        done.set()
+        except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush: no answer is lost silently
+            self._failure = error
+
+
+def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
+    """The answers that are stored under some keys, and the keys whose answer cannot be read."""
+    marks = ",".join("?" * len(keys))
+    # A status that is no text, or no UTF-8, must be found out here and not stop the whole look-up.
+    query = f"SELECT key, CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE key IN ({marks})"
+    try:
+        rows = connection.execute(query, keys).fetchall()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:  # a damaged page: what lies on others is found by itself
+        if len(keys) == 1:
+            return {}, set(keys)
+        half = len(keys) // 2
+        (first, lost), (second, more) = find(connection, keys[:half]), find(connection, keys[half:])
+        return first | second, lost | more
+    decoded = {key: decode(status, body) for key, status, body in rows}
+    stored = {key: response for key, response in decoded.items() if response is not None}
+    return stored, decoded.keys() - stored.keys()
+
+
+def decode(status: Any, body: Any) -> Response | None:
+    """A stored answer; None where the row is damaged."""
+    try:
+        response = _decode(body)
+    except UNDECODABLE:
+        return None
+    vector, weighed = response.vector, response.weighed
+    whole = vector is None or (len(vector) > 0 and len(vector) % 4 == 0)
+    whole &= weighed is None or len(weighed.tokens) == len(weighed.logprobs)
+    return response if whole and response.status.encode() == status else None
+
+
+def refuse_links(path: Path) -> None:
+    """A journal is a file of its own: a link could lead a reader, or worse a writer, anywhere."""
+    for suffix in ("", "-wal", "-shm"):
+        if (file := path.with_name(path.name + suffix)).is_symlink():
+            raise RunConflict(f"{file} is a link: a run's files must lie in its own folder.")
+    if (file := path.with_name(f"{path.name}-journal")).exists() or file.is_symlink():
+        # SQLite would obey it, and it can name files elsewhere.
+        raise RunConflict(f"{file} is not written by Evenkeel: delete it, if you know where it comes from.")
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    # A backend may pull the request stream, and with it the look-ups, from a thread of its own.
+    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+    try:
+        harden(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def harden(connection: sqlite3.Connection) -> None:
+    """The file may come from anywhere: its schema may call nothing, its cells are checked when read."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether the file's structure is whole; a look at its pages, not at what they say."""
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as connection:
+        harden(connection)
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return True
+        check(connection, path)  # what is not a journal, or has no readable first page, is not ours to rescue
+        try:
+            return connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            return False
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
+    """Make the tables where there are none, check them where there are; True if nothing is filed."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        connection.executescript(SCHEMA)
+    check(connection, path)
+    return connection.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of another version, or one whose tables are not a journal's and nothing else."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != VERSION:
+        raise RunConflict(
+            f"{path} was written in journal version {version}; this Evenkeel reads version {VERSION}. "
+            "Use the Evenkeel that made it, or choose another folder with --out."
+        )
+    if _schema_of(connection) != _expected_schema():
+        raise RunConflict(
+            f"{path} is not a journal of Evenkeel: its tables are not a journal's. "
+            "Choose another folder with --out."
+        )
+
+
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """Tables, indexes, views and triggers, each with its definition less comments and spaces."""
+    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
+    return [
+        (*names, re.sub(r"--[^\n]*|\s+", "", sql) if isinstance(sql, str) else sql) for *names, sql in rows
+    ]
+
+
+@cache
+def _expected_schema() -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return _schema_of(connection)
+
+
+def _insert(connection: sqlite3.Connection, entries: list[tuple[Key, Request, Response]]) -> None:
+    now = time.time()
+    with connection:
+        connection.executemany(
+            "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
+            ((key.digest, type(request).__name__.lower(), key.body) for key, request, _ in entries),
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (key.key, key.digest, request.repeat, response.status, _encode(response), now)
+                for key, request, response in entries
+            ),
+        )
+
+
+@contextlib.contextmanager
+def _storage_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        raise StorageError(
+            f"{path}: the journal cannot be written ({error}). What was stored before is kept: "
+            "make room or mend the permissions, then run the same command again."
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise RunConflict(
+            f"{path} is not a sound journal ({error}). Nothing in it was destroyed: put back a copy, "
+            "start over with --fresh, or choose another --out and take what can be read over with --reuse."
+        ) from None

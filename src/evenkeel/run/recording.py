@@ -1,0 +1,121 @@
+"""Another run's journal as a source of answers: read where it lies, never written.
+
+The folder may be read-only, may hold what a killed process left, and another process may be writing it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenkeel.errors import DataError, RunConflict
+from evenkeel.files import lock
+from evenkeel.run.journal import (
+    check,
+    decode,
+    find,
+    harden,
+    make_key,
+    model_digest,
+    refuse_links,
+    without_address,
+)
+from evenkeel.types import Request, Response
+
+
+class Recording:
+    """The answers of one model, or of whichever answered alone."""
+
+    def __init__(
+        self, path: Path, model: bytes | None = None, identities: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        self.path = path
+        self.damaged = 0
+        """Answers that are there and cannot be read."""
+        self._model = model
+        self._identities = identities
+        self._stack = contextlib.ExitStack()
+        self._connection = self._stack.enter_context(reading(path))
+
+    def digest_of(self, identity: Mapping[str, Any]) -> bytes:
+        """Under which digest a model's answers are filed here, wherever it was reached."""
+        same = (there for there in self._identities if without_address(there) == without_address(identity))
+        return model_digest(next(same, identity))
+
+    def find(self, request: Request) -> Response | None:
+        """The answer to a request; None where there is none that can be read."""
+        key, digest, _ = make_key(self._model or b"", request)
+        if self._model is not None:
+            return self.find_keys([key]).get(key)
+        query = (
+            "SELECT CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE digest = ? AND repeat = ?"
+        )
+        try:
+            rows = self._connection.execute(query, (digest, request.repeat)).fetchall()
+        except sqlite3.DatabaseError:
+            self.damaged += 1
+            return None
+        if len(rows) > 1:
+            raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
+        found = decode(*rows[0]) if rows else None
+        self.damaged += bool(rows) and found is None
+        return found
+
+    def find_keys(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        """The answers that are there under some keys."""
+        with _reading_errors(self.path):
+            found, damaged = find(self._connection, keys)
+        self.damaged += len(damaged)
+        return found
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to an existing journal of this version that leaves nothing where it lies."""
+    if not path.is_file():
+        raise RunConflict(f"{path}: there is no journal here.")
+    refuse_links(path)
+    with contextlib.ExitStack() as stack:
+        with _reading_errors(path):
+            uri = _uri(path, stack)
+            connection = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
+            stack.enter_context(contextlib.closing(connection))
+            harden(connection)
+            connection.execute("PRAGMA query_only = ON")
+            check(connection, path)
+        yield connection
+
+
+def _uri(path: Path, stack: contextlib.ExitStack) -> str:
+    """How to open a journal: as it changes, where a process writes it; else as a file that stays as it is,
+    for which SQLite needs no files beside it."""
+    try:
+        unwritten = stack.enter_context(lock.reading(path.parent))
+    except PermissionError:  # a folder that may be passed through and not listed
+        unwritten = True
+    if not unwritten:
+        return f"{path.resolve().as_uri()}?mode=ro"
+    log = path.with_name(f"{path.name}-wal")
+    if not log.is_file() or not log.stat().st_size:
+        return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    # A process was killed before it could fold its log in. That is done on a copy.
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-")))
+    for file in (path, log):
+        shutil.copyfile(file, folder / file.name)
+    return f"{(folder / path.name).resolve().as_uri()}?mode=rw"
+
+
+@contextlib.contextmanager
+def _reading_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise DataError(path, f"this journal cannot be read ({error}). It was left as it is.") from None

@@ -1,0 +1,259 @@
+"""From samples to a summary: requests → responses → scores, over one road for every benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, TypeAlias, TypeVar
+
+from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
+from evenkeel.files.cache import slug
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.budget import Budget
+from evenkeel.run.folder import Run, RunFolder
+from evenkeel.run.journal import LOOKUP, Journal, make_key, model_digest
+from evenkeel.run.model import Model, Noted
+from evenkeel.run.progress import Progress, watch
+from evenkeel.run.recording import Recording
+from evenkeel.run.scoring import UNCAUGHT, Portion
+from evenkeel.types import Answered, Request, Response, RunSpec, Sample, Score
+
+CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
+
+T = TypeVar("T")
+
+Opener: TypeAlias = Callable[[str], Model]
+"""Gives the model of a role, loading nothing before it is asked."""
+
+Refusal: TypeAlias = Callable[[int], EvenkeelError]
+"""Says why so many requests are not asked, and what permits them."""
+
+TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
+
+
+class Road:
+    """The way every request takes: past the journal, within the budget, to a model, into the journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        identities: Mapping[str, dict[str, Any]],
+        *,
+        opener: Opener,
+        budget: Budget,
+        progress: Progress,
+        titles: Mapping[str, str] = TITLES,
+        reuse: Recording | None = None,
+        refusals: Mapping[str, Refusal] | None = None,
+    ) -> None:
+        self.journal = journal
+        self.budget = budget
+        self._opener = opener
+        self._progress = progress
+        self._titles = titles
+        self._reuse = reuse
+        self._refusals = refusals or {}
+        self._damaged = 0
+        self._identities = identities
+        self._asked: dict[str, Model] = {}
+        self._digests = {role: model_digest(identity) for role, identity in identities.items()}
+
+    def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
+        """Have every request answered that the journal does not hold. `requests` may be iterated anew.
+
+        Of a role that may not be asked, what failed before stays as it is; what was never asked is refused.
+        """
+        total = sum(1 for _ in requests())
+        title = self._titles.get(role, role)
+        if self._reuse is not None:
+            self._take_over(self._reuse, title, role, requests, total)
+        pending = total if self.journal.empty else sum(1 for _ in self._unanswered(role, requests()))
+        refusal = self._refusals.get(role)
+        if pending and refusal:
+            new = sum(1 for _ in self.journal.unanswered(self._digests[role], requests(), again=False))
+            if new:
+                raise refusal(new)
+            pending = 0
+        self._tell_damage("asked again" if pending else "counted as errors")
+        self._progress.phase(title, total=total, done=total - pending)
+        if not pending:
+            return
+        model = self._asked[role] = self._opener(role)
+        watch(model, self._progress)
+        while self._send(model, role, self._unanswered(role, requests())):
+            self.journal.flush()
+        self.journal.flush()
+
+    def _take_over(
+        self, reuse: Recording, title: str, role: str, requests: Callable[[], Iterator[Request]], total: int
+    ) -> None:
+        """File what another run was answered to these very requests, by this very model."""
+        wanted, taken = 0, 0
+        there = reuse.digest_of(self._identities[role])
+        stream = self._unanswered(role, requests())
+        while chunk := list(islice(stream, LOOKUP)):
+            keys = {make_key(there, r).key: (make_key(self._digests[role], r), r) for r in chunk}
+            wanted += len(keys)
+            for name, response in reuse.find_keys(list(keys)).items():
+                if response.status != "error":
+                    self.journal.put(*keys[name], response)
+                    taken += 1
+        self.journal.flush()
+        if taken:
+            self._progress.note(
+                f"{title}: {taken:,} of {total:,} answers taken over from {reuse.path.parent}"
+            )
+        elif wanted and role == "model":
+            self._progress.note(
+                f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
+                "from this model."
+            )
+
+    def _tell_damage(self, fate: str) -> None:
+        """Say once of what cannot be read what becomes of it."""
+        if (new := len(self.journal.damaged) - self._damaged) > 0:
+            self._progress.note(
+                f"{self.journal.path}: stored answers that cannot be read: {new:,}; they are {fate}"
+            )
+            self._damaged += new
+
+    def _send(self, model: Model, role: str, requests: Iterator[Request]) -> bool:
+        """One pass over the stream; True where a limit held back what may pass once others are settled."""
+        settled = 0
+        digest = self._digests[role]
+        for request, response in model.answer(self.budget.admit(requests)):
+            self.journal.put(make_key(digest, request), request, response)
+            self.budget.spend(request, response)
+            self._progress.answered(response, usd=self.budget.usd)
+            settled += response.status != "error"
+        # A pass that settled nothing would be followed by the same again: what failed is for the next run.
+        if self.budget.exhausted and not settled:
+            raise BudgetReached(
+                f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
+            )
+        return bool(self.budget.exhausted)
+
+    def notes(self) -> dict[str, list[str]]:
+        """By role, what the models that were asked have to say beside the figures."""
+        noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, Noted)}
+        return {role: notes for role, notes in noted.items() if notes}
+
+    def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
+        return self.journal.unanswered(self._digests[role], requests)
+
+    def read(self, requests: Sequence[Request]) -> list[Response]:
+        """The stored answers to requests of any roles, in order."""
+        streams = {
+            role: self.journal.read(self._digests[role], asked) for role, asked in by_role(requests).items()
+        }
+        responses = [next(streams[request.role]) for request in requests]
+        self._tell_damage("counted as errors")
+        return responses
+
+
+def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
+    roles: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        roles[request.role].append(request)
+    return roles
+
+
+def ask(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -> None:
+    """Have the model answer what the journal does not hold yet, where a model is under test."""
+    if "model" not in benchmark.needs:
+        return
+    road.ask("model", lambda: chain.from_iterable(benchmark.requests(sample) for sample in samples))
+
+
+def score(
+    benchmark: Benchmark,
+    folder: RunFolder,
+    samples: Sequence[Sample],
+    road: Road,
+    tell: Callable[[str], None],
+) -> Run:
+    """From stored answers to records and the summary."""
+    scores: list[Score] = []
+    failed: Counter[str] = Counter()
+    with folder.writing("records.jsonl") as file:
+        for chunk in in_chunks(benchmark, samples):
+            portion = Portion(benchmark, _with_answers(benchmark, chunk, road), lambda s: drive(s, road))
+            for result, line in portion.scored():
+                file.write(line + b"\n")
+                scores.append(result)
+            failed.update(portion.failed.values())
+    folder.write_json("summary.json", benchmark.summarise(scores))
+    folder.add_notes(road.notes())
+    for place, count in failed.most_common():
+        tell(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
+    return Run(folder.path)
+
+
+def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
+    """The run in its published formats. One odd record costs a file, never the run."""
+    name = ""
+    try:
+        for title, chunks in benchmark.publish(spec, run.scored):
+            name = f"export/{slug(title, longest=200)}"
+            with folder.writing(name) as file:
+                file.writelines(chunks)
+    except UNCAUGHT:
+        raise
+    except Exception as error:  # noqa: BLE001  # the figures are whole, and it is told
+        if name:
+            (folder.path / name).unlink(missing_ok=True)  # one that was left from before has other figures
+        run.problems.append(
+            f"the published files could not be written: {place_of(error)}. The figures are whole."
+        )
+
+
+def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:
+    """Samples in portions of about CHUNK requests; a group is never torn apart."""
+    groups: defaultdict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        groups[sample.group].append(sample)
+    order = {sample.id: index for index, sample in enumerate(samples)}
+    chunk: list[Sample] = []
+    size = 0
+    for members in groups.values():
+        chunk += members
+        size += sum(len(_requests(benchmark, sample)) for sample in members)
+        if size >= CHUNK:
+            yield sorted(chunk, key=lambda sample: order[sample.id])
+            chunk, size = [], 0
+    if chunk:
+        yield sorted(chunk, key=lambda sample: order[sample.id])
+
+
+def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -> list[Answered]:
+    requests = [_requests(benchmark, sample) for sample in samples]
+    responses = iter(road.read(list(chain.from_iterable(requests))))
+    return [
+        Answered(sample, asked, tuple(islice(responses, len(asked))))
+        for sample, asked in zip(samples, requests, strict=True)
+    ]
+
+
+def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
+    """What is asked for a sample, which may be stored and of any shape."""
+    try:
+        return tuple(benchmark.requests(sample))
+    except UNCAUGHT:
+        raise
+    except Exception as error:
+        problem = f"this is not a sample of the run's benchmark: {place_of(error)}."
+        raise DataError(f"sample {sample.id}", problem) from error
+
+
+def drive(asking: Generator[Sequence[Request], Sequence[Response], T], road: Road) -> T:
+    """Run what yields requests (scoring, building), having each answered, and give back what it returns."""
+    try:
+        further = next(asking)
+        while True:
+            for role, requests in by_role(further).items():
+                road.ask(role, requests.__iter__)
+            further = asking.send(road.read(further))
+    except StopIteration as done:
+        result: T = done.value
+        return result

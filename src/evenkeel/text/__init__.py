@@ -1,0 +1,1 @@
+"""What is done to text whoever asks: splitting into words, BM25, token estimates, prompt templates."""

@@ -1,0 +1,152 @@
+"""Documents that read alike, by BM25.
+
+Scores are sparse products of a few anchors with all documents at a time, never all pairs, so that memory
+stays bounded whatever the number of documents. A document that shares nothing is no candidate: an anchor
+may have fewer than asked for, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenkeel.text.word_splitting import split
+
+CELLS = 4_000_000
+"""Scores held at once: about 100 MB, once sparse and once as a table."""
+DIGITS = 9
+"""Scores that differ by less are equal: sums in another order differ in their last bits."""
+
+Sparse: TypeAlias = Any
+"""A matrix of scipy.sparse, which has no types."""
+Floats: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.intp]
+
+
+class Candidate(NamedTuple):
+    """A document, by its place in the set, and its likeness to the anchor."""
+
+    document: int
+    score: float
+
+
+class Alike(NamedTuple):
+    """The documents that share something with an anchor, in the order of the set, and their scores."""
+
+    anchor: int
+    documents: Places
+    scores: Floats
+
+
+def lexical_candidates(
+    texts: Sequence[str], anchors: Sequence[int], k: int, *, lang: str | None = None
+) -> list[list[Candidate]]:
+    """For each anchor the `k` documents with the highest BM25 against it as the query, best first.
+
+    Neither the anchor nor a document with the very same text is a candidate. Equal scores stand in the
+    order of the documents.
+    """
+    return [best(row, k) for row in lexical_rows(texts, anchors, lang=lang)]
+
+
+def best(row: Alike, k: int) -> list[Candidate]:
+    """The `k` highest scores; equal ones in the order of the documents."""
+    if k < 1:
+        return []
+    documents, scores = row.documents, row.scores
+    if len(scores) > k:
+        kept = scores >= np.partition(scores, -k)[-k]
+        documents, scores = documents[kept], scores[kept]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return [Candidate(int(documents[at]), float(scores[at])) for at in order]
+
+
+def lexical_rows(texts: Sequence[str], anchors: Sequence[int], *, lang: str | None = None) -> Iterator[Alike]:
+    """For each anchor the BM25 of all documents that share a word with it, itself left out."""
+    words = counts(split(texts, lang))
+    return alike(words.matrix[list(anchors)], _bm25_weights(words), texts, anchors)
+
+
+def bm25_scores(
+    anchors: Sequence[str], positives: Sequence[str], negatives: Sequence[str], *, lang: str | None = None
+) -> tuple[Floats, Floats]:
+    """The BM25 of each anchor, as the query, against its positive and against its negative.
+
+        BM25(q, d) = Σ over the words w of q of idf(w) · tf(w, d) / (tf(w, d) + k1 · norm(d))
+        norm(d) = 1 - b + b · |d| / mean |d|
+        idf(w) = ln(1 + (N - n(w) + ½) / (n(w) + ½))
+
+    with k1 = 1.5 and b = 0.75 (Lucene's form, the default of bm25s). A word counts as often as it stands in
+    the query. N, n(w) and the mean length are over all distinct documents that are given: one task's.
+    """
+    places = {text: at for at, text in enumerate(dict.fromkeys((*anchors, *positives, *negatives)))}
+    words = counts(split(list(places), lang))
+    weights = _bm25_weights(words)
+    queries = words.matrix[[places[text] for text in anchors]]
+
+    def against(texts: Sequence[str]) -> Floats:
+        products = queries.multiply(weights[[places[text] for text in texts]])
+        return np.round(np.asarray(products.sum(axis=1), dtype=np.float64).ravel(), DIGITS)
+
+    return against(positives), against(negatives)
+
+
+# --- sparse matrices --------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """How often each word stands in each document."""
+
+    ids: list[list[int]]
+    vocabulary: dict[str, int]
+    matrix: Sparse
+    """Documents × words."""
+
+
+def counts(documents: Sequence[Sequence[str]]) -> Counts:
+    from scipy.sparse import csr_array
+
+    vocabulary: dict[str, int] = {}
+    ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words] for words in documents]
+    ends = np.cumsum([0, *map(len, ids)])
+    flat = np.fromiter((at for own in ids for at in own), dtype=np.int64, count=int(ends[-1]))
+    shape = (len(ids), max(1, len(vocabulary)))
+    matrix = csr_array((np.ones(len(flat)), flat, ends), shape=shape)
+    matrix.sum_duplicates()
+    return Counts(ids, vocabulary, matrix)
+
+
+def _bm25_weights(words: Counts) -> Sparse:
+    """What each word of each document adds to its score: documents × words.
+
+    bm25s is handed numbers for words: left to itself it numbers them in the order of a set, which is another
+    one in every process.
+    """
+    from scipy.sparse import csc_array, csr_array
+
+    if not words.vocabulary:
+        return csr_array(words.matrix.shape)
+    import bm25s  # type: ignore[import-untyped, unused-ignore]
+
+    index = bm25s.BM25(method="lucene", k1=1.5, b=0.75, dtype="float64", backend="numpy")
+    index.index((words.ids, words.vocabulary), create_empty_token=False, show_progress=False)
+    parts = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
+    return csc_array(parts, shape=words.matrix.shape).tocsr()
+
+
+def alike(
+    queries: Sparse, documents: Sparse, texts: Sequence[str], anchors: Sequence[int]
+) -> Iterator[Alike]:
+    """The products of each query with all documents, without those that have the anchor's own text."""
+    first: dict[str, int] = {}
+    wording = np.array([first.setdefault(text, at) for at, text in enumerate(texts)], dtype=np.intp)
+    by_word = documents.T.tocsr()
+    step = max(1, CELLS // max(1, len(texts)))
+    for start in range(0, len(anchors), step):
+        products = (queries[start : start + step] @ by_word).toarray()
+        for anchor, row in zip(anchors[start : start + step], np.round(products, DIGITS), strict=True):
+            places = np.flatnonzero((row > 0) & (wording != wording[anchor]))
+            yield Alike(anchor, places, row[places])

@@ -1,0 +1,90 @@
+"""Macro-averages and differences of ratios: what they are, and how often their intervals hold the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenkeel import analysis as stats
+from evenkeel.analysis import combined
+from evenkeel.analysis.combined import Term
+
+
+def test_a_macro_average_counts_each_part_once() -> None:
+    values = {"a1": 1.0, "a2": 0.0, "a3": 1.0, "a4": 1.0, "b1": 0.0, "b2": 0.0}
+    parts = {sample: sample[0] for sample in values}
+    terms = combined.macro_terms(values, {sample: sample for sample in values}, parts)
+    assert combined.value_of(terms) == pytest.approx((0.75 + 0) / 2)
+    found = combined.interval(terms, "share")
+    assert (found.n, found.clusters) == (6, 6)
+    assert found.low is not None
+    assert found.high is not None
+    # Square and add: each part's limits lie as far from its mean as Wilson's.
+    low, high = (stats.wilson(0.75, 4), stats.wilson(0.0, 2))
+    assert found.low == pytest.approx(0.375 - 0.5 * np.hypot(0.75 - low[0], 0.0))
+    assert found.high == pytest.approx(0.375 + 0.5 * np.hypot(low[1] - 0.75, high[1]))
+
+
+def test_a_single_term_is_the_mean_itself() -> None:
+    values = np.random.default_rng(1).normal(size=30)
+    groups = np.arange(30) // 3
+    found = combined.estimate([Term(1, list(values), list(groups))])
+    known = stats.over_clusters(stats.per_cluster(groups, values), stats.per_cluster(groups, np.ones(30)))
+    assert found is not None
+    assert (found.value, found.error, found.df, found.clusters) == pytest.approx(
+        (known.value, known.error, known.df, known.clusters)
+    )
+
+
+def test_two_means_over_the_same_groups_are_their_paired_difference() -> None:
+    from scipy.stats import ttest_rel
+
+    first, second = np.random.default_rng(2).normal(size=(2, 12))
+    names = [f"q{number}" for number in range(12)]
+    found = combined.estimate([Term(1, list(second), names), Term(-1, list(first), names)])
+    known = ttest_rel(second, first)
+    assert found is not None
+    assert found.value / found.error == pytest.approx(known.statistic)
+    assert found.df == 11
+    apart = combined.estimate([Term(1, list(second), names), Term(-1, list(first), [f"x{n}" for n in names])])
+    assert apart is not None
+    assert apart.error == pytest.approx(np.hypot(first.std(ddof=1), second.std(ddof=1)) / np.sqrt(12))
+
+
+def test_a_mean_of_one_group_has_no_error() -> None:
+    assert combined.estimate([Term(1, [1.0, 0.0], ["a", "a"])]) is None
+    found = combined.interval([Term(0.5, [1.0, 0.0], ["a", "a"]), Term(0.5, [1.0], ["b"])], "share")
+    assert (found.value, found.low, found.high) == (0.75, None, None)
+
+
+@pytest.mark.parametrize(
+    ("shares", "questions"),
+    [((0.9, 0.6, 0.5, 0.3), 20), ((0.97, 0.9, 0.8, 0.05), 40), ((0.99, 0.98, 0.95, 0.9), 50)],
+)
+def test_the_interval_of_a_macro_average_holds_the_truth(shares: tuple[float, ...], questions: int) -> None:
+    """As RGB asks: noise and rejection share their questions, the other two have questions of their own."""
+    draws = np.random.default_rng(questions)
+    truth, held, tested, times = float(np.mean(shares)), 0, 0, 400
+    for _ in range(times):
+        # Questions that are hard for one of the two are hard for the other: half of them are drawn together.
+        hard = draws.uniform(size=questions)
+        same = draws.uniform(size=(2, questions)) < 0.5
+        luck = np.where(same, hard, draws.uniform(size=(2, questions)))
+        right = [
+            *(luck < np.array(shares[:2])[:, None]),
+            *(draws.uniform(size=questions) < p for p in shares[2:]),
+        ]
+        groups = [[f"plain{n}" for n in range(questions)]] * 2
+        groups += [[f"{kind}{n}" for n in range(questions)] for kind in ("int", "fact")]
+        terms = [
+            Term(0.25, each.astype(float).tolist(), own) for each, own in zip(right, groups, strict=True)
+        ]
+        found, estimate = combined.interval(terms, "share"), combined.estimate(terms)
+        assert found.low is not None
+        assert found.high is not None
+        assert estimate is not None
+        held += found.low <= truth <= found.high
+        low, high = stats.t_interval(estimate)
+        tested += low <= truth <= high
+    assert 0.92 <= held / times <= 0.985
+    assert min(shares[-1], 1 - shares[0]) < 0.05 or 0.92 <= tested / times <= 0.985

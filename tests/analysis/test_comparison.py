@@ -1,0 +1,349 @@
+"""Runs set against each other: what is paired, what is refused, what is told apart."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenkeel as ek
+from evenkeel.analysis.comparison import Comparison, group_letters
+from evenkeel.analysis.gate import gate
+from evenkeel.errors import UsageError
+from stored import NUMBERS, store_run
+
+RNG = np.random.default_rng(5)
+QUESTIONS = RNG.normal(0.8, 0.1, (20, 1))
+
+
+def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
+    """Three levels of twenty questions."""
+    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (20, 3))
+
+
+def headline(values: NUMBERS) -> dict[str, NUMBERS]:
+    return {"mean_similarity": values}
+
+
+def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path) -> None:
+    from scipy.stats import ttest_rel
+
+    before, after = noisy(seed=1), noisy(0.01, seed=2)
+    values = ({**headline(tokens), "answer_tokens": tokens} for tokens in (before, after))
+    a, b = (store_run(tmp_path / name, own) for name, own in zip("ab", values, strict=True))
+    [found] = ek.compare(a, b, metrics=["answer_tokens"]).differences
+    known = ttest_rel(after.mean(axis=1), before.mean(axis=1))
+    low, high = known.confidence_interval(0.95)
+    assert found.difference == pytest.approx(after.mean() - before.mean())
+    assert (found.low, found.high, found.p) == pytest.approx((low, high, known.pvalue))
+    assert (found.value_a, found.value_b) == pytest.approx((before.mean(), after.mean()))
+    assert (found.n, found.clusters, found.method) == (60, 20, "paired t over groups")
+    assert (found.a, found.b) == ("a", "b")
+    [cosine] = ek.compare(a, b, metrics=["mean_similarity"]).differences
+    assert cosine.method == "paired logit t over groups"
+    assert (cosine.low, cosine.high) == pytest.approx((low, high), abs=0.1 * (high - low))
+
+
+def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path: Path) -> None:
+    """Of 60 samples one run lacks 12 and the other 15, three of them the same: 36 have both."""
+    before, after = noisy(seed=1), noisy(seed=2)
+    before.flat[:12] = np.nan
+    after.flat[9:24] = np.nan
+    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
+    [found] = ek.compare(*runs).differences
+    assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
+    assert found.coverage == pytest.approx(0.6)
+    [unpaired] = ek.compare(*runs, unpaired=True).differences
+    assert unpaired.coverage == pytest.approx(0.775)
+    more = store_run(tmp_path / "c", headline(noisy(seed=3)))
+    fewer = store_run(tmp_path / "d", headline(noisy(seed=4)[:15]))
+    assert ek.compare(more, fewer).differences[0].coverage == 1.0
+
+
+def test_what_could_be_shown_is_what_the_corrected_verdict_could_show(tmp_path: Path) -> None:
+    names = ("mean_similarity", "drift", "duplicates", "refusals", "empty", "cut_by_max_tokens")
+    runs = [
+        store_run(tmp_path / side, {name: noisy(seed=seed + n) for n, name in enumerate(names)})
+        for side, seed in (("a", 30), ("b", 40))
+    ]
+    alone = ek.compare(*runs, metrics=names[:1]).differences[0].detectable
+    among = ek.compare(*runs, metrics=names).differences[0].detectable
+    assert alone is not None
+    assert among is not None
+    assert 1.2 < among / alone < 1.5  # 3.8 / 2.95 for 19 degrees of freedom
+
+
+def test_a_metric_whose_unit_nothing_tells_is_refused(tmp_path: Path) -> None:
+    runs = [store_run(tmp_path / name, {**headline(noisy()), "hidden": noisy()}) for name in "ab"]
+    for run in runs:
+        kept = {name: figure for name, figure in run.summary.items() if name != "hidden"}
+        (run.path / "summary.json").write_bytes(msgspec.json.encode(kept))
+    with pytest.raises(UsageError, match="the unit of 'hidden' is unknown"):
+        ek.compare(tmp_path / "a", tmp_path / "b", metrics=["hidden"])
+
+
+def test_only_what_both_have_is_compared(tmp_path: Path) -> None:
+    """The samples that b lacks are far from the others; were they counted, a would seem the better."""
+    before, after = noisy(seed=1), noisy(seed=2)
+    before[0], after[0] = 9.0, np.nan
+    before[1, 0] = np.nan
+    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
+    [found] = ek.compare(*runs).differences
+    assert (found.n, found.clusters) == (56, 19)
+    assert found.value_a == pytest.approx(np.nanmean(np.where(np.isnan(after), np.nan, before)))
+    assert not found.different
+
+
+def test_what_was_seen_says_what_could_have_been(tmp_path: Path) -> None:
+    wide = noisy(seed=2) + np.random.default_rng(3).normal(0, 0.3, (20, 1))
+    runs = [
+        store_run(tmp_path / name, headline(v))
+        for name, v in (("a", noisy(seed=1)), ("b", noisy(seed=2)), ("c", wide))
+    ]
+    narrow, broad = (ek.compare(runs[0], other).differences[0] for other in runs[1:])
+    assert narrow.detectable is not None
+    assert broad.detectable is not None
+    assert narrow.low is not None
+    assert narrow.high is not None
+    assert (narrow.high - narrow.low) / 2 < narrow.detectable < 0.05 < broad.detectable
+
+
+def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -> None:
+    def values(seed: int, shift: float) -> dict[str, NUMBERS]:
+        made = {
+            name: noisy(seed=seed + n) for n, name in enumerate(("duplicates", "drift", "mean_similarity"))
+        }
+        return {**made, "mean_similarity": made["mean_similarity"] + shift, "private": noisy(seed=seed)}
+
+    a, b = store_run(tmp_path / "a", values(10, 0.0)), store_run(tmp_path / "b", values(20, 0.012))
+    found = {d.metric: d for d in ek.compare(a, b).differences}
+    assert list(found) == [
+        "mean_similarity",
+        "drift",
+        "duplicates",
+    ]  # the headline first; not the private one
+    assert found["mean_similarity"].p_holm == pytest.approx(3 * (found["mean_similarity"].p or 0))
+    alone = ek.compare(a, b, metrics=["mean_similarity"]).differences[0]
+    assert alone.p_holm == alone.p
+    assert found["duplicates"].unit == "share"
+
+
+def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
+    before, after = noisy(seed=1), noisy(seed=2)
+    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
+    [found] = ek.compare(*runs, metrics=["mean_similarity/level=2,lang=en"]).differences
+    assert found.difference == pytest.approx((after - before)[:, 2].mean())
+    assert found.n == 20
+
+
+def test_a_figure_that_is_not_the_mean_of_its_samples_is_not_compared_as_one(tmp_path: Path) -> None:
+    """`corrected` is a share of the detected in the summary, and of all samples in the samples."""
+    values = {**headline(noisy()), "drift": np.eye(20, 3)}
+    runs = [store_run(tmp_path / name, values) for name in "ab"]
+    summary = runs[1].summary
+    ratio = msgspec.structs.replace(summary["drift"], value=0.7)
+    (runs[1].path / "summary.json").write_bytes(msgspec.json.encode({**summary, "drift": ratio}))
+    assert ek.compare(runs[0], tmp_path / "b").metrics == ("mean_similarity",)
+    with pytest.raises(UsageError, match="'drift' cannot be compared"):
+        ek.compare(runs[0], tmp_path / "b", metrics=["drift"])
+
+
+def test_equal_runs_do_not_differ(tmp_path: Path) -> None:
+    a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
+    [found] = ek.compare(a, b).differences
+    unseen = 2 * (1 - 0.025 ** (1 / 20))  # what further questions could do to a cosine
+    assert (found.difference, found.p, found.different) == (0, None, False)
+    assert (found.low, found.high) == pytest.approx((-unseen, unseen))
+    assert found.method == "Clopper-Pearson over groups, which do not differ"
+
+
+def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None:
+    a, b = (store_run(tmp_path / name, headline(np.full((1, 3), v))) for name, v in (("a", 0.5), ("b", 0.75)))
+    [found] = ek.compare(a, b).differences
+    assert (found.difference, found.low, found.p, found.detectable) == (0.25, None, None, None)
+    assert found.method == "none: fewer than two groups"
+
+
+# What may not be paired
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"options": {"temperature": 1.0}}, "options.temperature is 0.7 there and 1.0 here"),
+        ({"embedder": "other"}, "models.embedder.name is"),
+        ({"asks": "Riddle", "data": {"sha256": ["1"]}}, "sample en-0-L0 does not ask the same; data.source"),
+        (
+            {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
+            "options.temperature is 0.7 there and none here; "
+            'options.words is none there and "0123456789ab" here.',
+        ),
+        ({"lang": "ko"}, "they have no sample in common"),
+    ],
+)
+def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
+    tmp_path: Path, changed: dict[str, Any], named: str
+) -> None:
+    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    b = store_run(tmp_path / "b", headline(noisy(seed=2)), **changed)
+    with pytest.raises(UsageError, match="was not asked what") as caught:
+        ek.compare(a, b)
+    assert named in str(caught.value)
+    found = ek.compare(a, b, unpaired=True)
+    assert any(said.startswith(named.partition(";")[0]) for said in found.differs)
+    assert found.differences[0].method == "Newcombe's square-and-add over groups"
+    assert (found.paired, found.differences[0].n) == (False, 60)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"model": "other"}, {"seed": 7}, {"limit": 20}, {"data": {"source": "recorded", "sha256": ["1"]}}],
+)
+def test_another_model_seed_or_file_is_no_hindrance_where_the_samples_ask_the_same(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    b = store_run(tmp_path / "b", headline(noisy(seed=2)[:15]), **changed)
+    found = ek.compare(a, b)
+    assert (found.paired, found.differences[0].n) == (True, 45)
+    assert bool(found.differs) == ("model" not in changed)
+
+
+def test_unpaired_runs_without_spread_are_judged_by_what_was_not_seen(tmp_path: Path) -> None:
+    sides = (("a", 1.0), ("b", 0.0))
+    values = {
+        name: {"mean_similarity": np.full((4, 1), v), "answer_tokens": np.full((4, 1), v)}
+        for name, v in sides
+    }
+    a, b = (store_run(tmp_path / name, own) for name, own in values.items())
+    cosine, tokens = ek.compare(a, b, metrics=["mean_similarity", "answer_tokens"], unpaired=True).differences
+    assert cosine.low is not None
+    assert cosine.high is not None
+    assert -2 <= cosine.low < -1 < cosine.high
+    assert (tokens.low, tokens.high) == (None, None)
+    assert tokens.p == pytest.approx(2 / 70)  # 4 of 8 can be chosen in 70 ways
+
+
+def test_wrong_usage_is_named(tmp_path: Path) -> None:
+    a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
+    with pytest.raises(UsageError, match="two runs or more"):
+        ek.compare(a)
+    with pytest.raises(UsageError, match="given twice"):
+        ek.compare(a, str(tmp_path / "." / "a"))
+    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* They have: mean_similarity"):
+        ek.compare(a, b, metrics=["nonsense"])
+    for scope, said in {
+        "lang=kr": r"no sample of these runs has lang=kr; lang is one of en\.",
+        "method=bm25": "has the tag 'method'; their tags are lang, level, their values mean_similarity",
+        "level=7": r"level is one of 0, 1, 2\.",
+    }.items():
+        with pytest.raises(UsageError, match=said):
+            ek.compare(a, b, metrics=[f"mean_similarity/{scope}"])
+    other = store_run(tmp_path / "c", headline(noisy()), benchmark="rgb")
+    with pytest.raises(UsageError, match="runs of mirae and rgb cannot be compared"):
+        ek.compare(a, other)
+
+
+# Several runs
+
+
+def test_several_runs_are_ranked_in_groups_that_are_not_told_apart(tmp_path: Path) -> None:
+    shifts = {"low": -0.1, "middling": 0.0, "alike": 0.001, "high": 0.1}
+    runs = [
+        store_run(tmp_path / name, {**headline(noisy(shift, seed=n)), "drift": noisy(seed=n)}, model=name)
+        for n, (name, shift) in enumerate(shifts.items())
+    ]
+    found = ek.compare(*runs)
+    assert found.metrics == ("mean_similarity",)
+    assert [(d.a, d.b) for d in found.differences] == list(combinations(shifts, 2))
+    assert [place.letters for place in found.ranking] == ["a", "b", "b", "c"]
+    assert [found.ranking[0].name, found.ranking[-1].name] == ["high", "low"]
+    more = ek.compare(*runs, metrics=["mean_similarity", "drift"])
+    assert len(more.differences) == 12
+    assert more.differences[1].p_holm > (found.differences[1].p_holm or 0)  # type: ignore[operator]
+
+
+def test_a_run_between_two_groups_has_both_letters() -> None:
+    assert group_letters("abc", [("a", "c")]) == {"a": "a", "b": "ab", "c": "b"}
+    assert group_letters("abc", []) == {"a": "a", "b": "a", "c": "a"}
+
+
+@given(st.integers(2, 6), st.data())
+def test_two_runs_share_a_letter_exactly_where_they_are_not_told_apart(
+    size: int, data: st.DataObject
+) -> None:
+    names = "abcdef"[:size]
+    pairs = list(combinations(names, 2))
+    told_apart = data.draw(st.lists(st.sampled_from(pairs), unique=True))
+    letters = group_letters(names, told_apart)
+    for pair in pairs:
+        shared = set(letters[pair[0]]) & set(letters[pair[1]])
+        assert bool(shared) == (pair not in told_apart)
+    assert all(letters.values())
+
+
+def test_a_comparison_is_written_to_json_and_read_back(tmp_path: Path) -> None:
+    a, b = (store_run(tmp_path / name, headline(noisy(seed=ord(name)))) for name in "ab")
+    found = ek.compare(a, b)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+
+
+def test_the_public_name_is_a_function_however_often_it_is_looked_up() -> None:
+    assert callable(ek.compare)
+    assert callable(ek.compare)
+
+
+# The gate
+
+
+def test_a_gate_fails_only_where_the_whole_interval_is_beyond_what_is_allowed(tmp_path: Path) -> None:
+    old, new = store_run(tmp_path / "a", headline(noisy(seed=1))), tmp_path / "b"
+    store_run(new, headline(noisy(-0.05, seed=2)))
+    high = ek.compare(old, new).differences[0].high
+    assert high is not None
+    assert not gate(new, old).passed
+    assert not gate(new, old, max_drop=-high - 1e-6).passed
+    assert gate(new, old, max_drop=-high + 1e-6).passed
+    assert gate(old, new).passed
+
+
+def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
+    values = noisy(seed=2)
+    values[:2] = np.nan
+    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    new = store_run(tmp_path / "b", headline(values))
+    found = gate(new, old)
+    assert [check.passed for check in found.checks] == [False, True]
+    assert found.checks[0].reason == "coverage 90% is under the floor of 95%"
+    assert gate(new, old, min_coverage=0.9).passed
+    assert gate(old, new).checks[0].reason == (
+        "coverage 100% reaches the floor of 95%; the baseline's, 90%, is under it"
+    )
+
+
+def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
+    """Two answers of sixty are missing, both of them among the twenty of one level."""
+    values = noisy(seed=2)
+    values[:2, 1] = np.nan
+    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    new = store_run(tmp_path / "b", headline(values))
+    assert gate(new, old).checks[0].passed
+    assert gate(new, old, metrics=["mean_similarity/level=2"]).checks[0].passed
+    both = ["mean_similarity", "mean_similarity/level=1"]
+    assert gate(new, old, metrics=both).checks[0].reason == (
+        "coverage 90% (of mean_similarity/level=1) is under the floor of 95%"
+    )
+
+
+def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    new = store_run(tmp_path / "b", headline(np.full((20, 3), np.nan)))
+    found = gate(new, old, min_coverage=0)
+    assert not found.passed
+    assert found.checks[1].reason == "mean_similarity has no sample with a value in both runs"

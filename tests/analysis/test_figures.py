@@ -1,0 +1,417 @@
+"""Intervals: right on average, the same every time, and absent where nothing can be said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.analysis import (
+    RANGES,
+    clustered_error,
+    difference,
+    interval_of,
+    over_clusters,
+    proportion,
+    rank_correlation,
+    ratio,
+    scope_name,
+    scope_of,
+    slope,
+    summarise,
+    wilson,
+)
+from evenkeel.analysis.figures import spearman
+from evenkeel.errors import UsageError
+from evenkeel.types import Score, Unit
+
+COSINE: dict[str, Unit] = {"m": "cosine"}
+COUNT: dict[str, Unit] = {"m": "count"}
+
+
+def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5, **tags: str | int) -> Score:
+    return Score(
+        sample_id=f"{group}-{tags}",
+        group=group,
+        tags=tags,
+        values={"m": value},
+        statuses={"ok": answered, "error": asked - answered},
+        answered=answered,
+    )
+
+
+def test_copies_of_an_answer_are_no_further_evidence() -> None:
+    """Forty copies of each value are no more evidence than one."""
+    once = [score(str(n), float(n)) for n in range(10)]
+    often = [score(str(n), float(n), level=copy) for n in range(10) for copy in range(40)]
+    few, many = (summarise(scores, {"m": [()]}, units=COUNT)["m"] for scores in (once, often))
+    assert few.value == many.value
+    assert few.low == pytest.approx(many.low)
+    assert (few.clusters, many.clusters) == (10, 10)
+
+
+def test_the_same_scores_give_the_same_digits() -> None:
+    scores = [score(str(n), n % 3, level=n % 2) for n in range(20)]
+    first, again = (summarise(scores, {"m": [(), ("level",)]}, units=COUNT) for _ in range(2))
+    assert first == again
+
+
+def test_one_cluster_has_a_value_and_no_interval() -> None:
+    figure = summarise([score("only", 0.5)], {"m": [()]}, units=COSINE)["m"]
+    assert figure.value == 0.5
+    assert (figure.low, figure.high) == (None, None)
+
+
+def test_what_has_no_value_is_missing_not_zero() -> None:
+    scores = [score("a", 1.0), score("b", None, answered=0), score("c", 1.0)]
+    figure = summarise(scores, {"m": [()]}, units=COSINE)["m"]
+    assert figure.value == 1.0
+    assert (figure.n, figure.clusters) == (2, 2)
+    assert figure.coverage == pytest.approx(10 / 15)
+    assert figure.statuses == {"ok": 10, "error": 5}
+
+
+def test_a_scope_without_any_value_says_so() -> None:
+    figure = summarise(
+        [score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]}, units=COSINE
+    )["m"]
+    assert figure.value is None
+    assert figure.coverage == 0
+
+
+def test_figures_are_named_by_their_scope() -> None:
+    scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
+    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, units=COSINE)
+    assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
+
+
+def test_a_paired_difference_is_that_of_a_t_test() -> None:
+    from scipy.stats import ttest_rel
+
+    rng = np.random.default_rng(2)
+    first, last = rng.normal(0.9, 0.05, 30), rng.normal(0.87, 0.05, 30)
+    scores = [score(str(n), float(v), level=1) for n, v in enumerate(first)]
+    scores += [score(str(n), float(v), level=7) for n, v in enumerate(last)]
+    figure, known = difference(scores, "m", "level", 1, 7, unit="tokens"), ttest_rel(last, first)
+    low, high = known.confidence_interval(0.95)
+    assert figure.value == pytest.approx((last - first).mean())
+    assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
+
+
+def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
+    scores = [score("a", 1.0, level=1), score("a", 2.0, level=7), score("b", 9.0, level=1)]
+    figure = difference(scores, "m", "level", 1, 7, unit="cosine")
+    assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
+
+
+def test_a_slope_is_fitted_within_each_group() -> None:
+    x = {level: float(level) for level in (1, 2, 3)}
+    scores = [
+        score(g, base + 2.0 * level, level=level) for g, base in (("a", 0.0), ("b", 50.0)) for level in x
+    ]
+    figure = slope(scores, "m", "level", x, unit="count")  # type: ignore[arg-type]
+    assert figure.value == pytest.approx(2.0)
+    assert figure.clusters == 2
+
+
+def test_a_rank_correlation_is_spearmans() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=60), rng.normal(size=60)
+    b += a
+    scores = [
+        Score(
+            sample_id=str(n), group=str(n // 3), tags={}, values={"a": float(x), "b": float(y)},
+            statuses={"ok": 1}, answered=1,
+        )
+        for n, (x, y) in enumerate(zip(a, b, strict=True))
+    ]  # fmt: skip
+    assert spearman(np.stack([a.round(), b.round()]), np.ones((1, 60))) == pytest.approx(
+        spearmanr(a.round(), b.round()).statistic
+    )
+    figure = rank_correlation(scores, "a", "b", seed=0)
+    assert figure.unit == "correlation"
+    assert figure.value == pytest.approx(spearmanr(a, b).statistic)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.value < figure.high  # type: ignore[operator]
+
+
+def test_a_resample_is_ranked_as_if_its_samples_were_the_whole() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(9)
+    values = rng.integers(0, 6, (2, 30)).astype(float)
+    times = rng.integers(0, 4, (5, 30))
+    for rho, drawn in zip(spearman(values, times.astype(float)), times, strict=True):
+        assert rho == pytest.approx(spearmanr(*np.repeat(values, drawn, axis=1)).statistic)
+
+
+def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> None:
+    scores = [score(g, 0.9, level=level, lang="en") for g in "ab" for level in (1, 7)]
+    scores += [score(g, 0.5, level=1, lang="ko") for g in "ab"]
+    scores += [score(g, None, answered=0, level=7, lang="ko") for g in "ab"]
+    assert difference(scores, "m", "level", 1, 7, unit="cosine").value == pytest.approx(0)
+    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}, unit="cosine").value == pytest.approx(0)
+
+
+def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
+    both = {"m": 1.0, "other": None}
+    scores = [
+        Score(sample_id=g, group=g, tags={}, values=dict(both), statuses={"ok": 5}, answered=5) for g in "ab"
+    ]
+    summary = summarise(scores, {"m": [()], "other": [()]}, units={"m": "cosine", "other": "cosine"})
+    assert (summary["m"].coverage, summary["other"].coverage) == (1.0, 0.0)
+
+
+def two_sides(known: list[tuple[bool, bool]]) -> list[Score]:
+    """A sample of each of two methods for each question, with five requests each."""
+    return [
+        score(str(n), 0.5 + n / 100 if there else None, answered=5 if there else 0, level=level)
+        for n, sides in enumerate(known)
+        for level, there in zip((1, 7), sides, strict=True)
+    ]
+
+
+def test_a_difference_covers_the_samples_of_which_both_sides_are_known() -> None:
+    """Of 100 questions one side lacks 18 and the other 26, four of them the same: 60 have both."""
+    lacking = [(False, True)] * 14 + [(False, False)] * 4 + [(True, False)] * 22
+    scores = two_sides([(True, True)] * 60 + lacking)
+    assert sum(s.answered for s in scores) / 1000 == pytest.approx(0.78)
+    figure = difference(scores, "m", "level", 1, 7, unit="cosine")
+    assert figure.coverage == pytest.approx(0.6)
+    assert (figure.n, sum(figure.statuses.values())) == (60, 1000)
+
+
+def test_a_difference_does_not_count_what_is_on_neither_side() -> None:
+    scores = two_sides([(True, True)] * 10)
+    scores += [score(str(n), None, answered=0, level=4) for n in range(10)]  # another level, which failed
+    scores += [score("alone", 1.0, level=1)]  # asked on one side only
+    assert difference(scores, "m", "level", 1, 7, unit="cosine").coverage == 1.0
+
+
+def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
+    scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", None, 5.0), pair("d", 2.0, 3.0)]
+    assert ratio(scores, "top", "bottom", unit="count").coverage == 0.75
+    assert rank_correlation(scores, "top", "bottom", seed=0).coverage == 0.75
+    lines = two_sides([(True, True)] * 3 + [(True, False)])
+    assert slope(lines, "m", "level", {1: 0.0, 7: 1.0}, unit="cosine").coverage == 0.75
+
+
+def test_a_perfect_order_has_no_interval_of_no_width() -> None:
+    figure = rank_correlation([pair(str(n), n, n) for n in range(8)], "top", "bottom", seed=0)
+    assert figure.value == pytest.approx(1)
+    assert (figure.low, figure.high, figure.method) == (None, None, "none: all resamples agree")
+
+
+# Which method, and whether it is the textbook's
+
+YES_OR_NO: dict[str, Unit] = {"m": "share"}
+
+
+def test_what_has_no_bounds_has_the_interval_of_a_t_test_over_questions() -> None:
+    from scipy.stats import ttest_1samp
+
+    means = np.random.default_rng(4).normal(-0.5, 0.1, 12)
+    scores = [score(str(n), float(m + d), level=d > 0) for n, m in enumerate(means) for d in (-0.1, 0.1)]
+    figure = summarise(scores, {"m": [()]}, units=COUNT)["m"]
+    low, high = ttest_1samp(means, 0.5).confidence_interval(0.95)
+    assert (figure.low, figure.high) == pytest.approx((low, high))
+    assert figure.method == "t over groups"
+
+
+def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test() -> None:
+    from scipy.stats import ttest_1samp
+
+    means = np.random.default_rng(4).normal(0.1, 0.05, 200)
+    figure = summarise([score(str(n), float(m)) for n, m in enumerate(means)], {"m": [()]}, units=COSINE)["m"]
+    known = ttest_1samp(means, 0).confidence_interval(0.95)
+    assert (figure.low, figure.high) == pytest.approx(
+        (known.low, known.high), abs=0.05 * (known.high - known.low)
+    )
+    assert figure.method == "logit t over groups"
+
+
+def test_an_amount_has_an_interval_on_the_logarithmic_scale_with_a_longer_upper_arm() -> None:
+    from scipy.stats import t
+
+    values = np.array([90.0, 110.0, 95.0, 105.0, 100.0])
+    figure = summarise([score(str(n), v) for n, v in enumerate(values)], {"m": [()]}, units={"m": "tokens"})[
+        "m"
+    ]
+    x = t.ppf(0.975, 4) * values.std(ddof=1) / 5**0.5 / 100
+    assert (figure.low, figure.high) == pytest.approx((100 * np.exp(-x), 100 * np.exp(x + x**2 / (1 + x**2))))
+    assert figure.method == "log t over groups"
+
+
+def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
+    with pytest.raises(UsageError, match="the metric 'm' has no unit: .*cosine, share, score"):
+        summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})
+
+
+def test_a_question_with_more_samples_weighs_more_and_leaves_less_to_go_by() -> None:
+    even = over_clusters(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    uneven = over_clusters(np.array([1.0, 2.0, 30.0]), np.array([1.0, 1.0, 10.0]))
+    assert uneven.value == pytest.approx(33 / 12)
+    assert even.df == pytest.approx(2)
+    assert uneven.df == pytest.approx(144 / 102 - 1)
+
+
+def test_the_error_is_that_of_leaving_out_one_question_after_the_other() -> None:
+    sums, sizes = np.array([1.0, 5.0, 2.0, 9.0]), np.array([2.0, 4.0, 1.0, 3.0])
+    without = [(sums.sum() - s) / (sizes.sum() - n) for s, n in zip(sums, sizes, strict=True)]
+    deviations = np.array(without) - sums.sum() / sizes.sum()
+    assert over_clusters(sums, sizes).error == pytest.approx((3 / 4 * deviations @ deviations) ** 0.5)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (10, 10), (3, 7), (81, 263)])
+def test_a_proportion_has_the_interval_of_wilson(successes: int, n: int) -> None:
+    from scipy.stats import binomtest
+
+    known = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    figure = proportion(successes, n)
+    assert (figure.low, figure.high) == pytest.approx((known.low, known.high))
+    assert (figure.value, figure.method, figure.unit) == (successes / n, "Wilson score", "share")
+
+
+def test_a_proportion_of_nothing_is_unknown() -> None:
+    figure = proportion(0, 0)
+    assert (figure.value, figure.method) == (None, "none: nothing to count")
+
+
+def test_a_share_of_questions_has_the_interval_of_wilson() -> None:
+    scores = [score(str(n), float(n < 3)) for n in range(10)]
+    figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
+    assert (figure.low, figure.high) == wilson(0.3, 10)
+    assert figure.method == "Wilson score"
+
+
+def test_samples_of_one_question_that_agree_count_for_one() -> None:
+    often = [score(str(n), float(n < 30), level=copy) for n in range(100) for copy in range(5)]
+    figure = summarise(often, {"m": [()]}, units=YES_OR_NO)["m"]
+    known = wilson(0.3, 100)
+    assert figure.method == "logit t over groups"
+    assert (figure.low, figure.high) == pytest.approx(known, abs=0.005)
+    assert figure.high is not None
+    assert figure.high > known[1]  # a little wider: the error itself is an estimate
+
+
+def test_a_share_of_none_is_not_certain() -> None:
+    scores = [score(str(n), 0.0, level=copy) for n in range(10) for copy in range(3)]
+    figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
+    assert figure.low == 0
+    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 10))  # ten groups, not thirty samples
+    assert figure.method == "Clopper-Pearson over groups, which all agree"
+
+
+@pytest.mark.parametrize("unit", RANGES)
+@pytest.mark.parametrize("groups", [2, 3, 40])
+def test_groups_that_all_agree_are_no_proof_that_all_others_would(unit: Unit, groups: int) -> None:
+    """What was not seen is at most 1 − 0.025^(1/G) of all, and as far off as the unit allows."""
+    least, most = RANGES[unit]
+    for value in (least, most, (least + 3 * most) / 4, most - 1e-9):
+        noise = (1e-9 * (n % 2) for n in range(groups))  # rounding is no spread
+        scores = [score(str(n), value - own, level=copy) for n, own in enumerate(noise) for copy in (1, 2)]
+        figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
+        unseen = 1 - 0.025 ** (1 / groups)
+        known = (value - unseen * (value - least), value + unseen * (most - value))
+        assert (figure.low, figure.high) == pytest.approx(known, abs=1e-6)
+        assert figure.method == "Clopper-Pearson over groups, which all agree"
+
+
+@pytest.mark.parametrize("unit", ["tokens", "count", "nats", "bits"])
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_where_nothing_bounds_what_was_not_seen_there_is_no_interval(unit: Unit, value: float) -> None:
+    figure = summarise([score(str(n), value) for n in range(4)], {"m": [()]}, units={"m": unit})["m"]
+    assert (figure.value, figure.low, figure.high) == (value, None, None)
+    assert figure.method == "none: all groups agree"
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([*RANGES, "tokens"]),
+    st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1)), min_size=2, max_size=30),
+)
+def test_an_interval_has_width_holds_its_value_and_stays_within_its_unit(
+    unit: Unit, drawn: list[tuple[int, float]]
+) -> None:
+    least, most = RANGES.get(unit, (0.0, 1000.0))
+    groups = np.array([group for group, _ in drawn])
+    values = least + (most - least) * np.array([value for _, value in drawn])
+    found = interval_of(values, groups, unit)
+    if found.low is not None and found.high is not None and found.value is not None:
+        assert found.low <= found.value <= found.high
+        assert found.high - found.low > 1e-9 * (most - least)
+        assert unit not in RANGES or (least <= found.low + 1e-9 and found.high - 1e-9 <= most)
+
+
+def test_an_interval_stays_within_what_the_unit_allows() -> None:
+    shares = [0.0, 0.0, 0.0, 0.2, 0.1]
+    figure = summarise([score(str(n), s) for n, s in enumerate(shares)], {"m": [()]}, units=YES_OR_NO)["m"]
+    assert 0 < (figure.low or 0) < 0.06 < (figure.high or 0) < 0.5
+    close = summarise([score(str(n), 1 - s) for n, s in enumerate(shares)], {"m": [()]}, units=COSINE)["m"]
+    assert 0.5 < (close.low or 0) < 0.94 < (close.high or 0) < 1
+
+
+def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
+    reference: Path,
+) -> None:
+    content = msgspec.json.decode((reference / "mirae/MIRAE_claude_haiku_results_english.json").read_bytes())
+    scores = [
+        score(str(question["question_id"]), level["similarity_analysis"]["mean_similarity"])
+        for question in content["experiment_results"]
+        for level in question["level_analyses"]
+    ]
+    assert len(scores) == 280
+    errors = clustered_error(scores, "m")
+    assert errors.clustered == pytest.approx(0.00956, abs=5e-6)
+    assert errors.naive == pytest.approx(0.00415, abs=5e-6)
+    assert errors.clustered / errors.naive == pytest.approx(2.31, abs=0.005)
+
+
+def test_the_errors_of_one_question_are_unknown() -> None:
+    assert np.isnan(clustered_error([score("a", 1.0), score("a", 2.0, level=2)], "m")).all()
+
+
+def test_a_ratio_of_yes_or_no_is_the_share_of_those_that_count() -> None:
+    found = [(1.0, 1.0)] * 3 + [(0.0, 1.0)] * 4 + [(0.0, 0.0)] * 20
+    figure = ratio(
+        [pair(str(n), top, bottom) for n, (top, bottom) in enumerate(found)], "top", "bottom", unit="share"
+    )
+    assert figure.value == 3 / 7
+    assert (figure.low, figure.high) == wilson(3 / 7, 7)
+    assert (figure.n, figure.clusters, figure.method) == (7, 7, "Wilson score")
+
+
+def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
+    scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", 3.0, None)]
+    figure = ratio(scores, "top", "bottom", unit="count")
+    assert figure.value == pytest.approx(0.7)
+    assert figure.coverage == pytest.approx(2 / 3)
+    assert figure.method == "none: too few groups of like size"  # one has four fifths of the weight
+    more = ratio([*scores, pair("d", 3.5, 5.0), pair("e", 3.5, 5.0)], "top", "bottom", unit="count")
+    assert more.value == pytest.approx(0.7)
+    assert more.method == "log t over groups"
+
+
+def test_a_ratio_over_nothing_is_unknown() -> None:
+    figure = ratio([pair("a", 0.0, 0.0), pair("b", 0.0, 0.0)], "top", "bottom", unit="share")
+    assert (figure.value, figure.low, figure.n) == (None, None, 0)
+    assert figure.method == "none: nothing to count"
+
+
+def pair(group: str, top: float | None, bottom: float | None) -> Score:
+    return Score(
+        sample_id=group, group=group, tags={}, values={"top": top, "bottom": bottom}, statuses={"ok": 1},
+        answered=1,
+    )  # fmt: skip
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]+", fullmatch=True), st.text(), max_size=3))
+def test_the_name_of_a_figure_tells_its_scope_again(scope: dict[str, str]) -> None:
+    assert scope_of(scope_name("m", scope)) == ("m", scope)

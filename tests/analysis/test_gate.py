@@ -1,0 +1,212 @@
+"""A run held against a baseline: directions, overlap, and decisions over several metrics."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenkeel as ek
+from evenkeel.analysis.gate import Gate, gate
+from evenkeel.errors import UsageError
+from stored import NUMBERS, store_run
+
+QUESTIONS = np.random.default_rng(5).normal(0.8, 0.1, (40, 1))
+
+
+def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
+    """Three levels of forty questions."""
+    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (40, 3))
+
+
+def shares(mean: float, seed: int) -> NUMBERS:
+    """How many of five answers are something, in each cell."""
+    return np.random.default_rng(seed).binomial(5, mean, (40, 3)) / 5
+
+
+def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **options: Any) -> Gate:
+    before, after = (store_run(tmp_path / name, values) for name, values in (("old", old), ("new", new)))
+    return gate(after, before, **options)
+
+
+# Directions
+
+
+def test_more_refusals_fail_the_gate_without_being_told_that_they_are_worse(tmp_path: Path) -> None:
+    old, new = {"refusals": shares(0.039, 1)}, {"refusals": shares(0.24, 2)}
+    found = held(tmp_path, old, new, metrics=["refusals"])
+    assert not found.passed
+    assert found.checks[1].worse == "rise"
+    assert "a rise, beyond noise" in found.checks[1].reason
+    assert gate(tmp_path / "old", tmp_path / "new", metrics=["refusals"]).passed
+
+
+@pytest.mark.parametrize(
+    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "empty"]
+)
+def test_what_should_be_low_fails_when_it_rises(tmp_path: Path, name: str) -> None:
+    low, high = {name: noisy(seed=1)}, {name: noisy(0.05, seed=2)}
+    assert not held(tmp_path, low, high, metrics=[name]).passed
+    assert gate(tmp_path / "old", tmp_path / "new", metrics=[name]).passed
+
+
+def test_a_scope_and_an_embedder_do_not_hide_the_direction(tmp_path: Path) -> None:
+    old = {"mean_similarity@embedder-2": noisy(seed=1), "refusals": shares(0.04, 1)}
+    new = {"mean_similarity@embedder-2": noisy(-0.05, seed=2), "refusals": shares(0.3, 2)}
+    names = ["mean_similarity@embedder-2", "refusals/level=1"]
+    found = held(tmp_path, old, new, metrics=names)
+    assert [check.worse for check in found.checks[1:]] == ["drop", "rise"]
+    assert [check.passed for check in found.checks] == [True, False, False]
+
+
+def test_max_drop_is_how_far_a_metric_may_rise_where_lower_is_better(tmp_path: Path) -> None:
+    old, new = {"drift": noisy(seed=1)}, {"drift": noisy(0.05, seed=2)}
+    assert not held(tmp_path, old, new, metrics=["drift"], max_drop=0.03).passed
+    found = gate(tmp_path / "new", tmp_path / "old", metrics=["drift"], max_drop=0.07)
+    assert found.passed
+    assert "no rise of more than 0.0700" in found.checks[1].reason
+
+
+def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: Path) -> None:
+    old, new = {"duplicates": shares(0.1, 1)}, {"duplicates": shares(0.5, 2)}
+    with pytest.raises(UsageError, match="of 'duplicates' is better in itself: say which is worse"):
+        held(tmp_path, old, new, metrics=["duplicates"])
+    runs = tmp_path / "new", tmp_path / "old"
+    assert not gate(*runs, metrics=["duplicates"], higher_is_worse=True).passed
+    assert gate(*runs, metrics=["duplicates"], lower_is_worse=True).passed
+    assert not gate(*reversed(runs), metrics=["duplicates"], lower_is_worse=True).passed
+
+
+def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None:
+    values = {"mean_similarity": noisy(seed=1), "refusals": shares(0.1, 1), "answer_tokens": noisy(seed=2)}
+    runs = [store_run(tmp_path / name, values) for name in "ab"]
+    mixed = gate(*runs, metrics=list(values), higher_is_worse=True)
+    assert [check.worse for check in mixed.checks] == [None, "drop", "rise", "rise"]
+    assert gate(*runs, metrics=["refusals"], higher_is_worse=True).passed  # what is declared, said again
+    for flag, name, better in (("higher", "mean_similarity", "higher"), ("lower", "refusals", "lower")):
+        with pytest.raises(UsageError, match=f"--{flag}-is-worse: of '{name}' {better} is better"):
+            gate(*runs, metrics=[name], **{f"{flag}_is_worse": True})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="exclude each other"):
+        gate(*runs, higher_is_worse=True, lower_is_worse=True)
+
+
+# What both runs have
+
+
+def command(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "evenkeel", "gate", *map(str, args)]
+    return subprocess.run(given, capture_output=True, text=True, check=False)
+
+
+def test_two_questions_are_not_held_against_forty(tmp_path: Path) -> None:
+    old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
+    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
+    with pytest.raises(UsageError, match=r"6 of 120 \(5%\), and the gate needs 80% \(--min-overlap\)"):
+        gate(new, old)
+    with pytest.raises(UsageError, match=r"too few questions in common .* 2, and the gate needs 6"):
+        gate(new, old, min_overlap=0)
+    with pytest.raises(UsageError, match="--min-overlap"):
+        gate(old, new)  # the larger run counts, whichever it is
+    done = command(new.path, "--baseline", old.path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--min-overlap" in done.stderr
+
+
+def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> None:
+    values = np.array([0.9, 0.8, 0.9, 0.8, 0.9, 0.8]).reshape(6, 1)
+    for groups in (1, 5):
+        old, new = (
+            store_run(tmp_path / f"{groups} {shift}", {"mean_similarity": values[:groups] - shift})
+            for shift in (0, 0.5)
+        )
+        with pytest.raises(UsageError, match=rf"noise: {groups}, and the gate needs 6 \(--min-groups\)"):
+            gate(new, old)
+    assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values * 0.4}).passed
+
+
+def test_a_scope_that_one_run_lacks_is_too_little_in_common(tmp_path: Path) -> None:
+    old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
+    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:, :2]})
+    with pytest.raises(UsageError, match="'mean_similarity/level=2': .* 0 of 40"):
+        gate(new, old, metrics=["mean_similarity/level=2"])
+
+
+def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -> None:
+    """Both were asked forty questions; the baseline has answers to ten of them."""
+    before = noisy(seed=1)
+    before[10:] = np.nan
+    found = held(tmp_path, {"mean_similarity": before}, {"mean_similarity": noisy(seed=2)})
+    assert [check.passed for check in found.checks] == [True, False]
+    assert found.checks[1].reason == (
+        "mean_similarity has a value in both runs for only 30 prompts of 10 questions, of 120: "
+        "the gate needs 80% (--min-overlap)"
+    )
+
+
+def test_every_check_says_what_it_stands_on(tmp_path: Path) -> None:
+    found = held(tmp_path, {"mean_similarity": noisy(seed=1)}, {"mean_similarity": noisy(seed=2)[:38]})
+    assert found.passed
+    assert "; 114 prompts of 38 questions" in found.checks[1].reason
+    assert found.checks[1].overlap is not None
+    assert (found.checks[1].overlap.common, found.checks[1].overlap.larger) == (114, 120)
+
+
+# Several metrics
+
+
+def near(tmp_path: Path, count: int) -> tuple[list[str], Gate]:
+    """One metric whose drop is significant by itself, and others in which nothing happens."""
+    names = ["mean_similarity", "whole_similarity", "min_similarity", "max_similarity"][:count]
+    old = {name: noisy(seed=place) for place, name in enumerate(names)}
+    new = {name: noisy(seed=10 + place) for place, name in enumerate(names)}
+    # A shift of every question by the noise's own error gives a t of about 2.3.
+    change = new["mean_similarity"] - old["mean_similarity"]
+    error = change.mean(axis=1).std(ddof=1) / np.sqrt(40)
+    new["mean_similarity"] = new["mean_similarity"] - change.mean() - 2.3 * error
+    return names, held(tmp_path, old, new, metrics=names)
+
+
+def test_decisions_over_several_metrics_are_corrected_as_in_compare(tmp_path: Path) -> None:
+    _, alone = near(tmp_path, 1)
+    assert (alone.passed, alone.correction) == (False, "")
+    names, several = near(tmp_path, 4)
+    assert (several.passed, several.correction) == (True, "Holm, over 4 metrics")
+    compared = ek.compare(tmp_path / "old", tmp_path / "new", metrics=names).differences
+    found = several.checks[1]
+    assert found.p_holm is not None
+    assert found.p_holm >= 0.05 > (compared[0].p or 1)
+    assert [d.different for d in compared] == [not check.passed for check in several.checks[1:]]
+
+
+def test_one_metric_fails_exactly_where_its_interval_lies_beyond(tmp_path: Path) -> None:
+    found = held(tmp_path, {"mean_similarity": noisy(seed=1)}, {"mean_similarity": noisy(-0.05, seed=2)})
+    limit = found.checks[1].difference
+    assert limit is not None
+    assert limit.high is not None
+    for allowed, passed in ((-limit.high - 1e-9, False), (-limit.high + 1e-9, True)):
+        again = gate(tmp_path / "new", tmp_path / "old", max_drop=allowed)
+        assert again.passed is passed
+        assert again.checks[1].p_holm == pytest.approx(0.05, abs=1e-6)
+
+
+def test_the_same_in_every_sample_passes_and_says_so(tmp_path: Path) -> None:
+    values = {"mean_similarity": noisy(seed=1)}
+    found = held(tmp_path, values, values)
+    assert found.passed
+    assert "it is the same in every sample" in found.checks[1].reason
+
+
+@pytest.mark.parametrize(
+    ("option", "limit"),
+    [
+        ("max_drop", float("nan")), ("max_drop", float("inf")), ("max_drop", -0.1),
+        ("min_overlap", float("nan")), ("min_coverage", float("nan")), ("min_overlap", 1.5),
+    ],
+)  # fmt: skip
+def test_a_limit_that_nothing_could_fail_is_refused(tmp_path: Path, option: str, limit: float) -> None:
+    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is "):
+        gate(tmp_path, tmp_path, **{option: limit})  # type: ignore[arg-type]

@@ -1,0 +1,276 @@
+"""What Python offers beside the figures: displays, a data frame, progress, the calls of the command line."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+import evenkeel as ek
+from evenkeel.api.watching import NotebookLine, watcher
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.run.progress import Silent
+from evenkeel.types import Response
+from loopback import Loopback
+from stored import store_run
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e<b>m</b>"
+
+
+def values(base: float, *, questions: int = 8) -> dict[str, Any]:
+    """Three levels of some questions, spread by a tenth around the middle that `base` and 0.055 make."""
+    spread = np.random.default_rng(round(base * 10)).permutation(np.linspace(0, 0.1, questions))
+    return {"mean_similarity": base + spread[:, None] + np.linspace(0, 0.01, 3)}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[ek.Run, ek.Run]:
+    old = store_run(tmp_path / "old<i>", values(0.7), model=HOSTILE)
+    return old, store_run(tmp_path / "new", values(0.5), model=HOSTILE)
+
+
+def shown(html: str) -> str:
+    """The text of a block of HTML that is valid, and in which nothing runs or is loaded."""
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    tree = parser.parseFragment(html)
+    tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
+    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+    attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
+    assert attributes <= {("th", "scope")}
+    text = "".join(tree.itertext())
+    assert not set(text) & {"\x1b", "\u202e"}
+    return text
+
+
+# Displays
+
+
+def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run, ek.Run]) -> None:
+    text = shown(runs[0]._repr_html_())
+    figure = runs[0].summary["mean_similarity"]
+    assert "Answer consistency of <script>" in text
+    assert f"{figure.value:.4f}" in text
+    assert f"95% interval {figure.low:.4f} to {figure.high:.4f}" in text
+    assert "coverage 100% (24 ok)" in text
+    assert "old<i>/report.html" in text
+    line = repr(runs[0])
+    assert line.startswith("<Run mirae of <script>")
+    assert f"{figure.value:.4f} ({figure.low:.4f} to {figure.high:.4f}), coverage 100%" in line
+    assert "\x1b" not in line
+    assert "\n" not in line
+
+
+def test_the_main_table_has_a_row_for_each_value(tmp_path: Path) -> None:
+    items = [{"question_id": n, "domain": HOSTILE, "level_1_text": f"{n}?", "level_2_text": f"And {n}?"}
+             for n in range(3)]  # fmt: skip
+    (tmp_path / "q_english.json").write_bytes(msgspec.json.encode({"questions": items}))
+    with Loopback() as server:
+        run = ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=tmp_path / "q_english.json", samples=2,
+            embedder="openai:embed", out=tmp_path / "run",
+        )  # fmt: skip
+    html = run._repr_html_()
+    shown(html)
+    assert html.count("<tr>") >= 3
+    assert "<caption>" in html
+
+
+def test_a_run_that_is_not_finished_or_damaged_shows_so(runs: tuple[ek.Run, ek.Run]) -> None:
+    (runs[0].path / "summary.json").unlink()
+    unfinished = ek.load_run(runs[0].path)
+    assert "this run is not finished" in shown(unfinished._repr_html_())
+    assert repr(unfinished).startswith("<Run mirae of")
+    assert "not finished" in repr(unfinished)
+    (runs[0].path / "spec.json").write_text("{")
+    damaged = ek.load_run(runs[0].path)
+    assert "spec.json" in shown(damaged._repr_html_())
+    assert repr(damaged).startswith("<Run at ")
+
+
+def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Run]) -> None:
+    old, new = runs
+    found = ek.compare(old, new, metrics="mean_similarity")
+    assert [d.metric for d in found.differences] == ["mean_similarity"]
+    for text in (shown(found._repr_html_()), repr(found)):
+        assert "paired by sample" in text
+        assert "-0.2000" in text
+    gate = ek.gate(new, baseline=old, max_drop=0.01)
+    assert not gate.passed
+    for text in (shown(gate._repr_html_()), repr(gate)):
+        assert text.lstrip().startswith("Failed:")
+        assert "FAIL" in text
+    card = ek.scorecard([old.path, str(new.path)])
+    for text in (shown(card._repr_html_()), repr(card)):
+        assert "Scorecard of <script>" in text
+        assert "mirae" in text
+        assert "0.5550" in text
+    assert not any("\x1b" in repr(each) for each in (found, gate, card))
+
+
+# The calls of the command line
+
+
+def test_a_gate_takes_paths_and_one_metric_by_its_name(runs: tuple[ek.Run, ek.Run]) -> None:
+    old, new = runs
+    assert ek.gate(old.path, baseline=str(new.path), metrics="mean_similarity").passed
+    assert not ek.gate(str(new.path), baseline=old.path, metrics=["mean_similarity"]).passed
+
+
+def test_a_scorecard_is_written_where_out_says(runs: tuple[ek.Run, ek.Run], tmp_path: Path) -> None:
+    card = ek.scorecard(runs, out=tmp_path / "card.html")
+    assert len(card.entries) == 2
+    assert "<h1>" in (tmp_path / "card.html").read_text()
+    with pytest.raises(UsageError, match="takes a list of runs"):
+        ek.scorecard(runs[0])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="at least one run"):
+        ek.scorecard([])
+
+
+def test_an_export_takes_a_path_and_says_what_there_is(runs: tuple[ek.Run, ek.Run], tmp_path: Path) -> None:
+    (path,) = ek.export(str(runs[0].path), to="csv", out=str(tmp_path / "x.csv"))
+    assert len(path.read_text().splitlines()) == 25
+    with pytest.raises(UsageError, match="cannot export to 'xls'. Available: csv, parquet, published"):
+        ek.export(runs[0], to="xls")  # type: ignore[arg-type]
+
+
+def test_a_dry_run_counts_and_prices_without_asking() -> None:
+    plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", samples=3, price_out=10)
+    assert plan.requests["generate"] == 12
+    assert plan.usd == pytest.approx(plan.tokens_out["generate"] * 10 / 1e6)
+    assert "At most about $" in shown(plan._repr_html_())
+    assert ek.dry_run("mirae", lang="en", limit=2).usd is None
+    with pytest.raises(UsageError, match="unknown model 'nowhere:x'"):
+        ek.dry_run("mirae", model="nowhere:x")
+
+
+def test_a_data_set_is_built_from_python(tmp_path: Path) -> None:
+    paths, built = ek.build("mirae", tmp_path / "fresh.json", seed=7)
+    assert paths == [tmp_path / "fresh.json"]
+    assert built.failures == []
+    assert len(repr(built)) < 100  # not the contents
+    assert "questions" in msgspec.json.decode(paths[0].read_bytes())
+
+
+# The records as a data frame
+
+
+def test_a_frame_has_a_row_for_each_sample(runs: tuple[ek.Run, ek.Run]) -> None:
+    frame = runs[0].frame()
+    records = list(runs[0].records())
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["sample"].to_list() == [record.sample.id for record in records]
+    assert frame["group"].to_list() == [record.sample.group for record in records]
+    assert frame["level"].to_list() == [record.sample.tags["level"] for record in records]
+    assert frame["mean_similarity"].to_list() == [r.score.values["mean_similarity"] for r in records]
+    assert frame["question_text"].to_list() == [r.sample.inputs["question_text"] for r in records]
+    assert frame["status_ok"].to_list() == [1] * 24
+    assert frame.schema["answers"] == pl.List(pl.String)
+
+
+def test_the_answers_of_a_sample_are_a_list_with_null_for_a_failure(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "run", values(0.7, questions=2))
+    answers = [
+        (Response(status="ok", text="one"), Response(status="error", reason="timeout")),
+        (Response(status="ok", text=""), Response(status="ok", text="=two")),
+        (Response(status="error", reason="timeout"),),
+    ]
+    records = [
+        msgspec.structs.replace(record, answers=given)
+        for record, given in zip(run.records(), [*answers, *answers], strict=True)
+    ]
+    (run.path / "records.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in records))
+    assert run.frame()["answers"].to_list()[:3] == [["one", None], ["", "=two"], [None]]
+
+
+def test_pandas_takes_the_same_columns(runs: tuple[ek.Run, ek.Run]) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed, and Evenkeel does not need it")
+    table = runs[0].to_pandas()
+    assert list(table.columns) == runs[0].frame().columns
+    assert list(table["sample"]) == runs[0].frame()["sample"].to_list()
+
+
+def test_pandas_is_asked_for_by_name_where_it_is_missing(
+    runs: tuple[ek.Run, ek.Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match="pip install pandas"):
+        runs[0].to_pandas()
+
+
+# Progress
+
+
+def test_progress_is_silent_where_nobody_looks() -> None:
+    assert isinstance(watcher(True), Silent)  # pytest has no terminal
+    assert isinstance(watcher(False), Silent)
+    assert isinstance(watcher(None), Silent)
+    mine = Silent()
+    assert watcher(mine) is mine
+
+
+@pytest.mark.parametrize(("progress", "heard"), [(True, True), (False, False), (None, False)])
+def test_progress_shows_on_a_terminal_unless_switched_off(progress: bool | None, heard: bool) -> None:
+    """A real terminal on stderr."""
+    code = f"from evenkeel.api.watching import watcher; watcher({progress}).note('heard')"
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)
+        os.set_blocking(ours, False)
+        try:
+            text = os.read(ours, 10_000).decode()
+        except BlockingIOError:
+            text = ""
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert ("heard" in text) is heard
+
+
+@pytest.mark.parametrize("call", [ek.run, ek.score, ek.rescore, ek.build])
+def test_progress_is_on_by_default(call: Any) -> None:
+    assert inspect.signature(call).parameters["progress"].default is True
+
+
+class Handle:
+    """What IPython's display gives back."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def update(self, shown: object) -> None:
+        self.texts.append(repr(shown))
+
+
+def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def display(given: object, *, display_id: bool) -> Handle:
+        assert display_id
+        texts.append(repr(given))
+        return Handle(texts)
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr("evenkeel.api.watching.SECONDS", 0.0)
+    line = NotebookLine()
+    line.note("9 answers taken over from \x1b[31mthere")
+    line.phase("asking", total=2, done=0)
+    line.retrying(1)
+    line.retrying(0)
+    line.answered(Response(status="error", reason="timeout"), usd=0.5)
+    line.answered(Response(status="ok", text="x"), usd=1.0)
+    line.finish()
+    assert texts[0] == "9 answers taken over from ␛[31mthere"
+    assert texts[1].endswith("\nasking: 0 of 2")
+    assert any("asking: 0 of 2, 1 retrying" in text for text in texts)
+    assert "asking: 2 of 2" in texts[-1]
+    assert "1 errors, $1.00" in texts[-1]

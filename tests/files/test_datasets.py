@@ -1,0 +1,376 @@
+"""Published sets: fetched at a pinned commit, checked, resumed; and the other places data comes from."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli import cli
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError
+from evenkeel.files import datasets as data
+
+NONE = data.Starter({}, lambda _: b"")
+CONTENT = b"a small published file\n" * 10_000
+
+
+class Mirror(BaseHTTPRequestHandler):
+    """A file server that understands Range, and can be made to break off or to send something else."""
+
+    content = CONTENT
+    break_after: int | None = None
+    ranges = True
+    status = 200
+    asked: list[tuple[str, str | None]] = []
+    logins: list[str] = []
+
+    def do_GET(self) -> None:
+        cls = type(self)
+        wanted = self.headers.get("Range")
+        cls.asked.append((self.path, wanted))
+        cls.logins += self.headers.get_all("Authorization", [])
+        if cls.status != 200:
+            self.send_response(cls.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and cls.ranges else 0
+        if start and start >= len(cls.content):
+            self.send_response(416)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = cls.content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if cls.break_after is None else body[: cls.break_after])
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+class Hub(Mirror):
+    """The Hugging Face Hub: it names commit and digest, and redirects to a store that names neither."""
+
+    commit = data.published_sets()["miron"].revision
+    digest = hashlib.sha256(CONTENT).hexdigest()
+
+    def do_GET(self) -> None:
+        if not self.path.startswith("/datasets/"):
+            super().do_GET()
+            return
+        cls = type(self)
+        cls.asked.append((self.path, None))
+        self.send_response(302)
+        if cls.commit:
+            self.send_header("X-Repo-Commit", cls.commit)
+        if cls.digest:
+            self.send_header("X-Linked-Etag", f'"{cls.digest}"')
+        self.send_header("Location", f"/store/{Path(self.path).name}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@contextmanager
+def serving(handler: type[Mirror], cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A mirror on loopback and an empty cache."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    monkeypatch.setenv("EVENKEEL_MIRROR", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("EVENKEEL_CACHE", str(cache))
+    yield
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Mirror]]:
+    """A mirror of one published file whose content is known."""
+    handler = type("Handler", (Mirror,), {"asked": [], "logins": []})
+    known = tmp_path / "known"
+    known.write_bytes(CONTENT)
+    chosen = msgspec.structs.replace(
+        data.published_sets()["mirae"],
+        files=[data.PublishedFile("data/one.json", "en", data.git_blob(known))],
+    )
+    monkeypatch.setattr(data, "published_sets", lambda: {"mirae": chosen})
+    with serving(handler, tmp_path / "cache", monkeypatch):
+        yield handler
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub]]:
+    """MIRON's own pins, served by a Hub whose every file has the same content."""
+    handler = type("Handler", (Hub,), {"asked": [], "logins": []})
+    with serving(handler, tmp_path / "cache", monkeypatch):
+        yield handler
+
+
+def state() -> str:
+    return data.state("mirae", data.published_set("mirae").files[0])
+
+
+def test_a_set_is_fetched_from_the_pinned_commit_and_checked(mirror: type[Mirror]) -> None:
+    assert state() == "missing"
+    (path,) = data.fetch("mirae")
+    assert path.read_bytes() == CONTENT
+    assert state() == "whole"
+    assert mirror.asked == [
+        (f"/greatgompang/MIRAE/{data.published_set('mirae').revision}/data/one.json", None)
+    ]
+
+
+def test_what_is_there_is_not_fetched_again(mirror: type[Mirror]) -> None:
+    data.fetch("mirae")
+    data.fetch("mirae")
+    assert len(mirror.asked) == 1
+
+
+def test_a_download_that_broke_off_is_resumed(mirror: type[Mirror]) -> None:
+    mirror.break_after = 70_000
+    with pytest.raises(
+        EvenkeelError, match="broke off after 70,000 of 230,000 bytes.*Run the same command again"
+    ):
+        data.fetch("mirae")
+    mirror.break_after = None
+    (path,) = data.fetch("mirae")
+    assert path.read_bytes() == CONTENT
+    assert [wanted for _, wanted in mirror.asked] == [None, "bytes=70000-"]
+
+
+def test_a_server_without_ranges_starts_over(mirror: type[Mirror]) -> None:
+    mirror.break_after = 70_000
+    with pytest.raises(EvenkeelError):
+        data.fetch("mirae")
+    mirror.break_after, mirror.ranges = None, False
+    (path,) = data.fetch("mirae")
+    assert path.read_bytes() == CONTENT
+
+
+def test_another_content_is_refused_and_not_kept(mirror: type[Mirror]) -> None:
+    mirror.content = b"something else"
+    with pytest.raises(DataError, match="not the published one"):
+        data.fetch("mirae")
+    assert state() == "missing"
+    mirror.content = CONTENT
+    data.fetch("mirae")
+    assert state() == "whole"
+
+
+def test_a_file_that_was_changed_is_noticed(mirror: type[Mirror]) -> None:
+    (path,) = data.fetch("mirae")
+    path.write_bytes(b"tampered")
+    assert state() == "changed"
+    with pytest.raises(DataError, match="not as published. Run: evenkeel data fetch mirae"):
+        data.find("mirae", "published", ["en"], starter=NONE)
+
+
+def test_what_was_never_fetched_says_how(mirror: type[Mirror]) -> None:
+    with pytest.raises(DataError, match="not fetched yet. Run: evenkeel data fetch mirae"):
+        data.find("mirae", "published", None, starter=NONE)
+
+
+def test_without_a_network_the_address_is_given(
+    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
+    with pytest.raises(
+        DataUnreachable, match=r"^http://127.0.0.1:9/greatgompang/.*EVENKEEL_MIRROR"
+    ) as caught:
+        data.fetch("mirae")
+    (note,) = caught.value.__notes__
+    published, target = note.split("\n    to ")
+    assert published.strip().startswith("https://raw.githubusercontent.com/greatgompang/MIRAE/")
+    assert Path(target) == data.place("mirae", data.published_set("mirae").files[0])
+
+
+def test_a_server_that_refuses_is_not_reached_either(mirror: type[Mirror]) -> None:
+    mirror.status = 503
+    with pytest.raises(DataUnreachable, match="HTTP 503"):
+        data.fetch("mirae")
+
+
+def test_the_login_of_a_mirror_is_sent_and_never_shown(
+    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = os.environ["EVENKEEL_MIRROR"].removeprefix("http://")
+    monkeypatch.setenv("EVENKEEL_MIRROR", f"http://me:s%40cret@{host}")
+    data.fetch("mirae")
+    assert mirror.logins == ["Basic " + base64.b64encode(b"me:s@cret").decode()]
+    data.place("mirae", data.published_set("mirae").files[0]).unlink()
+    mirror.status = 403
+    with pytest.raises(DataUnreachable) as caught:
+        data.fetch("mirae")
+    assert "cret" not in "".join([str(caught.value), *caught.value.__notes__])
+
+
+def test_a_file_fetched_by_hand_is_taken(mirror: type[Mirror]) -> None:
+    mirror.content = b""
+    place = data.place("mirae", data.published_set("mirae").files[0])
+    place.parent.mkdir(parents=True)
+    place.write_bytes(CONTENT)
+    assert data.fetch("mirae") == [place]
+    assert mirror.asked == []
+
+
+MIRON = "/datasets/apsua/MIRON_Benchmark/resolve/3cc121bdfd9714c7f2d79a563f013bbdbc430df5"
+
+
+def miron_states() -> list[str]:
+    return [data.state("miron", file) for file in data.published_set("miron").files]
+
+
+def evenkeel(*args: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli, ["data", *args])
+    if isinstance(done.exception, EvenkeelError):
+        return done.exception.exit_code, done.output
+    return done.exit_code, done.output
+
+
+def test_every_published_set_is_pinned_to_a_whole_commit() -> None:
+    for chosen in data.published_sets().values():
+        assert len(chosen.revision) == 40
+        assert set(chosen.revision) <= set("0123456789abcdef")
+        assert "{revision}" in chosen.url
+
+
+def test_a_set_of_the_hub_is_fetched_at_its_commit_and_checked_by_its_digest(hub: type[Hub]) -> None:
+    paths = data.fetch("miron")
+    assert [path.read_bytes() for path in paths] == [CONTENT, CONTENT]
+    assert [path for path, _ in hub.asked if path.startswith("/datasets")] == [
+        f"{MIRON}/miron_en.parquet", f"{MIRON}/miron_ru.parquet",
+    ]  # fmt: skip
+    assert miron_states() == ["whole", "whole"]
+    note = paths[0].with_name("miron_en.parquet.sha256").read_text()
+    assert note == f"{hashlib.sha256(CONTENT).hexdigest()}  miron_en.parquet\n"
+
+
+def test_another_commit_of_the_hub_is_refused(hub: type[Hub]) -> None:
+    hub.commit = "0" * 40
+    with pytest.raises(DataError, match=f"at commit {'0' * 40}, not at 3cc121bd"):
+        data.fetch("miron")
+    assert miron_states() == ["missing", "missing"]
+
+
+@pytest.mark.parametrize("named", ["0" * 64, "0" * 40])
+def test_content_that_is_not_what_the_hub_names_is_refused(hub: type[Hub], named: str) -> None:
+    hub.digest = named
+    with pytest.raises(DataError, match=f"not what the server names .*expected {named}"):
+        data.fetch("miron")
+    assert miron_states() == ["missing", "missing"]
+
+
+def test_a_small_file_of_the_hub_is_checked_by_its_git_id(hub: type[Hub], tmp_path: Path) -> None:
+    known = tmp_path / "known"
+    known.write_bytes(CONTENT)
+    hub.digest = data.git_blob(known)
+    data.fetch("miron")
+    assert miron_states() == ["whole", "whole"]
+
+
+def test_the_digest_of_the_first_fetch_holds_from_then_on(hub: type[Hub]) -> None:
+    """A plain file server names nothing; what it first sent is recorded."""
+    hub.commit = hub.digest = ""
+    first = data.fetch("miron")[0]
+    first.write_bytes(b"tampered")
+    assert miron_states() == ["changed", "whole"]
+    hub.content = b"another upload"
+    with pytest.raises(DataError, match=r"not the one that was fetched first.*delete .*\.sha256 and fetch"):
+        data.fetch("miron")
+    hub.content = CONTENT
+    data.fetch("miron")
+    assert miron_states() == ["whole", "whole"]
+
+
+def test_a_file_without_a_published_digest_can_be_placed_by_hand(hub: type[Hub]) -> None:
+    for file in data.published_set("miron").files:
+        path = data.place("miron", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"from elsewhere")
+    assert miron_states() == ["unchecked", "unchecked"]
+    with pytest.raises(DataError, match="not checked yet. Run: evenkeel data fetch miron"):
+        data.find("miron", "published", None, starter=NONE)
+    assert evenkeel("verify", "miron")[0] == 2
+    assert evenkeel("fetch", "miron")[0] == 0
+    assert hub.asked == []
+    assert evenkeel("verify", "miron")[0] == 0
+
+
+def test_the_list_says_how_each_file_is_pinned(hub: type[Hub]) -> None:
+    shown = evenkeel("list")[1]
+    assert "missing    by commit  miron_en.parquet" in shown
+    assert "missing    by digest  data/en.json" in shown
+    assert "at 3cc121bdfd97" in shown
+    assert "MIRON, English and Russian (MIT)" in shown
+    assert "no digest comes with Evenkeel" in shown
+
+
+def test_a_fetch_says_which_digest_it_recorded(hub: type[Hub]) -> None:
+    assert f"recorded as sha256 {hub.digest}" in evenkeel("fetch", "miron")[1]
+
+
+def test_a_fetch_without_a_network_exits_with_3(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
+    done = subprocess.run(
+        [sys.executable, "-m", "evenkeel", "data", "fetch", "miron"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert f"http://127.0.0.1:9{MIRON}/miron_en.parquet could not be fetched" in done.stderr
+    for file in data.published_set("miron").files:
+        assert f"  https://huggingface.co{MIRON}/{file.path}\n" in done.stderr
+        assert f"    to {data.place('miron', file)}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_git_blob_is_the_one_of_git(reference: Path) -> None:
+    known = {file.path: file.blob for file in data.published_set("rgb").files}
+    assert data.git_blob(reference / "rgb" / "en_fact.json") == known["data/en_fact.json"]
+
+
+def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    made: list[str] = []
+
+    def make(lang: str) -> bytes:
+        made.append(lang)
+        return lang.encode()
+
+    starter = data.Starter({lang: hashlib.sha256(lang.encode()).hexdigest() for lang in ("en", "ko")}, make)
+    first, second = (data.find("mirae", "starter", None, starter=starter) for _ in range(2))
+    assert first == second
+    assert first[0].path.read_bytes() == b"en"
+    assert made == ["en"]
+    first[0].path.write_bytes(b"tampered")
+    assert data.find("mirae", "starter", ["en"], starter=starter)[0].path.read_bytes() == b"en"
+
+
+def test_a_starter_set_that_comes_out_otherwise_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    with pytest.raises(EvenkeelError, match="came out as"):
+        data.find("mirae", "starter", None, starter=data.Starter({"en": "0" * 64}, lambda _: b"other"))
+
+
+def test_a_path_that_is_not_there_says_what_is_possible(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Give a path, 'starter' or 'published'"):
+        data.find("mirae", str(tmp_path / "none.json"), None, starter=NONE)
+
+
+def test_an_unknown_set_lists_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="mirae, rgb, miron"):
+        data.fetch("squad")

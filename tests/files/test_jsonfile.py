@@ -1,0 +1,53 @@
+"""Errors in data files name the file, the line and what was expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from evenkeel.errors import DataError
+from evenkeel.files.jsonfile import read_json, read_json_lines
+
+
+class Item(Struct):
+    name: str
+    size: int = 0
+
+
+def test_broken_json_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{\n  "name": "x",\n  "size": oops\n}')
+    with pytest.raises(DataError, match=r"a\.json, line 3: this is not JSON"):
+        read_json(path)
+
+
+def test_a_wrong_type_names_the_place_and_what_was_expected(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('[{"name": "x"}, {"name": 5}]')
+    with pytest.raises(DataError, match=r"a\.json, field '\[1\]\.name': expected text, got 5\.$"):
+        read_json(path, list[Item])
+
+
+def test_a_broken_line_is_named_and_blank_ones_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"name": "x"}\n\n{"name": "y", "size": "big"}\n')
+    lines = read_json_lines(path, Item)
+    assert next(lines) == Item("x")
+    with pytest.raises(
+        DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"
+    ):
+        next(lines)
+
+
+def test_bytes_that_are_no_text_are_an_error_not_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"name": "\xff\xfe"}\n')
+    with pytest.raises(DataError, match="line 1"):
+        list(read_json_lines(path, Item))
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        read_json(tmp_path / "none.json")

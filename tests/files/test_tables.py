@@ -1,0 +1,194 @@
+"""Rows of a person's own file: the same from every format, and a broken one named by its place."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.errors import DataError
+from evenkeel.files.tables import Row, kind_of, read_rows, read_text
+
+ROWS = [
+    {"prefix": "The ship", "target": " sails, and\nlands", "note": 'a "keel"'},
+    {"prefix": "Корабль", "target": " плывёт", "note": ""},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """The rows in the format that the name tells."""
+    if path.suffix == ".parquet":
+        import polars
+
+        polars.DataFrame(rows).write_parquet(path)
+    elif path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return path
+
+
+def read(path: Path) -> list[Row]:
+    return list(read_rows(path))
+
+
+# The same rows from every format
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.ndjson", "r.json", "r.csv", "r.parquet", "R.CSV", "R.JSONL"])
+def test_every_format_gives_the_same_fields(tmp_path: Path, name: str) -> None:
+    plain = write(tmp_path / name.lower(), ROWS)
+    assert [row.fields for row in read(plain.rename(tmp_path / name))] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("r.jsonl", ["line 1", "line 2"]),
+        ("r.csv", ["line 2", "line 4"]),  # a cell of the first row runs over two lines
+        ("r.parquet", ["row 1", "row 2"]),
+    ],
+)
+def test_every_row_knows_its_place(tmp_path: Path, name: str, places: list[str]) -> None:
+    rows = read(write(tmp_path / name, ROWS))
+    assert [row.place for row in rows] == places
+    assert [row.name for row in rows] == [place.split()[1] for place in places]
+    said = str(rows[1].error("it is odd."))
+    assert str(tmp_path / name) in said
+    assert places[1] in said
+    assert said.endswith(": it is odd.")
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.csv"])
+@pytest.mark.parametrize("breaks", ["\r\n", "\n"])
+def test_a_mark_before_the_text_blank_lines_and_line_ends_do_no_harm(
+    tmp_path: Path, name: str, breaks: str
+) -> None:
+    path = write(tmp_path / name, [{"a": "x", "b": "y"}, {"a": "z", "b": ""}])
+    lines = path.read_text().splitlines()
+    path.write_bytes("\ufeff".encode() + breaks.join([*lines[:-1], "", lines[-1], "", ""]).encode())
+    rows = read(path)
+    assert [row.fields for row in rows] == [{"a": "x", "b": "y"}, {"a": "z", "b": ""}]
+    assert rows[1].line == len(lines) + 1
+
+
+def test_old_line_ends_of_a_csv_file_are_read(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    assert [row.fields for row in read(tmp_path / "r.csv")] == [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]
+
+
+def test_a_cell_may_be_longer_than_the_csv_module_likes(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    (row,) = read(write(tmp_path / "r.csv", [{"a": "x" * 300_000}]))
+    assert len(row.fields["a"]) == 300_000
+    assert csv.field_size_limit() == limit
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
+
+
+@given(st.lists(st.fixed_dictionaries({"a": TEXT, "b": TEXT}), min_size=1, max_size=4))
+def test_any_text_survives_csv_and_json(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    for name in ("r.csv", "r.jsonl"):
+        assert [row.fields for row in read(write(folder / name, rows))] == rows
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.csv"])
+def test_a_file_without_rows_gives_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"" if name == "r.jsonl" else b"a,b\n")
+    assert read(tmp_path / name) == []
+
+
+# Fields
+
+
+def test_a_number_is_text_and_what_is_neither_is_named() -> None:
+    fields = {"n": 7, "x": 0.5, "t": " as it is ", "none": None, "list": ["a"], "yes": True}
+    row = Row(Path("f.jsonl"), fields, "3", line=3)
+    assert [row.text(name) for name in ("n", "x", "t")] == ["7", "0.5", " as it is "]
+    for name, kind in {"none": "nothing", "list": "a list", "yes": "a bool"}.items():
+        with pytest.raises(
+            DataError, match=rf"^f\.jsonl, line 3: the field '{name}' should be text, not {kind}\.$"
+        ):
+            row.text(name)
+
+
+def test_a_missing_field_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(
+        DataError, match=r"^f\.parquet, at row 2: the field 'b' is missing; there is: a, c\.$"
+    ):
+        Row(Path("f.parquet"), {"a": 1, "c": 2}, "2", where="row 2").text("b")
+    with pytest.raises(DataError, match="there is: no field at all"):
+        Row(Path("f.jsonl"), {}, "1", line=1).text("b")
+
+
+def test_a_value_is_called_by_its_kind() -> None:
+    values: list[Any] = [None, {}, 1]
+    assert [kind_of(value) for value in values] == ["nothing", "a dict", "an int"]
+
+
+# What is wrong with a file
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("r.jsonl", b'{"a": 1}\n\n{"a": \n', "line 3: this line is not JSON"),
+        ("r.jsonl", b'{"a": 1}\n{"a": "\xff"}\n', "line 2: this line is not JSON"),
+        ("r.jsonl", b'{"a": 1}\n[1, 2]\n', "line 2: expected an object, not a list."),
+        ("r.json", b"[" * 100_000, "line 1: this line is not JSON"),
+        ("r.csv", b"a,b\n1,2\n\n3\n", "line 4: this row has 1 cells, the first line 2."),
+        ("r.csv", b'a,b\n"1\n1",2\n3,4,5\n', "line 4: this row has 3 cells, the first line 2."),
+        ("r.csv", b'a,b\n1,2\n"3\n,4\n', "line 3: this row cannot be read: unexpected end of data."),
+        ("r.csv", b'a,b\n"1"x,2\n', "line 2: this row cannot be read"),
+        ("r.csv", b"a,b\n1,2\n3,\xff\n", "line 3: this is not UTF-8 text."),
+        ("r.parquet", b"PAR1 and no more", "r.parquet: cannot be read:"),
+        ("r.parquet", b"", "r.parquet: cannot be read:"),
+        ("r.xlsx", b"", "r.xlsx: expected a file that ends in .csv, .parquet, .jsonl, .ndjson, .json."),
+    ],
+)
+def test_a_broken_file_is_named_with_the_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        read(path)
+    assert said in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_a_parquet_file_that_lost_its_middle_is_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.parquet", [{"a": str(number * 7919 % 10007)} for number in range(5000)])
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    path.write_bytes(content[:4] + content[-footer:])
+    with pytest.raises(DataError, match=r"r\.parquet: cannot be read"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.csv", "r.parquet"])
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=rf"{name}: cannot be read: .*No such file"):
+        read(tmp_path / name)
+
+
+def test_a_folder_is_no_text_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_text(tmp_path)
+
+
+def test_rows_before_a_broken_one_are_given_first(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a"\n')
+    rows = read_rows(path)
+    assert next(rows).fields == {"a": 1}
+    with pytest.raises(DataError, match="line 2"):
+        next(rows)

@@ -1,0 +1,116 @@
+"""Builds: one process at a time, nothing left behind, and told truly what was kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenkeel.api.calls import build
+from evenkeel.errors import ModelUnreachable, RunConflict
+from loopback import Loopback
+from scripted import called
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.txt"
+    path.write_text("Why is the sky blue in the morning and red in the evening?\n")
+    return path
+
+
+def command(mine: Path, server: Loopback, out: Path) -> list[str]:
+    return [
+        "build", "mirae", "--questions", str(mine), "--model", "openai:x", "--base-url", server.url,
+        "--embedder", "openai:y", "--out", str(out),
+    ]  # fmt: skip
+
+
+def begun(mine: Path, server: Loopback, out: Path, *, until: int) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenkeel", *command(mine, server, out)], stderr=subprocess.PIPE, text=True
+    )
+    while server.requests < until:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.02)
+    return process
+
+
+def test_a_second_build_of_the_same_data_set_is_refused(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "made" / "set.json"
+    with Loopback(latency=600) as server:
+        process = begun(mine, server, out, until=1)
+        try:
+            assert called(monkeypatch, *command(mine, server, out)) == 2
+            assert f"{out} is being written by another process" in capsys.readouterr().err
+            build("mirae", out.with_name("other.json"), seed=1)  # beside it there is room
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert "kept" not in said  # nothing was answered
+
+
+def test_a_folder_is_built_by_one_process_at_a_time(tmp_path: Path) -> None:
+    from evenkeel.files import lock
+
+    (tmp_path / "set").mkdir()
+    with lock.writing(tmp_path / "set"), pytest.raises(RunConflict, match="in use by another process"):
+        build("miron", tmp_path / "set", per_category=1, lang="en")
+
+
+def test_a_build_leaves_its_data_set_and_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    for _ in range(2):
+        build("mirae", out / "set.json", seed=1)
+        build("miron", out / "miron", per_category=1, lang="en")
+    assert sorted(os.listdir(out)) == ["miron", "set.json"]
+    assert all(not name.startswith(".") and "sqlite" not in name for name in os.listdir(out / "miron"))
+
+
+def test_what_a_killed_build_was_writing_is_swept_away(tmp_path: Path) -> None:
+    folder = tmp_path / "miron"
+    folder.mkdir()
+    (folder / ".miron_en.jsonl.x1y2z3.draft").write_text("half")
+    (tmp_path / ".set.json.x1y2z3.draft").write_text("half")
+    (tmp_path / ".set_korean.json.x1y2z3.draft").write_text("half")
+    (tmp_path / ".another.json.x1y2z3.draft").write_text("of another build")
+    (folder / ".hidden").write_text("mine")
+    build("mirae", tmp_path / "set.json", seed=1)
+    build("miron", folder, per_category=1, lang="en")
+    assert sorted(name for name in os.listdir(tmp_path) if name[0] == ".") == [".another.json.x1y2z3.draft"]
+    assert [name for name in os.listdir(folder) if name[0] == "."] == [".hidden"]
+
+
+def test_a_killed_build_bars_nobody(mine: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made" / "set.json"
+    with Loopback(latency=600) as server:
+        process = begun(mine, server, out, until=1)
+        process.kill()
+        process.communicate()
+    build("mirae", out, seed=1)
+    assert not [name for name in os.listdir(out.parent) if name[0] == "."]
+
+
+def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "questions": str(mine),
+        "model": "openai:x",
+        "embedder": "openai:y",
+        "model_args": {"retries": 0},
+    }
+    with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
+        build("mirae", tmp_path / "a.json", base_url=server.url, concurrency=1, **options)
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"What was answered is kept in {tmp_path / 'a.journal.sqlite'}: the same command")
+    with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
+        build("mirae", tmp_path / "b.json", base_url=server.url, **options)
+    assert not hasattr(caught.value, "__notes__")

@@ -1,0 +1,77 @@
+"""Every metric is declared once: its unit, and the direction that is better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.page.layout import Layout
+from evenkeel.page.metrics import Metric, declaration, unit_of
+from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
+
+LOWER = {
+    "mirae": ("refusals", "cut_by_max_tokens", "empty", "drift", "std_similarity", "semantic_entropy"),
+    "rgb": ("states_fake", "judge_unparsed"),
+    "miron": ("boundary_merges", "bits_per_byte", "score_drift", "slips"),
+    "multiview": ("flips@judge:a/b+weigh", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
+}
+HIGHER = {
+    "mirae": ("mean_similarity", "mean_similarity@embedder-2", "across_en_ko", "mean_similarity/lang=a@b"),
+    "rgb": ("macro_published", "lenient/setting=noise 0.8", "corrected_published", "rejected_lenient"),
+    "miron": ("lev_score/category=Facts", "knows"),
+    "multiview": ("accuracy@embed:org/name", "accuracy@embed:org/name/task=x", "swapped_accuracy@judge:x"),
+}
+NEITHER = {
+    "mirae": ("answer_tokens", "duplicates"),
+    "rgb": ("judge_agrees_lenient",),
+    "miron": ("pieces", "start_token"),
+    "multiview": ("built_against_bm25", "straight_ended_ok@judge:x"),
+}
+
+
+def layout_of(name: str) -> Layout:
+    layout: Layout = benchmark_class(name).layout
+    return layout
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_name_finds_its_declaration_with_scope_and_method(benchmark: str) -> None:
+    for direction, names in (("lower", LOWER), ("higher", HIGHER), (None, NEITHER)):
+        for name in names[benchmark]:
+            found = declaration(layout_of(benchmark).metrics, name)
+            assert found is not None, name
+            assert found.better == direction, name
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_what_is_shown_is_declared(benchmark: str) -> None:
+    layout = layout_of(benchmark)
+    columns = [column.metric for table in layout.tables for column in table.metrics]
+    columns += [table.metric for table in layout.tables if table.metric] + [c.metric for c in layout.facts]
+    assert [name for name in columns if declaration(layout.metrics, name) is None] == []
+
+
+def test_an_exact_name_comes_before_a_pattern() -> None:
+    wide = Metric("a*", "", "share", None)
+    exact = Metric("accuracy", "", "share", "higher")
+    assert declaration([wide, exact], "accuracy@x") is exact
+    assert declaration([wide], "accuracy@x") is wide
+    assert declaration([wide], "b") is None
+    with pytest.raises(LookupError, match="'b'"):
+        unit_of([wide], "b")
+
+
+def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path) -> None:
+    import msgspec
+    import numpy as np
+
+    from stored import store_run
+
+    values = {"drift": np.full((3, 2), 0.1), "mean_similarity": np.full((3, 2), 0.7)}
+    run = store_run(tmp_path / "run", values)
+    assert next(iter(run.summary)) == "drift"
+    assert run.headline == run.summary["mean_similarity"]
+    assert list(run.headlines) == ["mean_similarity"]
+    assert msgspec.json.encode(run.headline) == msgspec.json.encode(ek.load_run(run.path).headline)

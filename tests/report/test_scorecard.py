@@ -1,0 +1,260 @@
+"""A model's runs on one page: each benchmark's own figures, and nobody's overall score."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from evenkeel.analysis import scope_name
+from evenkeel.cli import cli
+from evenkeel.errors import DataError, UsageError
+from evenkeel.report.scorecard import Scorecard, scorecard
+from evenkeel.report.scorecard_page import link, render
+from evenkeel.run.folder import Run
+from stored import store_run
+
+HOSTILE = '<script>alert(1)</script>"onload=x {{ 7*7 }}\x1b[31m\u202e'
+DRAWS = np.random.default_rng(0)
+
+
+def stored(
+    path: Path, benchmark: str = "mirae", *, model: str = "one", created: str = "", **more: Any
+) -> Run:
+    """A finished run; multiview's has no model under test, and the model is one of its judges."""
+    metric = {
+        "mirae": "mean_similarity", "miron": "lev_score", "rgb": "macro_published", "multiview": "accuracy",
+    }  # fmt: skip
+    values = {metric[benchmark]: DRAWS.uniform(0.4, 0.9, (12, 2))}
+    if benchmark == "miron":
+        values["target_confidence"] = DRAWS.uniform(20, 60, (12, 2))
+    run = store_run(path, values, model=model, benchmark=benchmark, **more)
+    spec = msgspec.structs.replace(run.spec, provenance={"created": created or "2026-03-01T09:30:00+00:00"})
+    if benchmark == "multiview":
+        judge = {"name": model, "spec": f"openai:{model}", "identity": {}}
+        models = {"embed:x": {"name": "x", "spec": "x", "identity": {}}, f"judge:openai:{model}": judge}
+        spec = msgspec.structs.replace(spec, models=models, options={"method": methods(model)})
+        summary = run.summary | {
+            scope_name("accuracy", {"method": name}): msgspec.structs.replace(run.headline, value=0.1 * place)
+            for place, name in enumerate(methods(model), 1)
+        }
+        (path / "summary.json").write_bytes(msgspec.json.encode(summary))
+    (path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    (path / "report.html").write_text("<!doctype html>")
+    return Run(path)
+
+
+def methods(model: str) -> list[str]:
+    return ["bm25", "embed:x", f"judge:openai:{model}+weigh"]
+
+
+class Elements(HTMLParser):
+    """The tags, attributes and links that a browser would see."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.links: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+
+def evenkeel(*args: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Run]:
+    """The four benchmarks, given in another order than theirs."""
+    return [stored(tmp_path / "runs" / name, name) for name in ("multiview", "miron", "rgb", "mirae")]
+
+
+def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
+    card = scorecard(runs)
+    assert card.model == "one"
+    assert [entry.benchmark for entry in card.entries] == ["mirae", "rgb", "miron", "multiview"]
+    for entry in card.entries:
+        run = next(run for run in runs if run.spec.benchmark == entry.benchmark)
+        judged = run.headlines.get("accuracy/method=judge:openai:one+weigh")
+        assert entry.headline.figure == (judged or run.headline)
+    assert [line.title for line in card.entries[2].facts] == ["target confidence"]
+
+
+def test_there_is_no_score_over_all(runs: list[Run]) -> None:
+    assert set(Scorecard.__struct_fields__) == {"model", "entries", "others", "notes"}
+    assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
+
+
+def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    card = scorecard(runs)
+    *_, entry = card.entries
+    assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+weigh"] * 2)
+    assert entry.headline.figure.value == pytest.approx(0.3)
+    assert entry.headline.title == "Triplets ordered right (chance 50%)"
+    assert [(other.subject, other.headline.figure.value) for other in card.others] == [
+        ("bm25", 0.1), ("embed:x", 0.2),
+    ]  # fmt: skip
+    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    own, _, apart = done.output.partition("Methods without one")
+    assert "bm25" not in own
+    assert "judge:openai:one+weigh" in own
+    assert "bm25" in apart
+    page = (tmp_path / "x.html").read_text()
+    assert "<h2>multiview: methods without one</h2>" in page
+    assert "bm25" not in page.partition('<section id="multiview-others">')[0]
+
+
+def test_the_models_of_a_rewriting_method_both_took_part(tmp_path: Path) -> None:
+    run = stored(tmp_path / "views", "multiview")
+    name = "rewrite:openai:one+embed:x"
+    models = {role: {"name": role[-3:], "spec": role, "identity": {}} for role in name.split("+")}
+    spec = msgspec.structs.replace(run.spec, models=models, options={"method": ["bm25", name]})
+    summary = {**run.summary, f"accuracy/method={name}": run.headline}
+    (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    (run.path / "summary.json").write_bytes(msgspec.json.encode(summary))
+    card = scorecard([Run(run.path), stored(tmp_path / "asked")])
+    assert [entry.subject for entry in card.entries] == ["one", name]
+    assert [other.subject for other in card.others] == ["bm25"]
+
+
+def test_without_a_model_under_test_every_method_has_its_entry(runs: list[Run]) -> None:
+    card = scorecard(runs[:1])
+    assert (card.model, card.others) == ("", [])
+    assert [entry.subject for entry in card.entries] == methods("one")
+
+
+def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> None:
+    two = [stored(tmp_path / "a", model="one"), stored(tmp_path / "b", "miron", model="two")]
+    with pytest.raises(UsageError, match=r"different models: one, two\. With --mixed"):
+        scorecard(two)
+    card = scorecard(two, mixed=True)
+    assert card.model == ""
+    assert [entry.subject for entry in card.entries] == ["one", "two"]
+    done = evenkeel("scorecard", tmp_path / "a", tmp_path / "b", "--mixed", "--out", tmp_path / "x.html")
+    assert done.exit_code == 0
+    assert "Scorecard of 2 runs" in done.output
+    assert [line.split()[:5] for line in done.output.splitlines() if line.startswith(("mirae", "miron"))] == [
+        ["mirae", "Answer", "consistency", "one", f"{two[0].headline.value:.4f}"],
+        ["miron", "Levenshtein", "score", "two", f"{two[1].headline.value:.4f}"],
+    ]
+
+
+def test_runs_of_one_benchmark_stand_side_by_side(tmp_path: Path) -> None:
+    two = [stored(tmp_path / "first"), stored(tmp_path / "second")]
+    card = scorecard(two)
+    assert [entry.name for entry in card.entries] == ["first", "second"]
+    page = render(card, tmp_path / "x.html")
+    assert page.count('<section id="mirae">') == 1
+    assert '<th scope="col">first</th><th scope="col">second</th>' in page
+    assert Elements(page).tags.count("table") == 1
+
+
+def test_a_run_given_twice_is_there_once(tmp_path: Path) -> None:
+    stored(tmp_path / "run")
+    again = tmp_path / "run" / ".." / "run"
+    assert len(scorecard([Run(tmp_path / "run"), Run(again)]).entries) == 1
+
+
+def test_one_name_for_a_model_in_two_states_is_said(tmp_path: Path) -> None:
+    two = [stored(tmp_path / "a"), stored(tmp_path / "b", "miron")]
+    assert scorecard(two).notes == []
+    models = {"model": {"name": "one", "spec": "hf:one", "identity": {"spec": "openai:one", "dtype": "int4"}}}
+    spec = msgspec.structs.replace(two[1].spec, models=models)
+    (tmp_path / "b" / "spec.json").write_bytes(msgspec.json.encode(spec))
+    card = scorecard([two[0], Run(tmp_path / "b")])
+    assert card.notes == ["one is not the same in all of its runs; they differ in: dtype."]
+    assert card.notes[0] in render(card, Path("x.html"))
+
+
+def test_the_page_has_no_script_and_loads_nothing(runs: list[Run], tmp_path: Path) -> None:
+    page = render(scorecard(runs), tmp_path / "scorecard.html")
+    found = Elements(page)
+    assert "default-src 'none'" in page
+    assert not set(found.tags) & {"script", "img", "link", "iframe", "object", "embed", "form"}
+    assert not {name for name in found.attributes if name.startswith("on")} | (
+        found.attributes & {"src", "action", "style"}
+    )
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
+    run = stored(tmp_path / "a", model=HOSTILE)
+    page = render(scorecard([run]), tmp_path / "x.html")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "{{ 7*7 }}" in page
+    assert not {"\x1b", "\u202e"} & set(page)
+    shown = evenkeel("scorecard", run.path, "--out", tmp_path / "x.html").output
+    assert "␛[31m⟦U+202E⟧" in shown
+
+
+def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: Path) -> None:
+    page = render(scorecard(runs), tmp_path / "x.html")
+    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    for run in runs:
+        figure = list(run.headlines.values())[-1]
+        assert f"{figure.value:.4f}" in done.output
+        assert f"<strong>{figure.value:.4f}</strong>" in page
+        assert f"95% interval {figure.low:.4f} to {figure.high:.4f}" in page
+    assert "2026-03-01 09:30" in page
+    assert (tmp_path / "x.html").read_text() == page
+
+
+def test_low_coverage_stands_out(tmp_path: Path) -> None:
+    values = np.full((10, 2), 0.5)
+    values[:2] = np.nan
+    run = store_run(tmp_path / "run", {"mean_similarity": values})
+    assert '<span class="warn">coverage 80%</span>' in render(scorecard([run]), tmp_path / "x.html")
+
+
+@pytest.mark.parametrize("name", ["plain", "javascript:alert(1)", 'a"b <i>&', "한국어 %41", "#mirae?x"])
+def test_a_run_below_the_page_is_linked_and_its_name_stays_a_path(tmp_path: Path, name: str) -> None:
+    from urllib.parse import unquote, urlsplit
+
+    run = stored(tmp_path / "runs" / name)
+    found = Elements(render(scorecard([run]), tmp_path / "x.html")).links
+    (address,) = [link for link in found if not link.startswith("#")]
+    parts = urlsplit(address)
+    assert (parts.scheme, parts.netloc, parts.query, parts.fragment) == ("", "", "", "")
+    assert (tmp_path / unquote(parts.path)).samefile(run.path / "report.html")
+
+
+def test_a_run_elsewhere_or_without_a_report_is_not_linked(tmp_path: Path) -> None:
+    run = stored(tmp_path / "runs" / "a")
+    assert link(run.path, tmp_path / "pages" / "x.html") == ""
+    (run.path / "report.html").unlink()
+    assert link(run.path, tmp_path / "x.html") == ""
+
+
+def test_a_scorecard_is_printed_as_json_without_a_page(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = evenkeel("scorecard", *(run.path for run in runs), "--json")
+    assert msgspec.json.decode(done.stdout, type=Scorecard) == scorecard(runs)
+    assert not (tmp_path / "scorecard.html").exists()
+    evenkeel("scorecard", *(run.path for run in runs))
+    assert (tmp_path / "scorecard.html").exists()
+
+
+def test_a_run_that_is_not_finished_or_lacks_its_headline_is_named(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "odd", {"drift": np.full((3, 2), 0.5)})
+    with pytest.raises(DataError, match=r"odd/summary\.json: there is no 'mean_similarity' in it"):
+        scorecard([run])
+    (tmp_path / "odd" / "summary.json").unlink()
+    with pytest.raises(DataError, match="not finished"):
+        scorecard([Run(tmp_path / "odd")])

@@ -1,0 +1,216 @@
+"""Damaged journals: what cannot be read is missing, the rest is kept, and nothing is destroyed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.errors import DataError, RunConflict
+from evenkeel.run.journal import Journal, make_key, model_digest
+from evenkeel.run.progress import Silent
+from evenkeel.run.recording import Recording
+from evenkeel.types import Embed, Generate, Response, Sample, Sampling
+from loopback import Loopback
+
+MODEL = model_digest({"spec": "a"})
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def request(number: int) -> Generate:
+    return Generate(prompt=f"question {number}", sampling=Sampling())
+
+
+def answer(asked: object) -> str:
+    return f"to {asked} " * 3
+
+
+def filled(path: Path, count: int = 4) -> list[Generate]:
+    requests = [request(number) for number in range(count)]
+    with closing(Journal(path)) as journal:
+        for asked in requests:
+            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
+    return requests
+
+
+def change(path: Path, sql: str, *values: Any) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql, values)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("body", b"{not json"),
+        ("body", b'{"status":"ok","text":"cut of'),
+        ("body", b'{"status":"ok","text":7}'),
+        ("body", b'{"status":"banana"}'),
+        ("body", b"\xff\xfe\x00"),
+        ("body", b"[" * 100_000),
+        ("body", 17),
+        ("body", b'{"status":"ok","vector":"AAAA"}'),  # three bytes are no float32
+        ("body", b'{"status":"ok","weighed":{"tokens":["a","b"],"logprobs":[-1]}}'),
+        ("status", "banana"),
+        ("status", "error"),
+        ("status", b"\xff\xfe"),
+    ],
+)
+def test_a_damaged_row_is_a_missing_answer(tmp_path: Path, column: str, value: object) -> None:
+    path = tmp_path / "journal.sqlite"
+    requests = filled(path)
+    change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]).key)
+    with closing(Journal(path)) as journal:
+        assert list(journal.unanswered(MODEL, requests)) == [requests[1]]
+        assert list(journal.unanswered(MODEL, requests, again=False)) == []
+        assert [response.status for response in journal.read(MODEL, requests)] == ["ok", "error", "ok", "ok"]
+        assert len(journal.damaged) == 1
+        journal.put(make_key(MODEL, requests[1]), requests[1], Response(status="ok", text="anew"))
+        journal.flush()
+        assert [response.text for response in journal.read(MODEL, requests[1:2])] == ["anew"]
+
+
+def scribbled(path: Path, page: int, size: int = 4096) -> None:
+    """A page of the file overwritten, as a failing disk would."""
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)
+
+
+def leaf_pages(path: Path) -> list[int]:
+    """Pages of the answers' table, which hold rows and not the way to them."""
+    with closing(sqlite3.connect(path)) as connection:
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'responses'").fetchone()[0]
+        found = connection.execute("PRAGMA page_count").fetchone()[0]
+    content = path.read_bytes()
+    return [n for n in range(2, found + 1) if n != root and content[(n - 1) * 4096] == 13]
+
+
+def test_a_damaged_page_costs_its_own_answers_only(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    requests = filled(path, 300)
+    pages = leaf_pages(path)
+    scribbled(path, pages[len(pages) // 2])
+    damaged = path.read_bytes()
+    with closing(Journal(path)) as journal:
+        assert "was damaged" in journal.rescued
+        missing = list(journal.unanswered(MODEL, requests))
+        assert 0 < len(missing) < 40
+        for asked in missing:
+            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
+        journal.flush()
+        texts = [response.text for response in journal.read(MODEL, requests)]
+    assert texts == [answer(asked) for asked in requests]
+    assert (tmp_path / "journal.damaged.sqlite").read_bytes() == damaged
+
+
+def test_the_order_of_the_samples_survives_a_rescue(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    filled(path, 300)
+    samples = [Sample(id=name, group="g", tags={}, inputs={}) for name in ("b", "a", "c")]
+    with closing(Journal(path)) as journal:
+        journal.put_samples(samples)
+    scribbled(path, leaf_pages(path)[2])
+    with closing(Journal(path)) as journal:
+        assert journal.rescued
+        assert journal.samples() == samples
+
+
+def test_a_file_without_its_head_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    filled(path)
+    scribbled(path, 1)
+    before = path.read_bytes()
+    with pytest.raises(RunConflict, match="not a sound journal.*Nothing in it was destroyed"):
+        Journal(path)
+    assert path.read_bytes() == before
+    with pytest.raises(DataError, match="cannot be read"):
+        Recording(path)
+
+
+def test_a_recording_reads_round_a_damaged_page(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    requests = filled(path, 300)
+    pages = leaf_pages(path)
+    scribbled(path, pages[len(pages) // 2])
+    for model in (MODEL, None):
+        with closing(Recording(path, model)) as recording:
+            found = [recording.find(asked) for asked in requests]
+            assert 0 < found.count(None) == recording.damaged < 40
+
+
+def test_a_sample_that_cannot_be_read_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with closing(Journal(path)) as journal:
+        journal.put_samples([Sample(id="a", group="g", tags={}, inputs={})])
+    change(path, "UPDATE samples SET body = ?", b"{")
+    with closing(Journal(path)) as journal, pytest.raises(RunConflict, match="a sample .* cannot be read"):
+        journal.samples()
+
+
+def settings(questions: Path, server: Loopback) -> dict[str, Any]:
+    return {
+        "base_url": server.url, "data": questions, "levels": "1", "embedder": "openai:embed", "samples": 2,
+    }  # fmt: skip
+
+
+def spoil(kind: str) -> Callable[[Path], None]:
+    def spoiled(folder: Path) -> None:
+        change(
+            folder / "journal.sqlite",
+            "UPDATE responses SET body = x'7b' WHERE key IN (SELECT key FROM responses "
+            "JOIN requests USING (digest) WHERE kind = ? ORDER BY key LIMIT 1)",
+            kind,
+        )
+
+    return spoiled
+
+
+def test_a_run_asks_again_what_cannot_be_read_and_says_so(questions: Path, tmp_path: Path) -> None:
+    notes = Notes()
+    with Loopback() as server:
+        expected = ek.run("mirae", "openai:loop", out=tmp_path / "run", **settings(questions, server))
+        spoil("generate")(tmp_path / "run")
+        asked = server.requests
+        again = ek.run(
+            "mirae", "openai:loop", out=tmp_path / "run", progress=notes, **settings(questions, server)
+        )
+        assert server.requests > asked
+    assert again.headline.coverage == expected.headline.coverage == 1.0
+    assert any("that cannot be read: 1; they are asked again" in note for note in notes.told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("generate", "error: the stored"), ("embed", "not embedded: the")]
+)
+def test_rescoring_counts_what_cannot_be_read_as_errors(
+    questions: Path, tmp_path: Path, kind: str, reason: str
+) -> None:
+    notes = Notes()
+    with Loopback() as server:
+        ek.run("mirae", "openai:loop", out=tmp_path / "run", **settings(questions, server))
+    spoil(kind)(tmp_path / "run")
+    rescored = ek.rescore(tmp_path / "run", progress=notes)
+    assert rescored.headline.coverage < 1
+    assert any(why.startswith(reason) for why in rescored.failures())
+    assert any("that cannot be read: 1; they are counted as errors" in note for note in notes.told)
+
+
+def test_an_embedding_of_no_length_is_unreadable(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    asked = Embed(text="x")
+    with closing(Journal(path)) as journal:
+        journal.put(make_key(MODEL, asked), asked, Response(status="ok", vector=b""))
+        journal.flush()
+        assert next(journal.read(MODEL, [asked])).status == "error"

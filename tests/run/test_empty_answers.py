@@ -1,0 +1,291 @@
+"""An empty answer is no answer: whole runs against servers whose models reason too long, or say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.models.openai.wire import read_chat, read_completion
+from evenkeel.report.endings import ending_notes, endings
+from evenkeel.run.answers import Rule, is_blank
+from evenkeel.types import Response, Status
+from loopback import Loopback
+from scripted import called
+
+Choice = dict[str, Any]
+
+EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
+    "null": ({"message": {"content": None}, "finish_reason": "length"}, "truncated"),
+    "nothing": ({"message": {"content": ""}, "finish_reason": "length"}, "truncated"),
+    "spaces": ({"message": {"content": " \n"}, "finish_reason": "length"}, "truncated"),
+    "open": ({"message": {"content": "<think>well now"}, "finish_reason": "length"}, "truncated"),
+    "Open": ({"message": {"content": "<THINK>\nwell now"}, "finish_reason": "length"}, "truncated"),
+    "thinking": ({"message": {"content": "<thinking>well"}, "finish_reason": "length"}, "truncated"),
+    "later": ({"message": {"content": "Let me see.\n<think>\nwell"}, "finish_reason": "length"}, "truncated"),
+    "channel": (
+        {"message": {"content": "<|channel|>analysis<|message|>well"}, "finish_reason": "length"},
+        "truncated",
+    ),
+    "apart": (
+        {"message": {"content": "", "reasoning_content": "well"}, "finish_reason": "length"},
+        "truncated",
+    ),
+    "stopped": ({"message": {"content": ""}, "finish_reason": "stop"}, "unparsed"),
+    "stopped null": ({"message": {"content": None}, "finish_reason": "stop"}, "unparsed"),
+    "invisible": ({"message": {"content": "\u200b\ufeff\n"}, "finish_reason": "stop"}, "unparsed"),
+    "framing tokens": ({"message": {"content": "<|im_end|>\n</s>"}, "finish_reason": "stop"}, "unparsed"),
+    "no shape": ({"message": {"content": "\u2800\u3164\ufe0f"}, "finish_reason": "stop"}, "unparsed"),
+    "never closed": ({"message": {"content": "<think>well"}, "finish_reason": "stop"}, "unparsed"),
+    "only thought": ({"message": {"content": "<think>well</think>\n"}, "finish_reason": "stop"}, "unparsed"),
+    "only reasoning": (
+        {"message": {"content": "", "reasoning": "well"}, "finish_reason": "stop"},
+        "unparsed",
+    ),
+    "parts": (
+        {
+            "message": {"content": [{"type": "image_url"}, {"type": "text", "text": " "}]},
+            "finish_reason": "stop",
+        },
+        "unparsed",
+    ),
+    "number": ({"message": {"content": 7}, "finish_reason": "stop"}, "unparsed"),
+}
+
+
+class Answering(Loopback):
+    """A chat server whose choices follow a rule of the prompt and the turn."""
+
+    def __init__(self, rule: Callable[[str, int], Choice], **behaviour: Any) -> None:
+        super().__init__(**behaviour)
+        self.rule = rule
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        if path != "/v1/chat/completions":
+            return super()._answer(path, body, key)
+        prompt = "\n".join(turn.content for turn in body.messages)
+        self.answered[prompt] += 1
+        return msgspec.json.encode({"choices": [self.rule(prompt, self.answered.total())]})
+
+
+def text(content: str, finish: str = "stop") -> Choice:
+    return {"message": {"content": content}, "finish_reason": finish}
+
+
+# Reading
+
+
+@pytest.mark.parametrize(("choice", "status"), EMPTY_CHOICES.values(), ids=EMPTY_CHOICES)
+def test_an_answer_that_says_nothing_is_none(choice: Choice, status: Status) -> None:
+    response = read_chat(msgspec.json.encode({"choices": [choice]}))
+    assert response.status == status
+    assert response.reason
+    assert is_blank(response.text)
+    assert not Rule(truncated=True).counts(response)
+
+
+@pytest.mark.parametrize(
+    ("content", "answer", "thought"),
+    [
+        ("<think>so</think>Paris", "Paris", "so"),
+        ("<THINK>so</THINK>\n\nParis", "Paris", "so"),
+        ("<thinking>so</thinking>Paris", "Paris", "so"),
+        ("<think>so</think><think>and so</think>Paris", "Paris", "so\nand so"),
+        ("Sure. <think>Lyon?</think>Paris", "Sure. Paris", "Lyon?"),
+        ("Lyon?\n</think>\n\nParis", "Paris", "Lyon?"),
+        ('<think>it is "Paris"</think>Paris', "Paris", 'it is "Paris"'),
+        ("<think>write <think> first</think>Paris", "Paris", "write <think> first"),
+        ("[THINK]so[/THINK]Paris", "Paris", "so"),
+        ("<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>final<|message|>Paris<|return|>",
+         "Paris", "analysis\nso\nassistant"),
+        ("analysisWe need Paris.assistantfinalParis", "Paris", "We need Paris."),
+        ("Paris. A tag such as <think> opens a block.", None, ""),
+        ("Paris.\n<think>\nis such a tag", None, ""),
+        ("Write `<think>` and `</think>` around it.", None, ""),
+        ("It ends with </think>, always.", None, ""),
+        ("Put it between <think> and </think>, always.", None, ""),
+        ("Sure. <think> Of France, that is. </think> Paris", "Sure.  Paris", "Of France, that is."),
+        ("```\n<think>\nhm\n</think>\n```\nParis", None, ""),
+        ("analysis of Paris", None, ""),
+    ],
+)  # fmt: skip
+def test_reasoning_is_taken_out_and_what_speaks_of_it_stays(
+    content: str, answer: str | None, thought: str
+) -> None:
+    response = read_chat(msgspec.json.encode({"choices": [text(content)]}))
+    assert (response.status, response.text, response.reasoning) == (
+        "ok",
+        content if answer is None else answer,
+        thought,
+    )
+
+
+def test_an_empty_continuation_is_for_the_benchmark_to_judge() -> None:
+    ended, cut = (
+        read_completion(msgspec.json.encode({"choices": [{"text": "", "finish_reason": finish}]}))
+        for finish in ("stop", "length")
+    )
+    assert (ended.status, cut.status, cut.reason) == ("ok", "truncated", "length before any text")
+    continues, answers = Rule(truncated=True, empty=True), Rule(truncated=True)
+    assert [continues.counts(ended), continues.counts(cut)] == [True, False]
+    assert [answers.counts(ended), answers.status(ended)] == [False, "unparsed"]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5, "completion_tokens": -1},
+        {"prompt_tokens": 1.5, "completion_tokens": "many"},
+        {"prompt_tokens": 10**30, "completion_tokens": 10**12},
+        {"prompt_tokens": True, "completion_tokens": [1]},
+        "free of charge",
+        [1, 2],
+        None,
+    ],
+)
+def test_a_count_of_tokens_that_is_none_is_not_known(usage: Any) -> None:
+    reply = msgspec.json.encode({"choices": [text("Paris")], "usage": usage})
+    response = read_chat(reply)
+    assert (response.status, response.tokens_in, response.tokens_out) == ("ok", None, None)
+
+
+def test_a_reply_that_is_nested_without_end_is_a_broken_one() -> None:
+    for reply in (
+        b'{"choices":[{"message":{"content":' + b"[" * 100_000,
+        b'{"choices":[],"more":' + b'{"a":' * 100_000,
+    ):
+        with pytest.raises(ValueError, match="nested"):
+            read_chat(reply)
+
+
+# Whole runs
+
+
+def run(server: Loopback, out: Path, benchmark: str = "mirae", **options: Any) -> ek.Run:
+    own = {
+        "mirae": {"lang": "en", "limit": 4, "levels": "1", "samples": 3, "embedder": ("openai:embedder",)},
+        "rgb": {"lang": "en", "limit": 4, "ability": "noise", "noise_rates": "0"},
+    }
+    return ek.run(benchmark, "openai:m", base_url=server.url, out=out, **{**own[benchmark], **options})
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb"])
+@pytest.mark.parametrize("name", ["open", "stopped"])
+def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp_path: Path) -> None:
+    choice, status = EMPTY_CHOICES[name]
+    with Answering(lambda prompt, turn: choice) as server:
+        done = run(server, tmp_path / "run", benchmark)
+    assert (done.headline.value, done.headline.coverage) == (None, 0.0)
+    assert set(done.headline.statuses) == {status}
+    assert all(figure.coverage == 0 for figure in done.summary.values())
+
+
+def test_the_terminal_and_the_page_say_why_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = [text("Paris"), *(EMPTY_CHOICES[name][0] for name in ("open", "null", "stopped"))]
+    with Answering(lambda prompt, turn: kinds[turn % 4]) as server:
+        code = called(
+            monkeypatch, "run", "rgb", "--model", "openai:m", "--base-url", server.url, "--lang", "en",
+            "--limit", 4, "--ability", "noise", "--noise-rates", "0", "--max-tokens", 64,
+            "--out", tmp_path / "run", "--concurrency", 1,
+        )  # fmt: skip
+    shown = capsys.readouterr()
+    out = " ".join(shown.out.split())
+    assert code == 1
+    parts = "1 cut off inside the reasoning, 1 cut off before any text, 1 empty"
+    assert f"3 of 4 requests brought no answer: {parts}." in out
+    assert "a larger --max-tokens (here 64)" in out
+    assert """--model-arg extra_body='{"reasoning_effort":"low"}'""" in out
+    assert "truncated: length inside the reasoning ×1" in shown.err
+    assert "unparsed: empty answer ×1" in shown.err
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert parts in page
+    assert "reasoning_effort" in page
+
+
+def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:
+    with Answering(lambda prompt, turn: text(f"well {turn % 5}", "length" if turn > 1 else "stop")) as server:
+        done = run(server, tmp_path / "run")
+    assert done.headline.coverage == 1.0
+    assert done.headline.statuses == {"ok": 1, "truncated": 11}
+    (note,) = ending_notes(done)
+    assert note.warning
+    assert note.text == (
+        "11 of 12 answers were cut off, and are scored as far as they go. "
+        "Try a larger --max-tokens (here 256)."
+    )
+    assert note.text in (done.path / "report.html").read_text()
+
+
+def test_few_cuts_are_no_reason_to_warn(tmp_path: Path) -> None:
+    with Answering(lambda prompt, turn: text(f"a {turn}", "length" if turn == 1 else "stop")) as server:
+        done = run(server, tmp_path / "run", samples=6)
+    assert done.headline.statuses == {"ok": 23, "truncated": 1}
+    assert ending_notes(done) == []
+
+
+# Answers that were recorded
+
+
+def results(path: Path, answers: Sequence[str]) -> Path:
+    levels = [{"level": 1, "question_text": "Where?", "responses": list(answers)}]
+    content = {"metadata": {}, "experiment_results": [
+        {"question_id": "1", "domain": "FACTUAL", "level_analyses": levels}
+    ]}  # fmt: skip
+    path.write_bytes(msgspec.json.encode(content))
+    return path
+
+
+def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
+    file = results(tmp_path / "MIRAE_m_results_english.json", ["", " ", ""])
+    with Loopback() as server:
+        done = ek.score("mirae", file, base_url=server.url, embedder=("openai:e",), out=tmp_path / "run")
+    assert (done.headline.value, done.headline.coverage) == (None, 0.0)
+    assert done.headline.statuses == {"unparsed": 3}
+    assert done.failures() == {"unparsed: empty answer": 3}
+    assert endings(done.records()).empty == 3
+
+
+def test_recorded_predictions_that_are_empty_are_none(tmp_path: Path) -> None:
+    rows = [
+        {"id": number, "query": "Where?", "ans": ["Paris"], "label": [0], "prediction": said,
+         "docs": ["Paris"], "noise_rate": 0.0, "factlabel": 0}
+        for number, said in enumerate(("Paris", "", "\n"))
+    ]  # fmt: skip
+    file = tmp_path / "prediction_en_m_temp0.2_noise0.0_passage5_correct0.0.json"
+    file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    done = ek.score("rgb", file, out=tmp_path / "run")
+    assert (done.headline.value, done.headline.n) == (1.0, 1)
+    assert done.headline.coverage == pytest.approx(1 / 3)
+    assert done.headline.statuses == {"ok": 1, "unparsed": 2}
+
+
+def test_an_answer_that_an_older_journal_calls_ok_is_none(tmp_path: Path) -> None:
+    """The rule holds when stored answers are scored, not only when they arrive."""
+    import sqlite3
+
+    with Answering(lambda prompt, turn: text(f"well {turn}")) as server:
+        done = run(server, tmp_path / "run")
+        with sqlite3.connect(done.path / "journal.sqlite") as journal:
+            empty = msgspec.json.encode(Response(status="ok", text=""))
+            journal.execute(
+                "UPDATE responses SET body = ? WHERE digest IN "
+                "(SELECT digest FROM requests WHERE kind = 'generate')",
+                (empty,),
+            )
+        journal.close()
+        again = ek.rescore(done.path)
+    assert (again.headline.value, again.headline.coverage) == (None, 0.0)
+    assert again.headline.statuses == {"unparsed": 12}
+
+
+def test_an_answer_is_not_lost_for_an_absurd_count_of_its_tokens() -> None:
+    choice = msgspec.json.encode(text("Paris"))
+    data = b'{"choices": [' + choice + b'], "usage": {"prompt_tokens": ' + b"9" * 5000 + b"}}"
+    response = read_chat(data)
+    assert (response.status, response.text, response.tokens_in) == ("ok", "Paris", None)

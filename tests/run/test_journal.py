@@ -1,0 +1,266 @@
+"""The journal: what is filed under which key, and what survives."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.errors import RunConflict, StorageError
+from evenkeel.run.journal import Journal, make_key, model_digest
+from evenkeel.run.recording import Recording
+from evenkeel.types import Embed, Generate, Message, Request, Response, Sample, Sampling, Weigh
+
+MODEL = model_digest({"spec": "a"})
+OTHER = model_digest({"spec": "b"})
+
+
+def ask(text: str = "why?", *, repeat: int = 0, **sampling: float) -> Generate:
+    return Generate(prompt=(Message("user", text),), sampling=Sampling(**sampling), repeat=repeat)  # type: ignore[arg-type]
+
+
+def put(journal: Journal, request: Request, response: Response, model: bytes = MODEL) -> None:
+    journal.put(make_key(model, request), request, response)
+
+
+def test_five_repeats_of_one_prompt_are_five_entries_also_on_a_warm_rerun(tmp_path: Path) -> None:
+    repeats = [ask(repeat=repeat) for repeat in range(5)]
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, repeats)) == repeats
+    for request in repeats:
+        put(journal, request, Response(status="ok", text=f"answer {request.repeat}"))
+    journal.close()
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, repeats)) == []
+    assert [r.text for r in journal.read(MODEL, repeats)] == [f"answer {n}" for n in range(5)]
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        ask("why not?"),
+        ask(temperature=0.5),
+        ask(max_tokens=3),
+        ask(seed=1),
+        ask(repeat=1),
+        Generate(prompt="why?", sampling=Sampling()),
+        Embed(text="why?"),
+        Weigh(prefix="why", continuation="?"),
+    ],
+)
+def test_whatever_changes_the_question_changes_the_key(different: Request) -> None:
+    assert make_key(MODEL, different).key != make_key(MODEL, ask()).key
+
+
+def test_another_model_has_another_key() -> None:
+    assert make_key(MODEL, ask()).key != make_key(OTHER, ask()).key
+
+
+def test_the_order_of_an_identity_does_not_matter() -> None:
+    assert model_digest({"spec": "x", "sha256": "y"}) == model_digest({"sha256": "y", "spec": "x"})
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_the_border_of_prefix_and_continuation_is_part_of_the_key(a: str, b: str, c: str, d: str) -> None:
+    same = make_key(MODEL, Weigh(prefix=a, continuation=b)) == make_key(
+        MODEL, Weigh(prefix=c, continuation=d)
+    )
+    assert same == ((a, b) == (c, d))
+
+
+def test_a_failure_is_asked_again_and_its_answer_takes_its_place(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(), Response(status="error", reason="HTTP 500"))
+    journal.close()
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, [ask()])) == [ask()]
+    put(journal, ask(), Response(status="ok", text="at last"))
+    journal.flush()
+    assert next(journal.read(MODEL, [ask()])).text == "at last"
+    journal.close()
+
+
+@pytest.mark.parametrize("status", ["refused", "truncated", "unparsed"])
+def test_an_answer_that_is_not_ok_is_still_an_answer(tmp_path: Path, status: str) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(), Response(status=status))  # type: ignore[arg-type]
+    journal.close()
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, [ask()])) == []
+    journal.close()
+
+
+def test_the_same_request_twice_in_a_stream_is_asked_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, [ask(), ask(), ask("other")])) == [ask(), ask("other")]
+    journal.close()
+
+
+def test_what_was_never_asked_reads_as_an_error_not_as_an_empty_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    assert next(journal.read(MODEL, [ask()])).status == "error"
+    journal.close()
+
+
+def test_what_is_put_is_on_disk_without_being_asked_for(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(), Response(status="ok", text="kept"))
+    reader = sqlite3.connect(tmp_path / "j.sqlite")
+    for _ in range(100):
+        if reader.execute("SELECT count(*) FROM responses").fetchone()[0]:
+            break
+        journal._writer.join(0.05)
+    assert reader.execute("SELECT count(*) FROM responses").fetchone()[0] == 1
+    reader.close()
+    journal.close()
+
+
+def test_an_answer_waits_for_company_for_less_than_the_promised_50_ms() -> None:
+    import evenkeel.run.journal as module
+
+    assert module.GATHER_SECONDS <= 0.03  # the rest is for the disk
+
+
+def test_an_answer_is_committed_without_a_flush_however_many_came_before(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    reader = sqlite3.connect(tmp_path / "j.sqlite")
+    for number in range(5):
+        put(journal, ask(repeat=number), Response(status="ok", text="kept"))
+        while reader.execute("SELECT count(*) FROM responses").fetchone()[0] <= number:
+            assert journal._writer.is_alive()
+            journal._writer.join(0.005)
+    reader.close()
+    journal.close()
+
+
+def test_another_version_is_refused_not_misread(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    Journal(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(RunConflict, match="version 99.*reads version 1"):
+        Journal(path)
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    path.write_bytes(b"not a database, but long enough to be looked at" * 50)
+    with pytest.raises(RunConflict, match="not a sound journal"):
+        Journal(path)
+
+
+def test_a_full_disk_is_reported_and_what_was_stored_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    journal = Journal(path)
+    put(journal, ask("first"), Response(status="ok", text="kept"))
+    journal.close()
+    # SQLite itself says that the disk is full when a database may not grow past a number of pages;
+    # the writer makes its own connection, so the limit is put into the one place that makes them.
+    connection = sqlite3.connect(path)
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.close()
+
+    import evenkeel.run.journal as module
+
+    connect = module.connect
+
+    def small(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "connect", small)
+        journal = Journal(path)
+        put(journal, ask("large"), Response(status="ok", text="x" * 1_000_000))
+        with pytest.raises(StorageError, match="full.*run the same command again"):
+            journal.flush()
+        with pytest.raises(StorageError):
+            journal.close()
+    journal = Journal(path)
+    assert next(journal.read(MODEL, [ask("first")])).text == "kept"
+    journal.close()
+
+
+def test_a_recording_answers_for_the_model_it_is_of(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(repeat=3), Response(status="ok", text="third"), OTHER)
+    put(journal, ask(repeat=4), Response(status="ok", text="mine"), MODEL)
+    put(journal, ask(repeat=4), Response(status="ok", text="other"), OTHER)
+    journal.close()
+    recording = Recording(tmp_path / "j.sqlite", OTHER)
+    found = recording.find(ask(repeat=4))
+    assert found is not None
+    assert found.text == "other"
+    assert recording.find(ask(repeat=2)) is None
+    recording.close()
+
+
+def test_a_recording_without_a_model_must_leave_no_doubt(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    put(journal, ask(), Response(status="ok", text="a"), MODEL)
+    put(journal, ask(), Response(status="ok", text="b"), OTHER)
+    put(journal, ask(repeat=1), Response(status="ok", text="c"), OTHER)
+    journal.close()
+    recording = Recording(tmp_path / "j.sqlite", None)
+    found = recording.find(ask(repeat=1))
+    assert found is not None
+    assert found.text == "c"
+    with pytest.raises(RunConflict, match="several models"):
+        recording.find(ask())
+    recording.close()
+
+
+def test_what_this_process_put_is_not_asked_again_in_a_second_pass(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    assert list(journal.unanswered(MODEL, [ask()])) == [ask()]
+    put(journal, ask(), Response(status="ok", text="kept"))
+    journal.flush()
+    assert list(journal.unanswered(MODEL, [ask(), ask(repeat=1)])) == [ask(repeat=1)]
+    journal.close()
+
+
+def test_whatever_stops_the_writer_is_raised_and_never_swallowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import evenkeel.run.journal as module
+
+    journal = Journal(tmp_path / "j.sqlite")
+    monkeypatch.setattr(module, "_insert", lambda *_: 1 / 0)
+    put(journal, ask(), Response(status="ok"))
+    with pytest.raises(ZeroDivisionError):
+        journal.flush()
+    with pytest.raises(ZeroDivisionError):
+        put(journal, ask(repeat=1), Response(status="ok"))
+    with pytest.raises(ZeroDivisionError):
+        journal.close()
+
+
+def test_samples_come_back_in_their_order(tmp_path: Path) -> None:
+    samples = [Sample(id=name, group="g", tags={"level": 1}, inputs={}) for name in ("b", "a", "c")]
+    journal = Journal(tmp_path / "j.sqlite")
+    journal.put_samples(samples)
+    journal.close()
+    journal = Journal(tmp_path / "j.sqlite")
+    assert journal.samples() == samples
+    journal.close()
+
+
+def test_a_long_stream_is_read_lazily(tmp_path: Path) -> None:
+    read = 0
+
+    def stream() -> object:
+        nonlocal read
+        for number in range(100_000):
+            read += 1
+            yield ask(str(number))
+
+    journal = Journal(tmp_path / "j.sqlite")
+    next(journal.unanswered(MODEL, stream()))  # type: ignore[arg-type]
+    assert read <= 1000
+    journal.close()

@@ -1,0 +1,265 @@
+"""Verdicts: what is asked for, how an answer is read, and what happens to one that cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from evenkeel.files.jsontext import objects
+from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.journal import Journal
+from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
+from evenkeel.run.model import load_model
+from evenkeel.run.progress import Silent
+from evenkeel.run.runner import Road, drive
+from evenkeel.types import Generate, Message, Request, Response, Status
+from loopback import Loopback
+
+
+class Claim(Struct, frozen=True):
+    """One thing that is said."""
+
+    text: str
+    kind: Literal["fact", "opinion"] = "fact"
+
+
+class Opinion(Struct, frozen=True):
+    right: bool
+    score: int
+    claims: tuple[Claim, ...] = ()
+
+
+GOOD = '{"right": true, "score": 7, "claims": [{"text": "it floats"}]}'
+OPINION = Opinion(True, 7, (Claim("it floats"),))
+
+
+def said(text: str, status: Status = "ok", reason: str = "") -> Response:
+    return Response(status=status, text=text, reason=reason)
+
+
+def question(text: str) -> tuple[Message, ...]:
+    return (Message("system", "Be fair."), Message("user", text))
+
+
+Asking = Generator[Sequence[Request], Sequence[Response], list[Verdict[Opinion]]]
+
+
+def asked(asking: Asking, responses: Sequence[Response] | None = None) -> list[Generate]:
+    """What is asked next, after these responses."""
+    requests = next(asking) if responses is None else asking.send(responses)
+    assert all(isinstance(request, Generate) for request in requests)
+    return [request for request in requests if isinstance(request, Generate)]
+
+
+def verdicts(asking: Asking, responses: Sequence[Response]) -> list[Verdict[Opinion]]:
+    """What comes out after these responses, where nothing more is asked."""
+    with pytest.raises(StopIteration) as done:
+        asking.send(responses)
+    found: list[Verdict[Opinion]] = done.value.value
+    return found
+
+
+# The schema
+
+
+def test_a_schema_is_closed_at_every_depth_and_wants_every_field() -> None:
+    schema = msgspec.json.decode(schema_of(Opinion))
+    assert schema["type"] == "object"
+    assert schema["properties"]["claims"]["items"] == {"$ref": "#/$defs/Claim"}
+    assert list(schema["$defs"]) == ["Claim"]
+    for part in (schema, schema["$defs"]["Claim"]):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+    assert schema["$defs"]["Claim"]["properties"]["kind"]["enum"] == ["fact", "opinion"]
+
+
+def test_a_schema_without_parts_has_no_definitions() -> None:
+    assert msgspec.json.decode(schema_of(Claim)) == {
+        "type": "object",
+        "description": "One thing that is said.",
+        "properties": {"text": {"type": "string"}, "kind": {"enum": ["fact", "opinion"], "default": "fact"}},
+        "required": ["text", "kind"],
+        "additionalProperties": False,
+    }
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"```json\n{GOOD}\n```",
+        f"Let me see. The set {{1, 2}} is small.\n\n{GOOD}\n\nI hope that helps {{really}}.",
+        f"{GOOD}\n{GOOD.replace('true', 'false')}",
+        GOOD.replace("7", '"7"').replace("true", '"true"'),
+        GOOD.replace('"score"', '"why": "well", "score"'),
+    ],
+)
+def test_an_object_is_found_whatever_stands_around_it(text: str) -> None:
+    assert read(Opinion, said(text)) == Verdict(OPINION, "ok", "")
+
+
+def test_a_truncated_answer_counts_where_its_object_is_whole() -> None:
+    assert read(Opinion, said(f"{GOOD} And", "truncated", "length")).value == OPINION
+
+
+@pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], f"Well. {GOOD}", "", " \n", "{"])
+def test_what_was_cut_off_before_its_verdict_is_none(text: str) -> None:
+    """An object further on may be a draft of one that was still being thought about."""
+    verdict = read(Opinion, said(text, "truncated", "length"))
+    assert (verdict.value, verdict.status) == (None, "unparsed")
+    assert "length" in verdict.reason
+
+
+def test_an_answer_that_the_backend_could_not_read_is_no_verdict() -> None:
+    verdict = read(Opinion, said(GOOD, "unparsed", "finish_reason tool_calls"))
+    assert verdict == Verdict(None, "unparsed", "finish_reason tool_calls")
+
+
+def test_half_a_character_in_a_verdict_can_be_stored() -> None:
+    verdict = read(Claim, said(r'{"text": "it floats \ud83d", "kind": "fact"}'))
+    assert verdict.value == Claim("it floats \ufffd")
+    assert msgspec.json.encode(verdict.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "there is no whole JSON object in it"),
+        ("It is right.", "there is no whole JSON object in it"),
+        (GOOD[:-1], "missing required field"),  # the claim inside is whole, and no opinion
+        ('{"right": true, "sco', "there is no whole JSON object in it"),
+        ("}{", "there is no whole JSON object in it"),
+        ('{"right": true}', "missing required field `score`"),
+        ('{"right": "perhaps", "score": 7}', "Expected `bool`, got `str` - at `$.right`"),
+        ('{"right": true, "score": 7, "claims": [{"text": 1}]}', "at `$.claims[0].text`"),
+        ('{"a":' * 100_000, "there is no whole JSON object in it"),
+    ],
+)
+def test_what_cannot_be_read_is_unparsed_with_the_reason(text: str, reason: str) -> None:
+    verdict = read(Opinion, said(text))
+    assert (verdict.value, verdict.status) == (None, "unparsed")
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize("status", ["refused", "error"])
+def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> None:
+    assert read(Opinion, said(GOOD, status, "content_filter")) == Verdict(None, status, "content_filter")
+
+
+@given(st.text(), st.text(st.characters(exclude_characters="{")))
+def test_no_text_breaks_the_reading(after: str, before: str) -> None:
+    found = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
+    assert next(objects(f"{before}{GOOD}{after}"), None) == found
+    assert read(Opinion, said(after)).status in ("ok", "unparsed")
+
+
+# Asking
+
+
+def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
+    asking = ask(Opinion, [question("Is it so?")])
+    (request,) = asked(asking)
+    user = request.prompt[-1]
+    assert isinstance(user, Message)
+    assert request.prompt[:-1] == (Message("system", "Be fair."),)
+    assert user.content.startswith("Is it so?\n\n")
+    assert schema_of(Opinion) in user.content
+    assert (request.schema, request.role, request.repeat) == (schema_of(Opinion), "judge", 0)
+    assert (request.sampling.temperature, request.sampling.max_tokens) == (0.0, MAX_TOKENS)
+    assert verdicts(asking, [said(GOOD)]) == [Verdict(OPINION, "ok")]
+
+
+def test_the_role_the_length_and_the_repeats_are_the_callers() -> None:
+    asking = ask(Opinion, [question("a")] * 3, role="model", max_tokens=9, repeats=[0, 1, 2])
+    requests = asked(asking)
+    assert [request.repeat for request in requests] == [0, 1, 2]
+    assert {(request.role, request.sampling.max_tokens) for request in requests} == {("model", 9)}
+    with pytest.raises(ValueError, match="shorter"):
+        next(ask(Opinion, [question("a")] * 2, repeats=[0]))
+
+
+def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> None:
+    asking = ask(Opinion, [question("a"), question("b"), question("c")], repeats=[0, 5, 0])
+    first = asked(asking)
+    (again,) = asked(asking, [said(GOOD), said('{"right": true}'), said(GOOD)])
+    assert again.repeat == 5
+    assert again.schema == first[1].schema
+    assert again.prompt[0] == first[1].prompt[0]
+    before, after = first[1].prompt[-1], again.prompt[-1]
+    assert isinstance(before, Message)
+    assert isinstance(after, Message)
+    assert after.content.startswith(before.content)
+    assert "missing required field `score`" in after.content.removeprefix(before.content)
+    found = verdicts(asking, [said(GOOD.replace("7", "3"))])
+    assert [verdict.value.score for verdict in found if verdict.value] == [7, 3, 7]
+
+
+def test_the_second_answer_is_final() -> None:
+    asking = ask(Opinion, [question("a"), question("b")])
+    asked(asking)
+    assert len(asked(asking, [said("no"), said("no")])) == 2
+    first, second = verdicts(asking, [said("still no"), said("", "error", "HTTP 500")])
+    assert (first.value, first.status) == (None, "unparsed")
+    assert (second.value, second.status, second.reason) == (None, "error", "HTTP 500")
+
+
+def test_refusals_and_failures_are_not_argued_with() -> None:
+    asking = ask(Opinion, [question("a"), question("b")])
+    asked(asking)
+    found = verdicts(asking, [said("I would rather not.", "refused", "refusal"), said("", "error", "x")])
+    assert [verdict.status for verdict in found] == ["refused", "error"]
+
+
+def test_no_question_needs_no_answer() -> None:
+    asking = ask(Opinion, [])
+    assert asked(asking) == []
+    assert verdicts(asking, []) == []
+
+
+# Over the road, to a real server
+
+
+class Judge(Loopback):
+    """A server that answers well from the second time on that it is asked about a thing."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        prompt = body.messages[-1].content
+        text = GOOD if "could not be read" in prompt or "easy" in prompt else "Well, it depends."
+        message: dict[str, Any] = {"content": text}
+        if "rude" in prompt:
+            message = {"content": None, "refusal": "no"}
+        self.answered[prompt] += 1
+        return msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+def test_verdicts_take_the_road_of_every_request_and_are_not_asked_twice(tmp_path: Path) -> None:
+    questions = [question(text) for text in ("an easy one", "a hard one", "a rude one")]
+    with Judge(record=True) as server, contextlib.closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        model = load_model("openai:judge", base_url=server.url)
+        road = Road(
+            journal,
+            {"judge": model.identity()},
+            opener=lambda role: model,
+            budget=Budget(Limits()),
+            progress=Silent(),
+        )
+        found = drive(ask(Opinion, questions), road)
+        assert [verdict.status for verdict in found] == ["ok", "ok", "refused"]
+        assert server.requests == 4
+        assert drive(ask(Opinion, questions), road) == found
+        assert server.requests == 4
+    for body in server.bodies:
+        given = body["response_format"]["json_schema"]
+        assert given["schema"] == msgspec.json.decode(schema_of(Opinion))
+        assert given["strict"] is True

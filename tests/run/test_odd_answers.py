@@ -1,0 +1,166 @@
+"""Whole runs in which one answer breaks the scoring, the page or the published files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.benchmarks.mirae import files as mirae_data
+from evenkeel.benchmarks.mirae import measures as mirae_measures
+from evenkeel.benchmarks.mirae.benchmark import Mirae
+from evenkeel.benchmarks.miron import scoring as miron_scoring
+from evenkeel.benchmarks.multiview import measures as multiview_measures
+from evenkeel.benchmarks.rgb import checks as rgb_checks
+from evenkeel.run.progress import Silent
+from loopback import Loopback
+from scripted import Scripted, called
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, odd: Any) -> None:
+    """Have a function of a benchmark's scoring fail as a defect would, for what is odd."""
+    function = getattr(module, name)
+
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        if odd(*args):
+            raise KeyError("fıve")
+        return function(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, broken)
+
+
+def scores(run: ek.Run, leave: str) -> list[Any]:
+    """What was found of all samples but one."""
+    found = [record.score for record in run.records() if record.sample.id != leave]
+    return [(score.sample_id, score.values, score.statuses, score.answered) for score in found]
+
+
+def check(whole: ek.Run, odd: ek.Run, sample: str, notes: Notes, *, told: str) -> None:
+    """One sample is an error, told with its place; the rest is as it was."""
+    assert scores(odd, sample) == scores(whole, sample)
+    assert odd.headline.coverage < whole.headline.coverage
+    assert odd.headline.statuses["error"]
+    (failure,) = [why for why in odd.failures() if why.startswith("scoring failed")]
+    assert failure.startswith("scoring failed: KeyError in tests/test_odd_answers.py:")
+    assert any(note.startswith(f"scoring failed for 1 of {told} samples") for note in notes.told)
+    assert (odd.path / "report.html").is_file()
+    assert not odd.problems
+
+
+def test_mirae(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Loopback() as server:
+        whole = ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
+            embedder="openai:embed", out=tmp_path / "run",
+        )  # fmt: skip
+    notes, text = Notes(), next(whole.records()).answers[0].text
+    breaking(monkeypatch, mirae_measures, "is_refusal", lambda answer, _: answer == text)
+    whole = _copied(whole, tmp_path)
+    check(whole, ek.rescore(tmp_path / "run", progress=notes), "en-1-L1", notes, told="4")
+
+
+def _copied(run: ek.Run, tmp_path: Path) -> ek.Run:
+    return ek.load_run(shutil.copytree(run.path, tmp_path / "whole"))
+
+
+def test_a_level_that_fails_leaves_its_question_no_other_shortest(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Loopback() as server:
+        whole = ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1-3", samples=2,
+            embedder="openai:embed", out=tmp_path / "run",
+        )  # fmt: skip
+    text = next(whole.records()).answers[0].text
+    breaking(monkeypatch, mirae_measures, "is_refusal", lambda answer, _: answer == text)
+    records = {record.sample.id: record.score.values for record in ek.rescore(tmp_path / "run").records()}
+    assert records["en-1-L1"]["mean_similarity"] is None
+    assert records["en-1-L2"]["mean_similarity"] is not None
+    assert records["en-1-L2"]["drift"] is records["en-1-L3"]["drift"] is None
+    assert records["en-2-L3"]["drift"] is not None
+
+
+def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(range(1000))
+    with Scripted(lambda _: f"answer {next(answers)}") as server:
+        options: dict[str, Any] = {"ability": "noise", "noise_rates": "0", "limit": 4, "base_url": server.url}
+        whole = ek.run("rgb", "openai:x", out=tmp_path / "run", **options)
+    record = list(whole.records())[2]
+    breaking(monkeypatch, rgb_checks, "published", lambda text, *_: text == record.answers[0].text)
+    notes, whole = Notes(), _copied(whole, tmp_path)
+    check(whole, ek.rescore(tmp_path / "run", progress=notes), record.sample.id, notes, told="4")
+
+
+def test_miron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "miron_en.jsonl"
+    data.write_text(
+        "".join(
+            f'{{"prefix": "Prefix {n} is", "target": " word{n}", "category": "Facts"}}\n' for n in range(4)
+        )
+    )
+    with Loopback() as server:
+        whole = ek.run("miron", "openai:x", base_url=server.url, data=data, out=tmp_path / "run")
+    sample = list(whole.records())[1].sample
+    breaking(monkeypatch, miron_scoring, "lev_score", lambda _, target: target == " word1")
+    notes, whole = Notes(), _copied(whole, tmp_path)
+    check(whole, ek.rescore(tmp_path / "run", progress=notes), sample.id, notes, told="4")
+
+
+def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ek.run("multiview", method=["bm25"], limit=3, out=tmp_path / "run")
+    records = list(whole.records())
+    odd = records[1].sample.inputs["anchor"]
+
+    def broken(samples: Any, triplets: Any, *rest: Any) -> Any:
+        if any(triplet.anchor == odd for triplet in triplets):
+            raise KeyError("odd")
+        return measure(samples, triplets, *rest)
+
+    measure = multiview_measures.measure
+    monkeypatch.setattr(multiview_measures, "measure", broken)
+    notes, whole = Notes(), _copied(whole, tmp_path)
+    told = f"{len(records):,}"
+    check(whole, ek.rescore(tmp_path / "run", progress=notes), records[1].sample.id, notes, told=told)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "lost"),
+    [
+        ("publish", "the published files", "export"),
+        ("page", "the page", "report.html"),
+    ],
+)
+def test_a_page_or_file_that_fails_does_not_lose_the_run(
+    questions: Path, tmp_path: Path, name: str, said: str, lost: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def broken(*_: object) -> Any:
+        raise KeyError("odd")
+
+    if name == "publish":
+        monkeypatch.setattr(mirae_data, "results_files", broken)
+    else:
+        monkeypatch.setattr(Mirae, "examples", staticmethod(broken))
+    with Loopback() as server:
+        code = called(
+            monkeypatch, "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--levels", "1",
+            "--data", questions, "--embedder", "openai:embed", "--out", tmp_path / "run",
+        )  # fmt: skip
+    assert code == 1
+    told = capsys.readouterr()
+    assert f"{said} could not be written: KeyError in tests/test_odd_answers.py:" in told.err
+    assert "The figures are whole" in told.err
+    assert "coverage 100%" in told.out
+    assert not (tmp_path / "run" / lost).exists()
+    assert ek.load_run(tmp_path / "run").headline.coverage == 1.0

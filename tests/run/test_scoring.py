@@ -1,0 +1,205 @@
+"""One odd answer never stops a run: it is that sample's error, with the place, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from evenkeel.errors import BudgetReached, DataError
+from evenkeel.run.scoring import Portion, Scored
+from evenkeel.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
+
+Asking = Generator[Sequence[Request], Sequence[Response], list[Score]]
+
+
+class Benchmark:
+    """Scores the length of an answer; a group's scores carry the sum of their lengths."""
+
+    def __init__(self, *, further: bool = False) -> None:
+        self.further = further
+        self.calls = 0
+
+    def score(self, answered: Sequence[Answered]) -> Asking:
+        self.calls += 1
+        if self.further:
+            yield [Embed(text=item.sample.id) for item in answered]
+        texts = {item.sample.id: item.responses[0].text for item in answered}
+        sums: dict[str, int] = {}
+        for item in answered:
+            if item.responses[0].status == "ok":
+                text = texts[item.sample.id]
+                sums[item.sample.group] = sums.get(item.sample.group, 0) + len(text)
+                {"bad": {}}.get(text, {"known": 1})["known"]
+                if "clash" in text and any(t == "clash first" for t in texts.values()) and text[-1] != "t":
+                    raise ZeroDivisionError
+        return [self._score(item, sums.get(item.sample.group, 0)) for item in answered]
+
+    @staticmethod
+    def _score(item: Answered, together: int) -> Score:
+        ok = item.responses[0].status == "ok"
+        return Score(
+            sample_id=item.sample.id,
+            group=item.sample.group,
+            tags={},
+            values={
+                "length": float(len(item.responses[0].text)) if ok else None,
+                "together": float(together),
+            },
+            statuses={item.responses[0].status: 1},
+            answered=int(ok),
+        )
+
+
+def answered(name: str, group: str, text: str) -> Answered:
+    request = Generate(prompt=name, sampling=Sampling())
+    sample = Sample(id=name, group=group, tags={}, inputs={})
+    return Answered(sample, (request,), (Response(status="ok", text=text),))
+
+
+def run(asking: Asking) -> list[Score]:
+    try:
+        further = next(asking)
+        while True:
+            further = asking.send([Response(status="ok")] * len(further))
+    except StopIteration as done:
+        scores: list[Score] = done.value
+        return scores
+
+
+def scored(items: Sequence[Answered], benchmark: Any = None) -> tuple[list[Scored], dict[str, str]]:
+    chosen: Any = benchmark or Benchmark()
+    portion = Portion(chosen, items, run)
+    return portion.scored(), portion.failed
+
+
+def items(*texts: str) -> list[Answered]:
+    return [answered(f"s{n}", f"g{n // 2}", text) for n, text in enumerate(texts)]
+
+
+def test_a_sample_that_cannot_be_scored_is_an_error_with_its_place() -> None:
+    found, failed = scored(items("a", "bb", "bad", "dddd", "eeeee"))
+    assert [one.score.values["length"] for one in found] == [1, 2, None, 4, 5]
+    assert [one.score.statuses for one in found] == [{"ok": 1}] * 2 + [{"error": 1}] + [{"ok": 1}] * 2
+    assert list(failed) == ["s2"]
+    assert failed["s2"].startswith("KeyError in tests/test_scoring.py:")
+    assert b'"failures":["scoring failed: KeyError in tests/test_scoring.py:' in found[2].line
+    assert b'"text":"bad"' in found[2].line  # the answer itself stays
+
+
+def test_the_rest_of_its_group_is_scored_together() -> None:
+    found, _ = scored(items("a", "bad", "ccc", "dddd"))
+    assert [one.score.values["together"] for one in found] == [1, 1, 7, 7]
+
+
+def test_samples_that_fail_only_in_company_are_told_apart() -> None:
+    whole = [answered(f"s{n}", "g", text) for n, text in enumerate(("clash first", "fine", "clash again"))]
+    found, failed = scored(whole)
+    assert list(failed) == ["s2"]
+    assert [one.score.values["length"] for one in found] == [11, 4, None]
+
+
+def test_groups_that_fail_only_together_lose_nothing() -> None:
+    apart = [answered("a", "g1", "clash first"), answered("b", "g2", "clash again"), answered("c", "g3", "x")]
+    found, failed = scored(apart)
+    assert not failed
+    assert [one.score.values["length"] for one in found] == [11, 11, 1]
+
+
+def test_few_trials_find_one_among_many() -> None:
+    benchmark = Benchmark()
+    found, failed = scored(items(*["fine"] * 500, "bad", *["fine"] * 500), benchmark)
+    assert list(failed) == ["s500"]
+    assert sum(one.score.answered for one in found) == 1000
+    assert benchmark.calls < 40
+
+
+class Broken(Benchmark):
+    """Fails whatever is answered, for one sample or for all."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(further=True)
+        self.names = names
+
+    def score(self, answered: Sequence[Answered]) -> Asking:
+        if any(item.sample.id in self.names for item in answered):
+            raise RuntimeError
+        return (yield from super().score(answered))
+
+
+def test_a_sample_that_fails_whatever_was_answered_lacks_what_others_have() -> None:
+    found, failed = scored(items("a", "b", "c"), Broken(["s1"]))
+    assert list(failed) == ["s1"]
+    assert found[1].score.values == {"length": None, "together": None}
+    assert found[1].score.statuses == {"error": 1}
+    assert found[1].score.answered == 0
+
+
+def test_where_nothing_can_be_scored_that_is_said() -> None:
+    with pytest.raises(DataError, match="neither this nor any other can be scored: RuntimeError in tests/"):
+        scored(items("a", "b"), Broken(["s0", "s1"]))
+
+
+class Judged(Benchmark):
+    """Fails on what is asked further, as a judge's odd verdict might."""
+
+    def score(self, answered: Sequence[Answered]) -> Asking:
+        responses = yield [Embed(text=item.sample.id) for item in answered]
+        if any(
+            r.status == "ok" and item.sample.id == "s1" for r, item in zip(responses, answered, strict=True)
+        ):
+            raise ValueError
+        return [
+            failed_score(item) if response.status == "error" else self._score(item, 0)
+            for item, response in zip(answered, responses, strict=True)
+        ]
+
+
+def failed_score(item: Answered) -> Score:
+    return Score(
+        sample_id=item.sample.id, group="g", tags={}, values={"length": None}, answered=0,
+        statuses={"error": 1},
+    )  # fmt: skip
+
+
+def test_what_is_asked_further_counts_as_failed_too() -> None:
+    found, failed = scored(items("a", "b", "c"), Judged())
+    assert list(failed) == ["s1"]
+    assert found[1].score.values == {"length": None}
+
+
+class Surrogate(Benchmark):
+    """Keeps a half of a pair in the detail, which no file can hold."""
+
+    def score(self, answered: Sequence[Answered]) -> Asking:
+        yield from ()
+        return [
+            Score(
+                sample_id=item.sample.id, group="g", tags={}, values={"x": 1.0}, statuses={"ok": 1},
+                answered=1, detail={"said": "\ud800"} if item.responses[0].text == "odd" else {},
+            )
+            for item in answered
+        ]  # fmt: skip
+
+
+def test_what_cannot_be_written_is_that_samples_error() -> None:
+    found, failed = scored(items("a", "odd"), Surrogate())
+    assert list(failed) == ["s1"]
+    assert failed["s1"].startswith("UnicodeEncodeError in evenkeel/scoring.py:")
+    assert found[0].score.values == {"x": 1.0}
+
+
+@pytest.mark.parametrize("error", [BudgetReached("stopped"), MemoryError(), KeyboardInterrupt()])
+def test_what_must_stop_a_run_stops_it(error: BaseException) -> None:
+    def raising(asking: Iterator[Any]) -> list[Score]:
+        next(asking)
+        raise error
+
+    with pytest.raises(type(error)):
+        Portion(Benchmark(further=True), items("a"), raising).scored()  # type: ignore[arg-type]
+
+
+def test_the_same_failures_give_the_same_lines() -> None:
+    texts = ["a", "bad", "ccc", "bad", "e"]
+    assert scored(items(*texts)) == scored(items(*texts))

@@ -1,0 +1,380 @@
+"""A run's folder is data from strangers: it opens no door, whatever it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.errors import DataError, RunConflict, UsageError
+from evenkeel.report.export import export
+from evenkeel.run.journal import Journal
+from evenkeel.run.recording import Recording
+from loopback import Loopback
+from scripted import called
+from stored import store_run
+
+KEY = "sk-canary-of-the-person"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback(record=True) as running:
+        yield running
+
+
+@pytest.fixture
+def run(questions: Path, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run, after which no question was asked."""
+    ek.run(
+        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
+        embedder="openai:embed", out=tmp_path / "run",
+    )  # fmt: skip
+    server.requests = 0
+    server.bodies.clear()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return tmp_path / "run"
+
+
+def alter(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    spec = msgspec.json.decode((folder / "spec.json").read_bytes())
+    change(spec)
+    (folder / "spec.json").write_bytes(msgspec.json.encode(spec))
+
+
+def forget(folder: Path, kind: str = "embed") -> None:
+    """As if something had never been asked."""
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as connection, connection:
+        connection.execute(
+            "DELETE FROM responses WHERE digest IN (SELECT digest FROM requests WHERE kind = ?)", (kind,)
+        )
+
+
+def role(folder: Path, name: str, identity: dict[str, Any]) -> None:
+    def change(spec: dict[str, Any]) -> None:
+        spec["models"]["embedder"] = {
+            "name": "x", "spec": name, "identity": {"spec": name, **identity}
+        }  # fmt: skip
+        spec["options"]["embedder"] = [name]
+
+    alter(folder, change)
+
+
+# Whom it may ask
+
+
+def test_rescoring_asks_nobody_that_is_not_named(run: Path, server: Loopback) -> None:
+    forget(run)
+    with pytest.raises(UsageError, match=r"8 answers that were never asked for, from the embedder") as caught:
+        ek.rescore(run)
+    assert server.requests == 0
+    assert f"'openai:embed' at {server.url}" in str(caught.value)
+    assert f"evenkeel rescore {run} --model openai:embed --base-url {server.url}" in str(caught.value)
+
+
+def test_the_command_that_the_error_gives_is_enough(
+    run: Path, server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget(run)
+    assert called(monkeypatch, "rescore", run) == 2
+    (command,) = re.findall(r"To ask this one: evenkeel (.*)", capsys.readouterr().err)
+    assert called(monkeypatch, *command.split()) == 0
+    assert {body["path"] for body in server.bodies} == {"/v1/embeddings"}
+
+
+def test_a_key_goes_nowhere_that_the_folder_says(run: Path, server: Loopback) -> None:
+    forget(run)
+    with Loopback(key=KEY) as stranger:
+        identity = {
+            "base_url": stranger.url,
+            "api_key_env": "OPENAI_API_KEY",
+            "send_seed": False,
+            "extra_body": "",
+        }
+        role(run, "openai:embed", identity)
+        with pytest.raises(UsageError, match="nothing is asked of a model that you do not name"):
+            ek.rescore(run)
+        with pytest.raises(UsageError):
+            ek.rescore(run, models=["openai:embed"], base_url=server.url, model_args={"nonsense": 1})
+        assert stranger.requests == 0
+
+
+@pytest.mark.parametrize("spec", ["hf:", "sbert:"])
+def test_no_code_is_run_and_no_path_is_opened(run: Path, tmp_path: Path, spec: str) -> None:
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    marker = tmp_path / "ran"
+    (evil / "code.py").write_text(f"open({str(marker)!r}, 'w')")
+    (evil / "config.json").write_bytes(
+        msgspec.json.encode({"auto_map": {"AutoModel": "code.Evil", "AutoConfig": "code.Evil"}})
+    )
+    os.mkfifo(evil / "model.safetensors")  # whoever opens it waits for ever
+    forget(run)
+    role(run, f"{spec}{evil}", {"trust_remote_code": True, "dtype": "auto"})
+    with pytest.raises(
+        UsageError, match="add --model-arg trust_remote_code=true only if you trust"
+    ) as caught:
+        ek.rescore(run)
+    assert (
+        "trust_remote_code"
+        not in str(caught.value).partition("To ask this one:")[2].partition(". The run")[0]
+    )
+    assert not marker.exists()
+
+
+def test_a_named_model_must_be_the_one_of_the_run(run: Path, server: Loopback) -> None:
+    forget(run)
+    alter(run, lambda spec: spec["models"]["embedder"]["identity"].update(send_seed=True))
+    with pytest.raises(RunConflict, match="send_seed is True there and False here"):
+        ek.rescore(run, models=["openai:embed"], base_url=server.url)
+    assert server.requests == 0
+
+
+def test_a_model_that_the_run_does_not_have_is_refused(run: Path) -> None:
+    with pytest.raises(UsageError, match="--model openai:other: the run has no such model. It has: model"):
+        ek.rescore(run, models=["openai:other"])
+    with pytest.raises(UsageError, match="--base-url goes with"):
+        ek.rescore(run, base_url="http://127.0.0.1:1/v1")
+    with pytest.raises(UsageError, match="--model-arg goes with one --model"):
+        ek.rescore(run, model_args={"dtype": "float32"})
+
+
+def test_what_failed_stays_failed_where_nobody_is_named(run: Path, server: Loopback) -> None:
+    with closing(sqlite3.connect(run / "journal.sqlite")) as connection, connection:
+        connection.execute(
+            "UPDATE responses SET status = 'error', body = ? WHERE key IN (SELECT key FROM responses JOIN "
+            "requests USING (digest) WHERE kind = 'embed' ORDER BY key LIMIT 1)",
+            (b'{"status":"error","reason":"HTTP 500"}',),
+        )
+    assert ek.rescore(run).headline.coverage < 1
+    assert server.requests == 0
+    assert ek.rescore(run, models=["openai:embed"], base_url=server.url).headline.coverage == 1
+    assert server.requests == 1
+
+
+def test_the_shell_sees_one_word_whatever_a_spec_holds(run: Path) -> None:
+    forget(run)
+    role(run, "openai:x; rm -rf ~ #", {})
+    with pytest.raises(UsageError, match=re.escape("--model 'openai:x; rm -rf ~ #'")):
+        ek.rescore(run)
+
+
+def test_a_file_that_an_option_names_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("password: hunter2")
+    with Loopback() as server:
+        ek.run("rgb", "openai:x", base_url=server.url, ability="noise", limit=1, out=tmp_path / "run")
+    alter(tmp_path / "run", lambda spec: spec["options"].update(prompts=str(secret)))
+    secret.unlink()
+    os.mkfifo(secret)
+    assert ek.rescore(tmp_path / "run").headline.n > 0
+    assert export(ek.load_run(tmp_path / "run"), "published", tmp_path / "out")
+
+
+# What it may name
+
+
+@pytest.mark.parametrize("name", ["spec.json", "records.jsonl", "summary.json", "journal.sqlite", "export"])
+def test_no_link_is_followed(run: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (run / name).rename(elsewhere)
+    (run / name).symlink_to(elsewhere)
+    before = elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere))
+    assert called(monkeypatch, "rescore", run) == 2
+    if name not in ("journal.sqlite", "export"):
+        assert called(monkeypatch, "report", run, "--out", tmp_path / "page.html") == 2
+    if name == "export":
+        for form in ("csv", "published"):
+            assert called(monkeypatch, "export", run, "--to", form) == 2
+    if name == "journal.sqlite":
+        assert (
+            called(monkeypatch, "run", "mirae", "--model", f"replay:{run}", "--out", tmp_path / "again") == 2
+        )
+        with pytest.raises(RunConflict, match="is a link"):
+            Journal(run / name)
+    assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere)))
+
+
+def test_a_link_in_place_of_the_page_is_replaced_and_not_followed(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious = tmp_path / "precious.html"
+    precious.write_text("mine")
+    (run / "report.html").unlink()
+    (run / "report.html").symlink_to(precious)
+    assert called(monkeypatch, "report", run) == 0
+    assert precious.read_text() == "mine"
+    assert not (run / "report.html").is_symlink()
+
+
+def test_a_published_file_that_is_a_link_is_not_copied(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hunter2")
+    (run / "export" / "harmless.json").symlink_to(tmp_path / "secret")
+    written = export(ek.load_run(run), "published", tmp_path / "out")
+    assert [path.name for path in written] == ["MIRAE_loop_results_english.json"]
+
+
+def test_start_over_removes_a_link_and_not_what_it_leads_to(
+    run: Path, questions: Path, server: Loopback, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    for child in (run / "export").iterdir():
+        child.unlink()
+    (run / "export").rmdir()
+    (run / "export").symlink_to(tmp_path / "precious")
+    ek.run(
+        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
+        embedder="openai:embed", out=run, fresh=True,
+    )  # fmt: skip
+    assert os.listdir(tmp_path / "precious") == ["file"]
+
+
+def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> None:
+    alter(run, lambda spec: spec["models"]["model"].update(name="../../../escaped"))
+    for child in (run / "export").iterdir():
+        child.unlink()
+    before = set(tmp_path.rglob("*"))
+    (path,) = export(ek.load_run(run), "published", tmp_path / "out")
+    assert path.parent == tmp_path / "out"
+    assert set(tmp_path.rglob("*")) - before == {tmp_path / "out", path}
+
+
+# What shape it may have
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda spec: spec.update(format=99), "the run has format 99; this Evenkeel reads format 1"),
+        (lambda spec: spec.update(format=0), "the run has format 0"),
+        (lambda spec: spec.update(format="x"), 'the run has format "x"'),
+        (lambda spec: spec.update(format=True), "the run has format true"),
+        (lambda spec: spec.pop("format"), "the run has format null"),
+        (lambda spec: spec.update(models=[]), r"spec\.json, field "),
+        (lambda spec: spec["models"].update(model={}), r"spec\.json, field "),
+        (lambda spec: spec["models"]["model"].update(identity="x"), r"spec\.json, field "),
+        (lambda spec: spec["data"].update(sha256=3), r"spec\.json, field "),
+        (lambda spec: spec["provenance"].update(created=7), r"spec\.json, field "),
+        (lambda spec: spec["options"].update(temperature="hot"), r"spec\.json, options: .*temperature"),
+        (lambda spec: spec["options"].update(x=msgspec.json.decode(b"[" * 50 + b"]" * 50)), "not the spec"),
+    ],
+)
+def test_a_spec_of_another_shape_is_refused_by_all_that_read_a_run(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    import numpy as np
+
+    store_run(tmp_path / "run", {"mean_similarity": np.ones((3, 2))})
+    store_run(tmp_path / "other", {"mean_similarity": np.ones((3, 2))})
+    Journal(tmp_path / "run" / "journal.sqlite").close()
+    alter(tmp_path / "run", change)
+    readers: list[Callable[[], object]] = [
+        lambda: ek.rescore(tmp_path / "run"),
+        lambda: ek.load_run(tmp_path / "run").spec,
+        lambda: ek.compare(tmp_path / "run", tmp_path / "other"),
+        lambda: ek.load_model(f"replay:{tmp_path / 'run'}"),
+        lambda: export(ek.load_run(tmp_path / "run"), "published"),
+    ]
+    for reader in readers:
+        with pytest.raises(DataError, match=message):
+            reader()
+
+
+def test_formats_of_another_version_are_refused_by_every_command(
+    run: Path, questions: Path, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    other = shutil.copytree(run, tmp_path / "copy")
+    alter(run, lambda spec: spec.update(format=99))
+    asking = ("run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions)
+    for command in (
+        ("rescore", run), ("report", run), ("compare", other, run), ("gate", other, "--baseline", run),
+        ("scorecard", run), ("export", run, "--to", "csv"),
+        (*asking, "--reuse", run, "--out", tmp_path / "new"),
+        ("run", "mirae", "--model", f"replay:{run}", "--data", questions, "--out", tmp_path / "other"),
+    ):  # fmt: skip
+        assert called(monkeypatch, *command) == 2, command
+        assert "format 99" in capsys.readouterr().err
+    called(monkeypatch, "list", "runs", tmp_path)
+    assert "left out: " in capsys.readouterr().err
+
+
+def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:
+    with (run / "spec.json").open("ab") as file:
+        file.truncate(2**34)  # sparse: it takes no room
+    with pytest.raises(DataError, match="larger than 16 MiB"):
+        _ = ek.load_run(run).spec
+
+
+def test_nesting_without_end_is_refused(run: Path) -> None:
+    (run / "spec.json").write_bytes(b'{"format":1,"options":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_002)
+    with pytest.raises(DataError, match=r"spec\.json"):
+        _ = ek.load_run(run).spec
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON responses BEGIN DELETE FROM samples; END",
+        "CREATE VIEW v AS SELECT * FROM responses",
+        "CREATE TABLE extra (x)",
+        "ALTER TABLE responses ADD COLUMN more TEXT GENERATED ALWAYS AS (zeroblob(1000000000))",
+    ],
+)
+def test_a_journal_with_more_in_it_than_answers_is_refused(run: Path, sql: str) -> None:
+    with closing(sqlite3.connect(run / "journal.sqlite")) as connection:
+        connection.execute(sql)
+    with pytest.raises(RunConflict, match="is not a journal of Evenkeel"):
+        ek.rescore(run)
+    with pytest.raises(RunConflict, match="is not a journal of Evenkeel"):
+        Recording(run / "journal.sqlite")
+
+
+def test_a_rollback_journal_is_not_obeyed(run: Path) -> None:
+    (run / "journal.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
+    with pytest.raises(RunConflict, match="is not written by Evenkeel"):
+        ek.rescore(run)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{}",
+        b"[1, 2]",
+        b'{"sample": 3, "answers": [], "score": {}}',
+        b'{"sample":{"id":"a","group":"g","tags":{},"inputs":{}},"answers":[],"score":{"sample_id":"a",'
+        b'"group":"g","tags":{},"values":{"mean_similarity":1},"statuses":{},"answered":0}}',
+    ],
+)
+def test_records_of_another_shape_end_in_a_message(
+    run: Path,
+    tmp_path: Path,
+    line: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (run / "records.jsonl").write_bytes(line + b"\n")
+    (run / "export" / "MIRAE_loop_results_english.json").unlink()
+    for command in (("report", run), ("export", run, "--to", "published"), ("compare", run, run)):
+        assert called(monkeypatch, *command) in (0, 2)
+        said = capsys.readouterr().err
+        assert "Traceback" not in said
+
+
+def test_a_sample_of_another_shape_is_named(run: Path) -> None:
+    with closing(sqlite3.connect(run / "journal.sqlite")) as connection, connection:
+        connection.execute("UPDATE samples SET body = ?", (b'{"id":"a","group":"g","tags":{},"inputs":{}}',))
+    with pytest.raises(
+        DataError, match=r"sample a: this is not a sample of the run's benchmark: KeyError in mirae/"
+    ):
+        ek.rescore(run)

@@ -1,0 +1,46 @@
+"""The estimate of tokens: close to a real tokenizer, the same everywhere, quick."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.text.token_estimate import APPROXIMATE, estimate_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        (" \n ", 1),
+        ("a", 1),
+        ("The cat sat on the mat.", 7),
+        ("It was 1,024 metres high.", 10),
+        ("你好，我是一种新型的语言模型。", 11),
+        ("안녕하세요, 저는 새로운 언어 모델입니다.", 12),
+        ("a" * 60, 13),
+    ],
+)
+def test_known_texts_have_known_estimates(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+@given(st.text(), st.text())
+def test_a_text_of_two_parts_is_about_as_long_as_both(one: str, other: str) -> None:
+    both = estimate_tokens(f"{one}\n{other}")
+    assert abs(both - estimate_tokens(one) - estimate_tokens(other)) <= 3
+
+
+def test_a_megabyte_takes_well_under_two_seconds() -> None:
+    text = "Plain words, with some punctuation, in a long text. " * 20_000
+    start = time.perf_counter()
+    estimate_tokens(text)
+    assert time.perf_counter() - start < 2
+
+
+def test_the_counter_is_named_with_its_version() -> None:
+    assert APPROXIMATE.name == "evenkeel-approx-1"
+    assert APPROXIMATE.count is estimate_tokens
