@@ -17,7 +17,7 @@ import torch
 
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.run.model import load_model
-from evenkeel.types import Generate, Sampling, Weigh
+from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
 
 
@@ -35,12 +35,12 @@ def main() -> None:
     folder = given.model or embedded_folder()
     pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: given.examples]
     model = load_model(f"hf:{folder}", device=given.device, dtype=given.dtype)
-    list(model.answer([Weigh(prefix="load the weights", continuation=" before the clock starts")]))
+    list(model.answer([LogLikelihood(prefix="load the weights", continuation=" before the clock starts")]))
     requests = [
         request
         for prefix, target in pairs
         for request in (
-            Weigh(prefix=prefix, continuation=target),
+            LogLikelihood(prefix=prefix, continuation=target),
             Generate(prompt=prefix, sampling=Sampling(length_of=target, stop=("\n",))),
         )
     ]

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
-Capability: TypeAlias = Literal["generate", "weigh", "embed", "rank"]
+Capability: TypeAlias = Literal["generate", "loglikelihood", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
@@ -56,7 +56,7 @@ class Generate(Struct, frozen=True, kw_only=True, tag="generate", tag_field="kin
     role: str = "model"
 
 
-class Weigh(Struct, frozen=True, kw_only=True, tag="weigh", tag_field="kind"):
+class LogLikelihood(Struct, frozen=True, kw_only=True, tag="loglikelihood", tag_field="kind"):
     """Give the log-probability of every token of `continuation` after `prefix`."""
 
     prefix: str
@@ -82,20 +82,20 @@ class Rank(Struct, frozen=True, kw_only=True, tag="rank", tag_field="kind"):
     role: str = "ranker"
 
 
-Request: TypeAlias = Generate | Weigh | Embed | Rank
+Request: TypeAlias = Generate | LogLikelihood | Embed | Rank
 KIND_NEEDS: dict[type[Request], Capability] = {
     Generate: "generate",
-    Weigh: "weigh",
+    LogLikelihood: "loglikelihood",
     Embed: "embed",
     Rank: "rank",
 }
 
 
-class Weighed(Struct, frozen=True, omit_defaults=True):
+class Logprobs(Struct, frozen=True, omit_defaults=True):
     """What a model gave to a continuation, token by token."""
 
     tokens: tuple[str, ...]
-    logprobs: tuple[float, ...]
+    values: tuple[float, ...]
     merged: bool = False
     """True where the prefix alone is tokenised otherwise than inside prefix + continuation."""
     last_word: int = 0
@@ -111,7 +111,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     reasoning: str = ""
     """What the model thought aloud; never part of the answer."""
-    weighed: Weighed | None = None
+    logprobs: Logprobs | None = None
     vector: bytes | None = None
     """An embedding: little-endian float32."""
     rank: float | None = None

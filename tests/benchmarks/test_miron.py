@@ -24,7 +24,7 @@ from evenkeel.cli import main
 from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import own_file
 from evenkeel.run.benchmark import load_benchmark
-from evenkeel.types import Generate, Weigh
+from evenkeel.types import Generate, LogLikelihood
 from loopback import Loopback, logprob, tokenise
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -268,7 +268,7 @@ def test_a_replayed_and_a_rescored_run_give_the_same_figures(
 def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
     from evenkeel.api.calls import dry_run
 
-    assert dry_run("miron", data=files).requests == {"weigh": 24, "generate": 24}
+    assert dry_run("miron", data=files).requests == {"loglikelihood": 24, "generate": 24}
     assert dry_run("miron", data=files, confidence="no", lang="ru").requests == {"generate": 12}
 
 
@@ -399,7 +399,7 @@ def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) ->
     (sample, *_) = load_benchmark("miron", {}).samples([path], langs=None, limit=None)
     prefix, target = sample.inputs["prefix"], sample.inputs["target"]
     weigh, write = load_benchmark("miron", {}).requests(sample)
-    assert weigh == Weigh(prefix=prefix, continuation=target)
+    assert weigh == LogLikelihood(prefix=prefix, continuation=target)
     assert isinstance(write, Generate)
     assert (write.prompt, write.sampling.length_of, write.sampling.stop) == (prefix, target, ("\n",))
     (alone,) = load_benchmark("miron", {"confidence": "no"}).requests(sample)

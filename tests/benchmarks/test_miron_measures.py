@@ -20,7 +20,7 @@ from evenkeel.benchmarks.miron.scoring import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.run.benchmark import load_benchmark
-from evenkeel.types import Answered, Response, Sample, Score, Status, Weighed
+from evenkeel.types import Answered, Logprobs, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)
 
@@ -197,7 +197,7 @@ def test_a_stop_rule_that_is_none_is_refused(stop: str) -> None:
     ],
 )
 def test_what_remains_without_weighing(options: dict[str, str], less: dict[str, str] | None) -> None:
-    remaining = load_benchmark("miron", options).without(frozenset({"weigh"}))
+    remaining = load_benchmark("miron", options).without(frozenset({"loglikelihood"}))
     assert (remaining and msgspec.structs.asdict(remaining.options)) == less
     assert load_benchmark("miron", options).without(frozenset({"generate"})) is None
     if remaining:
@@ -208,7 +208,7 @@ def test_what_remains_without_weighing(options: dict[str, str], less: dict[str, 
 
 
 def answered(
-    written: Response | str = " ships", weighed: Weighed | Response | None = None, **more: Any
+    written: Response | str = " ships", logprobs: Logprobs | Response | None = None, **more: Any
 ) -> Answered:
     inputs = {"prefix": "One ship, two", "target": " ships", "category": "Logic", "kind": "", "twin": ""}
     sample = Sample(
@@ -218,16 +218,16 @@ def answered(
         inputs={**inputs, **more},
     )
     responses = [Response(status="ok", text=written) if isinstance(written, str) else written]
-    if weighed is not None:
-        weighing = Response(status="ok", weighed=weighed) if isinstance(weighed, Weighed) else weighed
+    if logprobs is not None:
+        weighing = Response(status="ok", logprobs=logprobs) if isinstance(logprobs, Logprobs) else logprobs
         responses.insert(0, weighing)
-    requests = load_benchmark("miron", {} if weighed else {"confidence": "no"}).requests(sample)
+    requests = load_benchmark("miron", {} if logprobs else {"confidence": "no"}).requests(sample)
     return Answered(sample, tuple(requests), tuple(responses))
 
 
-def halves(count: int, **more: Any) -> Weighed:
+def halves(count: int, **more: Any) -> Logprobs:
     """As many tokens, each of probability one half."""
-    return Weighed(tuple(" ships"[:count]), (math.log(0.5),) * count, **more)
+    return Logprobs(tuple(" ships"[:count]), (math.log(0.5),) * count, **more)
 
 
 def one(item: Answered, stop: str = "target") -> Score:
@@ -257,27 +257,27 @@ def test_the_values_of_one_example() -> None:
 
 
 def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_flagged() -> None:
-    values = one(answered(weighed=Weighed((), (), merged=True))).values
+    values = one(answered(logprobs=Logprobs((), (), merged=True))).values
     assert values["target_confidence"] == 0.0
     assert (values["nothing_to_weigh"], values["boundary_merges"], values["pieces"]) == (1.0, 1.0, 0.0)
     assert values["bits_per_byte"] is None
 
 
 def test_tokens_across_the_boundary_give_no_bits_per_byte() -> None:
-    values = one(answered(weighed=halves(2, merged=True))).values
+    values = one(answered(logprobs=halves(2, merged=True))).values
     assert values["bits_per_byte"] is None
     assert values["target_confidence"] == pytest.approx(50)
     assert values["nothing_to_weigh"] == 0
 
 
 def test_targets_of_many_pieces_are_counted_together() -> None:
-    weighed = Weighed(("x",) * 40, (-1.0,) * 40)
-    score = one(answered(weighed=weighed))
+    logprobs = Logprobs(("x",) * 40, (-1.0,) * 40)
+    score = one(answered(logprobs=logprobs))
     assert (score.tags["pieces"], score.values["pieces"]) == (MOST_PIECES, 40)
 
 
 def test_what_could_not_be_weighed_has_no_confidence_and_no_quadrant() -> None:
-    score = one(answered(weighed=Response(status="unparsed", reason="null")))
+    score = one(answered(logprobs=Response(status="unparsed", reason="null")))
     assert score.values["lev_score"] == 100
     known = {name for name, value in score.values.items() if value is not None}
     assert known == {"lev_score", "exact_match"}
@@ -298,7 +298,7 @@ def test_what_was_not_weighed_has_no_such_values_at_all() -> None:
 
 
 def test_recorded_results_tell_nothing_of_tokens() -> None:
-    score = one(answered(weighed=halves(1), recorded=True))
+    score = one(answered(logprobs=halves(1), recorded=True))
     assert score.values["target_confidence"] == pytest.approx(50)
     assert not {"pieces", "bits_per_byte", "start_token"} & set(score.values)
     assert "pieces" not in score.tags
@@ -309,8 +309,8 @@ def test_recorded_results_tell_nothing_of_tokens() -> None:
 
 def test_drift_is_what_the_clean_twin_has_more_and_stays_unknown_where_one_is() -> None:
     clean = answered(" ships", halves(1), id="a", group="a")
-    worse = answered(" shops", Weighed((" ships",), (math.log(0.2),)), id="b", group="a")
-    better = answered(" ships", Weighed((" ships",), (math.log(0.8),)), id="c", group="a")
+    worse = answered(" shops", Logprobs((" ships",), (math.log(0.2),)), id="b", group="a")
+    better = answered(" ships", Logprobs((" ships",), (math.log(0.8),)), id="c", group="a")
     lost = answered(Response(status="error"), halves(1), id="d", group="a")
     alone = answered(" ships", halves(1), id="e", group="gone")
     scores = {score.sample_id: score for score in measure([worse, clean, better, lost, alone], stop="target")}

@@ -349,7 +349,7 @@ def test_a_dry_run_counts_what_each_method_asks_at_the_most(tmp_path: Path) -> N
     assert counted("embed:openai:x+instruct") == {"embed": 9}
     assert counted("rewrite:openai:y+embed:openai:x") == {"generate": 9, "embed": 9}
     assert counted("rerank:sbert:x") == {"rank": 6}
-    assert counted("judge:openai:y", "judge:openai:y+weigh") == {"generate": 12, "weigh": 12}
+    assert counted("judge:openai:y", "judge:openai:y+logprobs") == {"generate": 12, "loglikelihood": 12}
 
 
 def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(

@@ -43,8 +43,8 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rewrite:openai:lm+embed:sbert:x", "rewrite", "sbert:x", "openai:lm", ""),
         ("judge:embedded", "judge", "embedded", "", ""),
         ("judge:openai:lm+annotations", "judge", "openai:lm", "", "annotations"),
-        ("judge:openai:lm+weigh", "judge", "openai:lm", "", "weigh"),
-        ("judge:openai:lm+annotations+weigh", "judge", "openai:lm", "", "annotations weigh"),
+        ("judge:openai:lm+logprobs", "judge", "openai:lm", "", "loglikelihood"),
+        ("judge:openai:lm+annotations+logprobs", "judge", "openai:lm", "", "annotations weigh"),
     ],
 )
 def test_a_method_is_taken_apart(text: str, kind: str, spec: str, writer: str, options: str) -> None:
@@ -63,7 +63,7 @@ def test_a_method_is_taken_apart(text: str, kind: str, spec: str, writer: str, o
         ("bm25+instruct",),
         ("embed",),
         ("embed:",),
-        ("embed:x+weigh",),
+        ("embed:x+logprobs",),
         ("rerank:x+instruct",),
         ("rewrite:x",),
         ("rewrite:x+embed:",),
@@ -84,7 +84,7 @@ def test_what_is_no_method_is_refused(texts: tuple[str, ...]) -> None:
 
 def test_methods_share_a_model_where_they_do_the_same_with_it() -> None:
     methods = ["embed:sbert:A", "embed:sbert:A+instruct", "rewrite:openai:B+embed:sbert:A", "bm25"]
-    methods += ["judge:openai:B", "judge:openai:B+annotations", "judge:openai:B+weigh", "rerank:sbert:A"]
+    methods += ["judge:openai:B", "judge:openai:B+annotations", "judge:openai:B+logprobs", "rerank:sbert:A"]
     loaded = load_benchmark("multiview", {"method": methods})
     assert loaded.helpers == {
         "embed:sbert:A": "sbert:A",
@@ -95,7 +95,7 @@ def test_methods_share_a_model_where_they_do_the_same_with_it() -> None:
     assert loaded.needs == {
         "embed:sbert:A": {"embed"},
         "rewrite:openai:B": {"generate"},
-        "judge:openai:B": {"generate", "weigh"},
+        "judge:openai:B": {"generate", "loglikelihood"},
         "rerank:sbert:A": {"rank"},
     }
 

@@ -12,7 +12,7 @@ import evenkeel as ek
 from evenkeel.benchmarks.multiview.measures import differences
 from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import Outcome, filled_in, order
-from evenkeel.types import Response, Score, Weighed
+from evenkeel.types import Logprobs, Response, Score
 from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from triplets import named, picks, store, store_tools, triplet
 
@@ -27,7 +27,7 @@ def test_weighing_sums_how_much_likelier_a_letter_is_over_both_orders(tmp_path: 
     told = {"anchor_summary": "one", "positive_summary": "two", "negative_summary": "three"}
     given = [triplet(n, **told) for n in range(4)]
     data = store(tmp_path / "t.jsonl", given)
-    methods = [f"judge:hf:{folder}+weigh", f"judge:hf:{folder}+annotations+weigh"]
+    methods = [f"judge:hf:{folder}+logprobs", f"judge:hf:{folder}+annotations+logprobs"]
     run = ek.run("multiview", data=data, method=methods, out=tmp_path / "run")
     causal = open_hf(folder)._causal()
 
@@ -75,7 +75,7 @@ def ordered(method: str, responses: list[Response]) -> Outcome:
 
 
 def weights(*logprobs: float) -> list[Response]:
-    return [answer(weighed=Weighed(logprobs=(value,), tokens=("x",))) for value in logprobs]
+    return [answer(logprobs=Logprobs(values=(value,), tokens=("x",))) for value in logprobs]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def weights(*logprobs: float) -> list[Response]:
 def test_a_leaning_to_a_letter_drops_out_of_the_weights(
     logprobs: tuple[float, ...], pick: str, flips: float
 ) -> None:
-    outcome = ordered("judge:hf:x+weigh", weights(*logprobs))
+    outcome = ordered("judge:hf:x+logprobs", weights(*logprobs))
     assert (outcome.picks, outcome.flips, outcome.ends) == ((pick,), flips, ("ok",))
     assert outcome.margin == (logprobs[0] - logprobs[1]) - (logprobs[2] - logprobs[3])
 
@@ -98,7 +98,7 @@ def test_a_leaning_to_a_letter_drops_out_of_the_weights(
 def test_a_score_that_is_no_number_is_a_failure_and_no_wrong_answer() -> None:
     nan = float("nan")
     for outcome in (
-        ordered("judge:hf:x+weigh", weights(-1.0, nan, -1.0, -2.0)),
+        ordered("judge:hf:x+logprobs", weights(-1.0, nan, -1.0, -2.0)),
         ordered("rerank:sbert:x", [answer(rank=1.0), answer(rank=nan)]),
         ordered("rerank:sbert:x", [answer(rank=1.0), answer("error")]),
     ):

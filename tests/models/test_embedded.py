@@ -15,7 +15,7 @@ from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import file_sha256
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, model_folder
 from evenkeel.run.model import load_model
-from evenkeel.types import Generate, Message, Sampling, Weigh
+from evenkeel.types import Generate, LogLikelihood, Message, Sampling
 from models.tiny import embedded_folder, embedded_gguf, tiny_gguf
 
 CONVERT = (
@@ -35,14 +35,14 @@ def test_it_answers_and_weighs() -> None:
     question = Generate(
         prompt=(Message("user", "What is the capital of France?"),), sampling=Sampling(max_tokens=20)
     )
-    weigh = Weigh(prefix="The capital of France is", continuation=" Paris.")
+    weigh = LogLikelihood(prefix="The capital of France is", continuation=" Paris.")
     answered = dict(model.answer([question, weigh]))
     model.close()
     assert answered[question].text == "The capital of France is Paris."
-    weighed = answered[weigh].weighed
-    assert weighed is not None
-    assert weighed.tokens == (" Paris", ".")
-    assert weighed.logprobs == pytest.approx((-0.258, -0.380), abs=0.01)
+    logprobs = answered[weigh].logprobs
+    assert logprobs is not None
+    assert logprobs.tokens == (" Paris", ".")
+    assert logprobs.values == pytest.approx((-0.258, -0.380), abs=0.01)
 
 
 def test_identity_is_the_files_hash_and_the_lasting_options() -> None:

@@ -16,17 +16,17 @@ from evenkeel.models.hf import WINDOW, HuggingFace, written_response
 from evenkeel.models.local.decoding import Prompt, Sampler, Written, write
 from evenkeel.models.reasoning import without_thought
 from evenkeel.run.model import load_model
-from evenkeel.types import Embed, Generate, Message, Request, Weigh
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,
     ask,
     chat,
     embedded_folder,
+    logprobs_of,
     open_hf,
     say,
     tiny_gguf,
     tiny_model,
-    weighed_of,
 )
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
@@ -57,7 +57,7 @@ def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
 
 def test_it_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     model = open_hf(folder)
-    ask(model, say("Hello", temperature=1.0), Weigh(prefix="a", continuation=" b" * 200))
+    ask(model, say("Hello", temperature=1.0), LogLikelihood(prefix="a", continuation=" b" * 200))
     model.close()
     assert capfd.readouterr() == ("", "")
 
@@ -137,9 +137,9 @@ def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
     path = tiny_gguf(tmp_path / "tiny.gguf")
     model = open_hf(path)
     assert model.identity()["chat"] == "template"
-    written, weighed = ask(model, say("Hello", max_tokens=4), Weigh(prefix="a b", continuation=" c"))
+    written, logprobs = ask(model, say("Hello", max_tokens=4), LogLikelihood(prefix="a b", continuation=" c"))
     assert (written.status, written.tokens_out) == ("truncated", 4)
-    assert weighed_of(weighed).tokens == (" c",)
+    assert logprobs_of(logprobs).tokens == (" c",)
 
 
 # Generation
@@ -201,7 +201,7 @@ def test_the_stream_is_read_only_a_window_ahead(shared: HuggingFace) -> None:
         nonlocal read
         for number in range(3 * WINDOW):
             read += 1
-            yield Weigh(prefix=f"{number}", continuation=" more")
+            yield LogLikelihood(prefix=f"{number}", continuation=" more")
 
     next(iter(shared.answer(stream())))
     assert read == WINDOW
@@ -226,10 +226,10 @@ def test_the_end_token_ends_the_text(folder: Path) -> None:
 
 
 def test_a_prompt_longer_than_the_context_is_an_error_not_a_cut(shared: HuggingFace) -> None:
-    long, nearly, weighed = ask(
-        shared, say("word " * 200), say("word " * 120), Weigh(prefix="word " * 150, continuation=" x")
+    long, nearly, logprobs = ask(
+        shared, say("word " * 200), say("word " * 120), LogLikelihood(prefix="word " * 150, continuation=" x")
     )
-    assert (long.status, weighed.status) == ("error", "error")
+    assert (long.status, logprobs.status) == ("error", "error")
     assert "more than the model's context of 128" in long.reason
     assert nearly.status == "truncated"
     assert nearly.tokens_in is not None

@@ -10,8 +10,8 @@ import torch
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.run.model import load_model
-from evenkeel.types import Request, Weigh
-from models.tiny import ask, open_hf, say, tiny_model, weighed_of
+from evenkeel.types import LogLikelihood, Request
+from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -51,11 +51,11 @@ def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -
 
 
 def test_log_probabilities_are_those_of_the_cpu(folder: Path, gpu: HuggingFace) -> None:
-    asked = [Weigh(prefix=text, continuation=" and more of it") for text in TEXTS]
+    asked = [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
     cpu = open_hf(folder, dtype="float32")
     for ours, theirs in zip(ask(gpu, *asked), ask(cpu, *asked), strict=True):
-        assert weighed_of(ours).tokens == weighed_of(theirs).tokens
-        assert weighed_of(ours).logprobs == pytest.approx(weighed_of(theirs).logprobs, abs=2e-3)
+        assert logprobs_of(ours).tokens == logprobs_of(theirs).tokens
+        assert logprobs_of(ours).values == pytest.approx(logprobs_of(theirs).values, abs=2e-3)
     cpu.close()
 
 
@@ -76,7 +76,7 @@ def test_bfloat16_answers_too(folder: Path) -> None:
 
 def test_a_deterministic_model_does_not_depend_on_its_batch_in_half_precision(folder: Path) -> None:
     asked: list[Request] = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
-    asked += [Weigh(prefix=text, continuation=" and more of it") for text in TEXTS]
+    asked += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
     several, one = (on_gpu(folder, dtype="bfloat16", deterministic=True, concurrency=n) for n in (16, 1))
     assert ask(several, *asked) == ask(one, *asked[::-1])[::-1]
     assert several.notes() == []

@@ -15,11 +15,13 @@ from evenkeel.cli.outcome import show
 from evenkeel.models.embedded import Embedded, EmbeddedOptions
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.models.local.precision import batch_dependence
-from evenkeel.types import Request, Weigh
-from models.tiny import ask, embedded_folder, open_hf, say, weighed_of
+from evenkeel.types import LogLikelihood, Request
+from models.tiny import ask, embedded_folder, logprobs_of, open_hf, say
 
 TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
-WEIGHING = [Weigh(prefix=text, continuation=after) for text in TEXTS for after in (" and more", " A", " B")]
+LOGPROBS = [
+    LogLikelihood(prefix=text, continuation=after) for text in TEXTS for after in (" and more", " A", " B")
+]
 WRITING = [
     *(say(text, length_of=" and more") for text in TEXTS),
     *(say(text, temperature=1.0, repeat=repeat) for text in TEXTS for repeat in range(3)),
@@ -37,7 +39,7 @@ def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
     """Those of bfloat16 would have eight bits: steps of 0.06 at −10."""
     model = open_hf(folder, dtype="bfloat16", deterministic=True)
     causal = model._causal()
-    for request, response in zip(WEIGHING, ask(model, *WEIGHING), strict=True):
+    for request, response in zip(LOGPROBS, ask(model, *LOGPROBS), strict=True):
         whole = causal.tokenise(request.prefix + request.continuation)
         with torch.inference_mode():
             logits = causal.model(torch.tensor([whole[:-1]])).logits[0]
@@ -45,14 +47,14 @@ def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
         start = len(causal.tokenise(request.prefix))
         naive = logits.float().log_softmax(-1)
         wanted = [float(naive[place - 1, whole[place]]) for place in range(start, len(whole))]
-        assert list(weighed_of(response).logprobs) == pytest.approx(wanted, abs=1e-6)
+        assert list(logprobs_of(response).values) == pytest.approx(wanted, abs=1e-6)
         assert any(value != float(torch.tensor(value).bfloat16()) for value in wanted)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype: str) -> None:
     """The same bits at any concurrency, in any order, and whatever else is asked."""
-    requests: list[Request] = [*WEIGHING, *WRITING]
+    requests: list[Request] = [*LOGPROBS, *WRITING]
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
     assert couples_in(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)
@@ -64,7 +66,7 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
 
 def test_the_embedded_model_is_deterministic_in_bfloat16() -> None:
     embedded_folder()
-    asked: list[Request] = [*WEIGHING[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
+    asked: list[Request] = [*LOGPROBS[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
     answers = []
     for concurrency, order in ((16, asked), (1, asked[::-1])):
         model = Embedded(EmbeddedOptions(dtype="bfloat16", deterministic=True, concurrency=concurrency))

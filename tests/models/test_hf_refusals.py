@@ -15,21 +15,21 @@ from transformers import AutoModelForCausalLM
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.causality import check_causal, reads_padded
-from evenkeel.types import Weigh
+from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,
     ask,
     change_tensors,
+    logprobs_of,
     open_hf,
     say,
     tiny_gguf,
     tiny_model,
     tiny_other,
-    weighed_of,
 )
 
 Tensors = dict[str, Any]
-PAIR = Weigh(prefix="The sky", continuation=" is blue")
+PAIR = LogLikelihood(prefix="The sky", continuation=" is blue")
 
 
 def refused(path: Path, **args: Any) -> str:
@@ -115,7 +115,7 @@ def test_tied_weights_and_old_buffers_are_not_missed(untied: Path, copied: Path,
     assert ask(open_hf(copied), PAIR) == ask(open_hf(untied), PAIR)
     tied = tiny_model(tmp_path / "tied", tie_word_embeddings=True)
     [response] = ask(open_hf(tied), PAIR)
-    assert weighed_of(response).tokens == (" is", " blue")
+    assert logprobs_of(response).tokens == (" is", " blue")
 
 
 def test_a_gguf_file_without_tensors_is_refused_by_name(gguf: Path) -> None:

@@ -22,19 +22,19 @@ from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, Us
 from evenkeel.models.openai import client as openai_client
 from evenkeel.models.openai import health, throttle
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.echo import read_weigh
+from evenkeel.models.openai.echo import read_loglikelihood
 from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.models.openai.wire import read_chat, seed_of
 from evenkeel.options import describe
 from evenkeel.run.model import load_model
-from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling, Weigh
+from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Message, Request, Response, Sampling
 from loopback import DIMENSIONS, Loopback, embedding, logprob, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 CANARY = "sk-canary-7f3a9b2c1d"
-WEIGH: frozenset[Capability] = frozenset({"weigh"})
+LOGLIKELIHOOD: frozenset[Capability] = frozenset({"loglikelihood"})
 
 
 @pytest.fixture(autouse=True)
@@ -485,12 +485,12 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
 def test_the_tokens_of_the_continuation_are_weighed(offsets: str, bos: str, min_tokens: int) -> None:
     with Loopback(offsets=offsets, bos=bos, min_tokens=min_tokens) as server:
         model = model_of(server)
-        model.probe(WEIGH)
-        response = one(model, Weigh(prefix="The ship is", continuation=" even keeled"))
-    assert response.weighed is not None
-    assert response.weighed.tokens == (" even", " keel", "ed")
-    assert response.weighed.logprobs == tuple(logprob(token) for token in (" even", " keel", "ed"))
-    assert not response.weighed.merged
+        model.probe(LOGLIKELIHOOD)
+        response = one(model, LogLikelihood(prefix="The ship is", continuation=" even keeled"))
+    assert response.logprobs is not None
+    assert response.logprobs.tokens == (" even", " keel", "ed")
+    assert response.logprobs.values == tuple(logprob(token) for token in (" even", " keel", "ed"))
+    assert not response.logprobs.merged
 
 
 @pytest.mark.parametrize("offsets", ["given", "unset"])
@@ -498,27 +498,27 @@ def test_a_token_across_the_border_follows_the_published_rule(offsets: str) -> N
     """The continuation begins after as many tokens as the prefix alone has."""
     assert (tokenise("The sh"), tokenise("The shipping")) == (["The", " sh"], ["The", " ship", "ping"])
     with Loopback(offsets=offsets, record=True) as server:
-        response = one(model_of(server), Weigh(prefix="The sh", continuation="ipping"))
+        response = one(model_of(server), LogLikelihood(prefix="The sh", continuation="ipping"))
     assert [body["prompt"] for body in server.bodies] == ["The shipping", "The sh"]
-    assert response.weighed is not None
-    assert response.weighed.tokens == ("ping",)
-    assert response.weighed.logprobs == (logprob("ping"),)
-    assert response.weighed.merged
+    assert response.logprobs is not None
+    assert response.logprobs.tokens == ("ping",)
+    assert response.logprobs.values == (logprob("ping"),)
+    assert response.logprobs.merged
 
 
 def test_a_target_that_merges_into_the_prefix_leaves_nothing_to_weigh() -> None:
     with Loopback() as server:
-        response = one(model_of(server), Weigh(prefix="The sh", continuation="ip"))
+        response = one(model_of(server), LogLikelihood(prefix="The sh", continuation="ip"))
     assert response.status == "ok"
-    assert response.weighed is not None
-    assert (response.weighed.tokens, response.weighed.logprobs, response.weighed.merged) == ((), (), True)
+    assert response.logprobs is not None
+    assert (response.logprobs.tokens, response.logprobs.values, response.logprobs.merged) == ((), (), True)
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:
     with Loopback() as server:
-        response = one(model_of(server), Weigh(prefix="", continuation="The ship"))
+        response = one(model_of(server), LogLikelihood(prefix="", continuation="The ship"))
     assert response.status == "unparsed"
-    assert response.weighed is None
+    assert response.logprobs is None
     assert "null" in response.reason
 
 
@@ -534,16 +534,16 @@ def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:
 )
 def test_unsound_log_probabilities_are_found_by_the_probe(logprobs: str, reason: str) -> None:
     with Loopback(logprobs=logprobs) as server, pytest.raises(CapabilityError, match=reason):
-        model_of(server).probe(WEIGH)
+        model_of(server).probe(LOGLIKELIHOOD)
 
 
 def test_a_server_without_completions_cannot_weigh() -> None:
     with Loopback(always=404, says="Not Found", code="") as server:
         with pytest.raises(CapabilityError, match="HTTP 404"):
-            model_of(server).probe(WEIGH)
+            model_of(server).probe(LOGLIKELIHOOD)
         server.behaviour.says = "The model `loop` does not exist"
         with pytest.raises(ModelUnreachable):
-            model_of(server).probe(WEIGH)
+            model_of(server).probe(LOGLIKELIHOOD)
 
 
 def test_nothing_is_asked_to_probe_what_needs_no_probe() -> None:
@@ -573,7 +573,7 @@ def echoed(tokens: list[str], offsets: list[int] | None = None) -> bytes:
 def test_tokens_find_their_place_in_the_text(
     tokens: list[str], offsets: list[int] | None, wanted: tuple[int, ...] | None
 ) -> None:
-    response = read_weigh(echoed(tokens, offsets), Weigh(prefix="나는", continuation="간다"))
+    response = read_loglikelihood(echoed(tokens, offsets), LogLikelihood(prefix="나는", continuation="간다"))
     assert isinstance(response, Response)
     if wanted is None:
         assert (response.status, response.reason) == (
@@ -581,9 +581,9 @@ def test_tokens_find_their_place_in_the_text(
             "the server's tokens do not spell the prompt",
         )
     else:
-        assert response.weighed is not None
-        assert response.weighed.logprobs == tuple(-float(i) for i in wanted)
-        assert not response.weighed.merged
+        assert response.logprobs is not None
+        assert response.logprobs.values == tuple(-float(i) for i in wanted)
+        assert not response.logprobs.merged
 
 
 # Embedding
@@ -617,7 +617,7 @@ def test_kinds_of_requests_may_be_mixed() -> None:
             Embed(text=f"a{i}"),
             Embed(text=f"b{i}"),
             chat(f"c{i}"),
-            Weigh(prefix="a ship", continuation=" at sea"),
+            LogLikelihood(prefix="a ship", continuation=" at sea"),
         ]
     with Loopback() as server:
         got = list(model_of(server, concurrency=4).answer(requests))
@@ -840,9 +840,9 @@ def test_the_pieces_of_the_last_word_and_the_start_token_are_told(
     prefix: str, pieces: int, offsets: str
 ) -> None:
     with Loopback(bos="<s>", offsets=offsets) as server:
-        response = one(model_of(server), Weigh(prefix=prefix, continuation="!"))
-    assert response.weighed is not None
-    assert (response.weighed.last_word, response.weighed.start) == (pieces, "<s>")
+        response = one(model_of(server), LogLikelihood(prefix=prefix, continuation="!"))
+    assert response.logprobs is not None
+    assert (response.logprobs.last_word, response.logprobs.start) == (pieces, "<s>")
 
 
 # A schema

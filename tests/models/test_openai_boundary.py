@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError
-from evenkeel.models.openai.echo import Echo, read_echo, read_prefix, read_weigh, weigh_after
+from evenkeel.models.openai.echo import Echo, loglikelihood_after, read_echo, read_loglikelihood, read_prefix
 from evenkeel.run.model import load_model
-from evenkeel.types import Generate, Request, Response, Sampling, Weigh, Weighed
+from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response, Sampling
 from loopback import Loopback
 from models.served import Served
-from models.tiny import ask, open_hf, tiny_model, weighed_of
+from models.tiny import ask, logprobs_of, open_hf, tiny_model
 
 ROWS = [
     ("The capital of France is Par", "is"),
@@ -61,26 +61,26 @@ def with_start(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def weigh_all(model: Any) -> list[Response]:
-    requests = [Weigh(prefix=prefix, continuation=continuation) for prefix, continuation in ROWS]
+def loglikelihoods(model: Any) -> list[Response]:
+    requests = [LogLikelihood(prefix=prefix, continuation=continuation) for prefix, continuation in ROWS]
     answered = dict(model.answer(requests))
     return [answered[request] for request in requests]
 
 
-def same(ours: Weighed, theirs: Weighed) -> bool:
+def same(ours: Logprobs, theirs: Logprobs) -> bool:
     flags = (ours.merged, ours.last_word, len(ours.tokens)) == (
         theirs.merged,
         theirs.last_word,
         len(theirs.tokens),
     )
-    return flags and ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
+    return flags and ours.values == pytest.approx(theirs.values, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
-def local(folder: Path) -> list[Weighed]:
+def local(folder: Path) -> list[Logprobs]:
     """What the weights give here."""
-    found = [weighed_of(response) for response in weigh_all(open_hf(folder, dtype="float32"))]
-    assert sum(weighed.merged for weighed in found) >= 5
+    found = [logprobs_of(response) for response in loglikelihoods(open_hf(folder, dtype="float32"))]
+    assert sum(logprobs.merged for logprobs in found) >= 5
     return found
 
 
@@ -97,11 +97,11 @@ def local(folder: Path) -> list[Weighed]:
     ],
 )
 def test_a_server_gives_the_log_probabilities_of_the_weights(
-    folder: Path, local: list[Weighed], server: dict[str, Any]
+    folder: Path, local: list[Logprobs], server: dict[str, Any]
 ) -> None:
     with Served(folder, **server) as running:
-        responses = weigh_all(load_model("openai:m", base_url=running.url))
-    served = [weighed_of(response) for response in responses]
+        responses = loglikelihoods(load_model("openai:m", base_url=running.url))
+    served = [logprobs_of(response) for response in responses]
     assert [
         row for row, ours, theirs in zip(ROWS, served, local, strict=True) if not same(ours, theirs)
     ] == []
@@ -109,19 +109,21 @@ def test_a_server_gives_the_log_probabilities_of_the_weights(
 
 @pytest.mark.parametrize("offsets", ["absent", "characters"])
 def test_a_start_token_before_every_text_is_told(with_start: Path, offsets: Any) -> None:
-    local = [weighed_of(response) for response in weigh_all(open_hf(with_start, dtype="float32"))]
+    local = [logprobs_of(response) for response in loglikelihoods(open_hf(with_start, dtype="float32"))]
     with Served(with_start, offsets=offsets, before="<|im_start|>") as server:
-        served = [weighed_of(response) for response in weigh_all(load_model("openai:m", base_url=server.url))]
+        served = [
+            logprobs_of(response) for response in loglikelihoods(load_model("openai:m", base_url=server.url))
+        ]
     assert all(map(same, served, local))
-    assert {weighed.start for weighed in (*served, *local)} == {"<|im_start|>"}
+    assert {logprobs.start for logprobs in (*served, *local)} == {"<|im_start|>"}
 
 
 def test_the_prefix_alone_is_asked_for_only_where_tokens_merge(folder: Path) -> None:
     with Served(folder, record=True) as server:
         model = load_model("openai:m", base_url=server.url)
-        list(model.answer([Weigh(prefix="The capital of France is", continuation=" Paris")]))
+        list(model.answer([LogLikelihood(prefix="The capital of France is", continuation=" Paris")]))
         assert len(server.bodies) == 1
-        list(model.answer([Weigh(prefix="The capital of France is Par", continuation="is")]))
+        list(model.answer([LogLikelihood(prefix="The capital of France is Par", continuation="is")]))
     assert [body["prompt"] for body in server.bodies[1:]] == [
         "The capital of France is Paris",
         "The capital of France is Par",
@@ -135,23 +137,23 @@ def cyrillic(text: str) -> bool:
     return any("а" <= letter <= "я" for letter in text.lower())
 
 
-RUSSIAN = {"ru": [Weigh(prefix="Столица Франции —", continuation=" Париж")] * 3}
+RUSSIAN = {"ru": [LogLikelihood(prefix="Столица Франции —", continuation=" Париж")] * 3}
 
 
 def test_a_server_that_cannot_echo_russian_is_found_by_russian_text(folder: Path) -> None:
     with Served(folder, echoes=lambda prompt: not cyrillic(prompt)) as server:
         model: Any = load_model("openai:m", base_url=server.url)
-        model.probe(frozenset({"weigh"}))
-        model.probe_weighing({"en": [Weigh(prefix="The sea is", continuation=" grey")]})
+        model.probe(frozenset({"loglikelihood"}))
+        model.probe_logprobs({"en": [LogLikelihood(prefix="The sea is", continuation=" grey")]})
         with pytest.raises(CapabilityError, match=r"no prompt logprobs \(for text in 'ru'\)"):
-            model.probe_weighing(RUSSIAN)
+            model.probe_logprobs(RUSSIAN)
 
 
 def test_one_odd_text_does_not_fail_its_language(folder: Path) -> None:
     with Served(folder, echoes=lambda prompt: "Париж" not in prompt) as server:
         model: Any = load_model("openai:m", base_url=server.url)
-        others = [Weigh(prefix="Один корабль, два", continuation=" корабля")] * 2
-        model.probe_weighing({"ru": [*others, *RUSSIAN["ru"][:1]]})
+        others = [LogLikelihood(prefix="Один корабль, два", continuation=" корабля")] * 2
+        model.probe_logprobs({"ru": [*others, *RUSSIAN["ru"][:1]]})
 
 
 def written(model: Any, target: str) -> Response:
@@ -189,7 +191,7 @@ def echoed(tokens: list[str], offsets: Any = None, **usage: Any) -> bytes:
     return msgspec.json.encode({"choices": [{"text": "", "logprobs": logprobs}], "usage": usage})
 
 
-REQUEST = Weigh(prefix="나는", continuation="간다")
+REQUEST = LogLikelihood(prefix="나는", continuation="간다")
 
 
 @pytest.mark.parametrize(
@@ -202,13 +204,13 @@ REQUEST = Weigh(prefix="나는", continuation="간다")
     ],
 )
 def test_where_tokens_hide_their_places_the_prefix_alone_tells(tokens: list[str], offsets: Any) -> None:
-    whole = read_weigh(echoed(tokens, offsets), REQUEST)
+    whole = read_loglikelihood(echoed(tokens, offsets), REQUEST)
     assert isinstance(whole, Echo)
     before = read_prefix(echoed(tokens[:2]), "나는")
     if isinstance(before, Echo):
-        response = weigh_after(before, whole, REQUEST)
-        assert response.weighed is not None
-        assert response.weighed.logprobs == tuple(-float(i) for i in range(2, len(tokens)))
+        response = loglikelihood_after(before, whole, REQUEST)
+        assert response.logprobs is not None
+        assert response.logprobs.values == tuple(-float(i) for i in range(2, len(tokens)))
 
 
 @pytest.mark.parametrize(
@@ -216,9 +218,9 @@ def test_where_tokens_hide_their_places_the_prefix_alone_tells(tokens: list[str]
     [["배", "가"], ["나", "는"], ["나", "배", "\ufffd", "다"], ["", ""], ["나는간다다"]],
 )
 def test_tokens_that_spell_another_text_are_refused(tokens: list[str]) -> None:
-    response = read_weigh(echoed(tokens), REQUEST)
+    response = read_loglikelihood(echoed(tokens), REQUEST)
     assert isinstance(response, Response)
-    assert (response.status, response.weighed) == ("unparsed", None)
+    assert (response.status, response.logprobs) == ("unparsed", None)
     assert response.reason
 
 
@@ -243,6 +245,6 @@ class Zeroing(Loopback):
 def test_log_probabilities_that_are_unsound_in_one_language_are_found() -> None:
     with Zeroing() as server:
         model: Any = load_model("openai:m", base_url=server.url)
-        model.probe(frozenset({"weigh"}))
+        model.probe(frozenset({"loglikelihood"}))
         with pytest.raises(CapabilityError, match=r"all zero \(for text in 'ru'\)"):
-            model.probe_weighing(RUSSIAN)
+            model.probe_logprobs(RUSSIAN)

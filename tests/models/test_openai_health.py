@@ -13,7 +13,7 @@ from evenkeel.models.openai import client as openai_client
 from evenkeel.models.openai import throttle
 from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.run.model import load_model
-from evenkeel.types import Weigh
+from evenkeel.types import LogLikelihood
 from hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says
 from loopback import Loopback
 
@@ -221,7 +221,7 @@ def test_a_dead_server_is_told_of_while_it_is_probed() -> None:
     model = model_of("http://127.0.0.1:1/v1", retries=1)
     model.watch(watcher)
     with pytest.raises(ModelUnreachable):
-        model.probe(frozenset({"weigh"}))
+        model.probe(frozenset({"loglikelihood"}))
     assert watcher.notes[0].startswith(
         "http://127.0.0.1:1/v1: no connection: Connection refused. Trying again"
     )
@@ -239,7 +239,7 @@ def test_a_watcher_without_a_count_is_told_the_rest() -> None:
     with Loopback(script=("500",)) as server:
         model = model_of(server)
         model.watch(watcher)
-        assert one(model, Weigh(prefix="a ship", continuation=" at sea")).status == "ok"
+        assert one(model, LogLikelihood(prefix="a ship", continuation=" at sea")).status == "ok"
     assert len(watcher.notes) == 1
 
 

@@ -17,7 +17,7 @@ from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.local.tensors import Loading
 from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, Embedder, SentenceTransformer
 from evenkeel.run.model import load_model
-from evenkeel.types import Embed, Request, Response, Weigh
+from evenkeel.types import Embed, LogLikelihood, Request, Response
 from models.tiny import change_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -89,7 +89,7 @@ def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbed
 
 
 def test_what_it_cannot_do_comes_back_as_an_error(embedder: EmbeddedEmbedder) -> None:
-    [response] = ask(embedder, Weigh(prefix="a", continuation="b"))
+    [response] = ask(embedder, LogLikelihood(prefix="a", continuation="b"))
     assert (response.status, response.reason.endswith("cannot write")) == ("error", True)
 
 

@@ -13,7 +13,7 @@ from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.weights import installed
 from evenkeel.run.model import load_model
-from evenkeel.types import Generate, Message, Request, Response, Sampling, Weighed
+from evenkeel.types import Generate, Logprobs, Message, Request, Response, Sampling
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 SIZES = {"vocab_size": 49152, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
@@ -187,7 +187,7 @@ def chat(*turns: tuple[str, str], **sampling: Any) -> Generate:
     return Generate(prompt=messages, sampling=Sampling(**{"max_tokens": 12, **sampling}))
 
 
-def weighed_of(response: Response) -> Weighed:
+def logprobs_of(response: Response) -> Logprobs:
     assert response.status == "ok"
-    assert response.weighed is not None
-    return response.weighed
+    assert response.logprobs is not None
+    return response.logprobs

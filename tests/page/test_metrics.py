@@ -15,7 +15,7 @@ LOWER = {
     "mirae": ("refusals", "cut_by_max_tokens", "empty", "drift", "std_similarity", "semantic_entropy"),
     "rgb": ("states_fake", "judge_unparsed"),
     "miron": ("boundary_merges", "bits_per_byte", "score_drift", "slips"),
-    "multiview": ("flips@judge:a/b+weigh", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
+    "multiview": ("flips@judge:a/b+logprobs", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
 }
 HIGHER = {
     "mirae": ("mean_similarity", "mean_similarity@embedder-2", "across_en_ko", "mean_similarity/lang=a@b"),

@@ -20,7 +20,7 @@ from evenkeel.cli import cli
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.report.export import CHUNK, cells, columns, export, harmless, titles
 from evenkeel.run.folder import FORMAT, Run, RunFolder
-from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, Weighed
+from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback
 
 NASTY = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1+1", "\n- a list"]
@@ -146,9 +146,9 @@ def test_what_was_not_answered_is_nothing_and_an_empty_answer_is_an_empty_text(t
 
 
 def test_what_was_weighed_is_no_text() -> None:
-    weighed = Response(status="ok", weighed=Weighed((" Paris",), (-0.1,)))
+    logprobs = Response(status="ok", logprobs=Logprobs((" Paris",), (-0.1,)))
     failed = Response(status="error", reason="timeout")
-    rows = [record(0, answers=(weighed, *said(" Paris"))), record(1, answers=(failed, *said(" Rome")))]
+    rows = [record(0, answers=(logprobs, *said(" Paris"))), record(1, answers=(failed, *said(" Rome")))]
     names = titles(columns(rows))
     answers = [key for key in names if key[0] == "answer"]
     assert [names[key] for key in answers] == ["answer"]

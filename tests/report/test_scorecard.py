@@ -50,7 +50,7 @@ def stored(
 
 
 def methods(model: str) -> list[str]:
-    return ["bm25", "embed:x", f"judge:openai:{model}+weigh"]
+    return ["bm25", "embed:x", f"judge:openai:{model}+logprobs"]
 
 
 class Elements(HTMLParser):
@@ -85,7 +85,7 @@ def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
     assert [entry.benchmark for entry in card.entries] == ["mirae", "rgb", "miron", "multiview"]
     for entry in card.entries:
         run = next(run for run in runs if run.spec.benchmark == entry.benchmark)
-        judged = run.headlines.get("accuracy/method=judge:openai:one+weigh")
+        judged = run.headlines.get("accuracy/method=judge:openai:one+logprobs")
         assert entry.headline.figure == (judged or run.headline)
     assert [line.title for line in card.entries[2].facts] == ["target confidence"]
 
@@ -100,7 +100,7 @@ def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
 ) -> None:
     card = scorecard(runs)
     *_, entry = card.entries
-    assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+weigh"] * 2)
+    assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+logprobs"] * 2)
     assert entry.headline.figure.value == pytest.approx(0.3)
     assert entry.headline.title == "Triplets ordered right (chance 50%)"
     assert [(other.subject, other.headline.figure.value) for other in card.others] == [
@@ -109,7 +109,7 @@ def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
     done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
     own, _, apart = done.output.partition("Methods without one")
     assert "bm25" not in own
-    assert "judge:openai:one+weigh" in own
+    assert "judge:openai:one+logprobs" in own
     assert "bm25" in apart
     page = (tmp_path / "x.html").read_text()
     assert "<h2>multiview: methods without one</h2>" in page

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.run.journal import Journal, make_key, model_digest
 from evenkeel.run.recording import Recording
-from evenkeel.types import Embed, Generate, Message, Request, Response, Sample, Sampling, Weigh
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Response, Sample, Sampling
 
 MODEL = model_digest({"spec": "a"})
 OTHER = model_digest({"spec": "b"})
@@ -49,7 +49,7 @@ def test_five_repeats_of_one_prompt_are_five_entries_also_on_a_warm_rerun(tmp_pa
         ask(repeat=1),
         Generate(prompt="why?", sampling=Sampling()),
         Embed(text="why?"),
-        Weigh(prefix="why", continuation="?"),
+        LogLikelihood(prefix="why", continuation="?"),
     ],
 )
 def test_whatever_changes_the_question_changes_the_key(different: Request) -> None:
@@ -66,8 +66,8 @@ def test_the_order_of_an_identity_does_not_matter() -> None:
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_the_border_of_prefix_and_continuation_is_part_of_the_key(a: str, b: str, c: str, d: str) -> None:
-    same = make_key(MODEL, Weigh(prefix=a, continuation=b)) == make_key(
-        MODEL, Weigh(prefix=c, continuation=d)
+    same = make_key(MODEL, LogLikelihood(prefix=a, continuation=b)) == make_key(
+        MODEL, LogLikelihood(prefix=c, continuation=d)
     )
     assert same == ((a, b) == (c, d))
 

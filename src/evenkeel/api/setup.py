@@ -25,7 +25,7 @@ from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.journal import without_address
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
-from evenkeel.types import ModelRef, RunSpec, Sample, Weigh, to_jsonable
+from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""
@@ -82,17 +82,17 @@ def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress:
 
 def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
     """Have texts of the data itself weighed, a few of each language, where a server does the weighing."""
-    examples: defaultdict[str, defaultdict[str, list[Weigh]]] = defaultdict(lambda: defaultdict(list))
+    examples: defaultdict[str, defaultdict[str, list[LogLikelihood]]] = defaultdict(lambda: defaultdict(list))
     servers = {role: model for role, model in models.items() if isinstance(model, Echoing)}
-    for sample in samples if any("weigh" in benchmark.needs[role] for role in servers) else ():
+    for sample in samples if any("loglikelihood" in benchmark.needs[role] for role in servers) else ():
         lang = str(sample.tags.get("lang", "the data"))
         if len(examples["model"][lang]) < EXAMPLES:
             for request in benchmark.requests(sample):
-                if isinstance(request, Weigh):
+                if isinstance(request, LogLikelihood):
                     examples[request.role][lang].append(request)
     for role, model in servers.items():
         if examples[role]:
-            model.probe_weighing(examples[role])
+            model.probe_logprobs(examples[role])
 
 
 def open_models(

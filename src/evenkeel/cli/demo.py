@@ -19,7 +19,7 @@ SLICES: dict[str, dict[str, Any]] = {
         "max_tokens": 24,
     },
     "miron": {"model": "embedded", "limit": 40},
-    "multiview": {"method": ["bm25", "embed:embedded-embedder", "judge:embedded+weigh"], "limit": 4},
+    "multiview": {"method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"], "limit": 4},
 }
 
 

@@ -144,6 +144,6 @@ def print_plan(plan: Any, given: dict[str, Any]) -> None:
     if plan.usd is not None:
         counted = [kind for kind in plan.requests if kind not in ("embed", "rank")]
         partly = "" if given["price_in"] else ", for what is written; --price-in counts what is read too"
-        if any(not plan.tokens_out.get(kind) for kind in counted if kind != "weigh"):
+        if any(not plan.tokens_out.get(kind) for kind in counted if kind != "loglikelihood"):
             partly += "; what judges and writers of summaries write is not in it"
         click.echo(f"That costs at the most about ${plan.usd:,.2f}{partly}.")

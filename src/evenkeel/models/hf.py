@@ -16,12 +16,12 @@ from evenkeel.models.local.weights import Weights, first_line, locate, quiet_tra
 from evenkeel.models.reasoning import THINK, opens_thought, without_thought
 from evenkeel.options import RUNTIME, lasting
 from evenkeel.run.answers import BEFORE_TEXT, ending
-from evenkeel.types import Capability, Generate, Request, Response, Status, Weigh, Weighed
+from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Request, Response, Status
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
     from evenkeel.models.local.decoding import Prompt, Written
-    from evenkeel.models.local.weighing import Pair
+    from evenkeel.models.local.loglikelihood import Pair
 
 WINDOW = 2048
 """Requests read ahead, so that texts of like length can share a batch."""
@@ -85,7 +85,7 @@ class HuggingFace:
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
-    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -112,20 +112,20 @@ class HuggingFace:
         self._weights()
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.weighing import texts_of
+        from evenkeel.models.local.loglikelihood import texts_of
 
         for window in batching.windows(requests, WINDOW):
             causal = self._causal()
             causal.read_ahead(text for request in window for text in texts_of(request))
             # Read together with another request, a text would depend on which others are asked.
             couples = [] if self._options.deterministic else couples_in(causal, window)
-            yield from self._weigh_and_write(causal, couples)
+            yield from self._loglikelihood_and_generate(causal, couples)
             coupled = {id(request) for couple in couples for request in couple[:2]}
             window = [request for request in window if id(request) not in coupled]
             yield from self._generate(causal, [r for r in window if isinstance(r, Generate)])
-            yield from self._weigh(causal, [r for r in window if isinstance(r, Weigh)])
+            yield from self._loglikelihood(causal, [r for r in window if isinstance(r, LogLikelihood)])
             for request in window:
-                if not isinstance(request, Generate | Weigh):
+                if not isinstance(request, Generate | LogLikelihood):
                     yield request, failed(f"{self._spec} cannot embed")
 
     def notes(self) -> list[str]:
@@ -182,44 +182,48 @@ class HuggingFace:
         ):
             yield request, written_response(request, prompt, written)
 
-    def _weigh_and_write(
+    def _loglikelihood_and_generate(
         self, causal: Causal, couples: Sequence[Couple]
     ) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.weighing import weigh_and_write
+        from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
 
         for couple, done in batching.run(
             ([couple] for couple in couples),
             lambda couple: len(couple.pair.ids),
             self._budget,
-            lambda batch: weigh_and_write(causal, [(couple.pair, couple.prompt) for couple in batch]),
+            lambda batch: loglikelihood_and_generate(
+                causal, [(couple.pair, couple.prompt) for couple in batch]
+            ),
         ):
-            weighed, written = done or (None, None)
-            yield couple.weigh, weighed_response(couple.pair, weighed)
+            logprobs, written = done or (None, None)
+            yield couple.weigh, logprobs_response(couple.pair, logprobs)
             yield couple.generate, written_response(couple.generate, couple.prompt, written)
 
-    def _weigh(self, causal: Causal, requests: list[Weigh]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.weighing import pair_of, weigh
+    def _loglikelihood(
+        self, causal: Causal, requests: list[LogLikelihood]
+    ) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.loglikelihood import loglikelihoods, pair_of
 
-        asked: dict[tuple[int, ...], list[tuple[Weigh, Pair]]] = {}
+        asked: dict[tuple[int, ...], list[tuple[LogLikelihood, Pair]]] = {}
         for request in requests:
             pair = pair_of(causal, request.prefix, request.continuation)
             if pair is None:
                 yield request, failed("an empty prefix, and no start token to condition on")
             elif pair.target == 0:
-                nothing = Weighed((), (), merged=pair.merged, last_word=pair.last_word, start=causal.start)
-                yield request, weighed_response(pair, nothing)
+                nothing = Logprobs((), (), merged=pair.merged, last_word=pair.last_word, start=causal.start)
+                yield request, logprobs_response(pair, nothing)
             elif too_long(causal, len(pair.ids)):
                 yield request, too_long_response(causal, len(pair.ids))
             else:
                 asked.setdefault(pair.ids[:-1], []).append((request, pair))
 
-        for (request, pair), weighed in batching.run(
+        for (request, pair), logprobs in batching.run(
             asked.values(),
             lambda row: len(row[1].ids),
             self._budget,
-            lambda batch: weigh(causal, [pair for _, pair in batch]),
+            lambda batch: loglikelihoods(causal, [pair for _, pair in batch]),
         ):
-            yield request, weighed_response(pair, weighed)
+            yield request, logprobs_response(pair, logprobs)
 
 
 def lasting_options(options: Struct) -> dict[str, Any]:
@@ -268,7 +272,7 @@ def tokenizer(name: str) -> Callable[[str], list[int]]:
 class Couple(NamedTuple):
     """A text to weigh, and one to write greedily in its place: one reading serves both."""
 
-    weigh: Weigh
+    weigh: LogLikelihood
     generate: Generate
     pair: Pair
     prompt: Prompt
@@ -277,10 +281,10 @@ class Couple(NamedTuple):
 def couples_in(causal: Causal, window: Iterable[Request]) -> list[Couple]:
     """What can be weighed and written at once, unless tokens merge across the boundary."""
     from evenkeel.models.local.decoding import Prompt
-    from evenkeel.models.local.weighing import pair_of
+    from evenkeel.models.local.loglikelihood import pair_of
 
     window = list(window)
-    weighing = {(r.prefix, r.continuation): r for r in window if isinstance(r, Weigh)}
+    weighing = {(r.prefix, r.continuation): r for r in window if isinstance(r, LogLikelihood)}
     couples = []
     for request in window:
         if (
@@ -303,7 +307,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
 
     from evenkeel.models.local.causal import FALLBACK_STOP
     from evenkeel.models.local.decoding import Prompt, seed_of
-    from evenkeel.models.local.weighing import pair_of
+    from evenkeel.models.local.loglikelihood import pair_of
 
     sampling, stop = request.sampling, request.sampling.stop
     if isinstance(request.prompt, str):
@@ -362,12 +366,12 @@ def written_response(request: Generate, prompt: Prompt, written: Written | None)
     )
 
 
-def weighed_response(pair: Pair, weighed: Weighed | None) -> Response:
-    if weighed is None:
+def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:
+    if logprobs is None:
         return does_not_fit(len(pair.ids))
-    if not all(map(math.isfinite, weighed.logprobs)):  # weights that overflow in half precision, say
+    if not all(map(math.isfinite, logprobs.values)):  # weights that overflow in half precision, say
         return failed("the model gave a log-probability that is not finite")
-    return Response(status="ok", weighed=weighed, tokens_in=len(pair.ids), tokens_out=0)
+    return Response(status="ok", logprobs=logprobs, tokens_in=len(pair.ids), tokens_out=0)
 
 
 def failed(reason: str) -> Response:

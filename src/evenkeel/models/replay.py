@@ -23,7 +23,7 @@ from evenkeel.types import Capability, Request, Response
 class Replay:
     """Answers from another run's journal. What it does not hold ends as `error`."""
 
-    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
 
     class Options(Struct, frozen=True, kw_only=True):
         """None: a recording answers as it stands."""
@@ -75,7 +75,7 @@ class Replay:
 class RecordedAnswers:
     """Answers read from a file in a published format, handed over by `evenkeel score`."""
 
-    capabilities: frozenset[Capability] = frozenset({"generate", "weigh"})
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
 
     def __init__(self, identity: dict[str, Any], answers: Mapping[bytes, Response]) -> None:
         self._identity = identity

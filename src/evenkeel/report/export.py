@@ -140,7 +140,7 @@ def cells(record: Record) -> dict[Key, Cell]:
 
 def _text(answer: Response) -> str | None:
     """What was written, empty if need be; None where nothing came, or no text was asked for."""
-    silent = answer.status != "ok" or answer.weighed or answer.vector is not None or answer.rank is not None
+    silent = answer.status != "ok" or answer.logprobs or answer.vector is not None or answer.rank is not None
     return answer.text or (None if silent else "")
 
 

@@ -1,1 +1,1 @@
-"""Ask, journal, score: what happens between a data set and the folder of a run, for any benchmark and model."""
+"""Ask, journal, score: what happens between a data set and a run's folder, for any benchmark and model."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Generate, Rank, Request, Response, Weigh
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
 
 FREE = (Embed, Rank)
 
@@ -117,7 +117,7 @@ def foresee(request: Request) -> tuple[int, int]:
             sampling = request.sampling
             most = 2 * estimate_tokens(sampling.length_of) if sampling.length_of else sampling.max_tokens
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
-        case Weigh():
+        case LogLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():
             return estimate_tokens(request.text), 0

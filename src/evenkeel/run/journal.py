@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.types import Embed, Generate, Rank, Request, Response, Sample, Weigh
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, Sample
 
 VERSION = 1
 GATHER_SECONDS = 0.02
@@ -88,8 +88,8 @@ def make_key(model: bytes, request: Request) -> Key:
         case Generate():
             schema = [request.schema] if request.schema else []
             body = _encode(["generate", request.prompt, request.sampling, *schema])
-        case Weigh():
-            body = _encode(["weigh", request.prefix, request.continuation])
+        case LogLikelihood():
+            body = _encode(["loglikelihood", request.prefix, request.continuation])
         case Embed():
             body = _encode(["embed", request.text])
         case Rank():
@@ -279,9 +279,9 @@ def decode(status: Any, body: Any) -> Response | None:
         response = _decode(body)
     except UNDECODABLE:
         return None
-    vector, weighed = response.vector, response.weighed
+    vector, logprobs = response.vector, response.logprobs
     whole = vector is None or (len(vector) > 0 and len(vector) % 4 == 0)
-    whole &= weighed is None or len(weighed.tokens) == len(weighed.logprobs)
+    whole &= logprobs is None or len(logprobs.tokens) == len(logprobs.values)
     return response if whole and response.status.encode() == status else None
 
 

@@ -16,7 +16,7 @@ from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
 from evenkeel.options import describe, parse
 from evenkeel.text.token_estimate import TokenCounter
-from evenkeel.types import Capability, ModelRef, Request, Response, Weigh
+from evenkeel.types import Capability, LogLikelihood, ModelRef, Request, Response
 
 
 class Model(Protocol):
@@ -53,7 +53,7 @@ class Noted(Protocol):
 class Echoing(Protocol):
     """A model whose log-probabilities come from elsewhere, and may be sound in one language and no other."""
 
-    def probe_weighing(self, examples: Mapping[str, Sequence[Weigh]]) -> None:
+    def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
         """Raise CapabilityError where the examples of a language, taken from the data, cannot be weighed."""
 
 
@@ -66,12 +66,16 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {
-    "embedded": Backend("embedded", "Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, weigh"),
+    "embedded": Backend(
+        "embedded", "Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, log-likelihood"
+    ),
     "embedded-embedder": Backend("sbert", "EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"),
-    "hf": Backend("hf", "HuggingFace", True, "any causal model of transformers: generate, weigh"),
-    "openai": Backend("openai.backend", "OpenAI", True, "any OpenAI-like server: generate, weigh, embed"),
+    "hf": Backend("hf", "HuggingFace", True, "any causal model of transformers: generate, log-likelihood"),
+    "openai": Backend(
+        "openai.backend", "OpenAI", True, "any OpenAI-like server: generate, log-likelihood, embed"
+    ),
     "sbert": Backend("sbert", "SentenceTransformer", True, "any model of sentence-transformers: embed, rank"),
-    "replay": Backend("replay", "Replay", True, "answers recorded earlier: generate, weigh"),
+    "replay": Backend("replay", "Replay", True, "answers recorded earlier: generate, log-likelihood"),
 }
 
 

@@ -21,6 +21,8 @@ from evenkeel.types import (
     Answered,
     Capability,
     Generate,
+    LogLikelihood,
+    Logprobs,
     Records,
     Request,
     Response,
@@ -30,8 +32,6 @@ from evenkeel.types import (
     Score,
     Summary,
     Tag,
-    Weigh,
-    Weighed,
 )
 
 LONGEST = 4096
@@ -84,7 +84,7 @@ class Miron:
         # To write as many tokens as the target has, a model must be able to count them: what weighs, can.
         weighs = options.confidence != "no" or options.stop == "target"
         self.needs: Mapping[str, frozenset[Capability]] = {
-            "model": frozenset({"generate", "weigh"} if weighs else {"generate"})
+            "model": frozenset({"generate", "loglikelihood"} if weighs else {"generate"})
         }
 
     def samples(
@@ -99,9 +99,9 @@ class Miron:
     def requests(self, sample: Sample) -> list[Request]:
         prefix, target, repeat = (sample.inputs.get(name, 0) for name in ("prefix", "target", "repeat"))
         written = Generate(prompt=prefix, sampling=self._sampling(target), repeat=repeat)
-        if self.options.confidence == "no" or sample.inputs.get("unweighed"):
+        if self.options.confidence == "no" or sample.inputs.get("no_logprobs"):
             return [written]
-        return [Weigh(prefix=prefix, continuation=target, repeat=repeat), written]
+        return [LogLikelihood(prefix=prefix, continuation=target, repeat=repeat), written]
 
     def _sampling(self, target: str) -> Sampling:
         kind, _, count = self.options.stop.partition("=")
@@ -146,7 +146,7 @@ class Miron:
 
     def without(self, capabilities: frozenset[Capability]) -> Miron | None:
         """A model that cannot weigh is scored by what it writes; its tokens cannot be counted, words can."""
-        if capabilities != {"weigh"} or self.options.confidence == "yes":
+        if capabilities != {"loglikelihood"} or self.options.confidence == "yes":
             return None
         stop = "word" if self.options.stop == "target" else self.options.stop
         return Miron(MironOptions(stop=stop, confidence="no"), seed=self._seed)
@@ -158,7 +158,7 @@ class Miron:
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         results = data.read_results(path, lang)
         # A model that cannot weigh leaves a file without any confidence: nothing is missing from that.
-        unweighed = all(result.target_confidence is None for _, result in results)
+        no_logprobs = all(result.target_confidence is None for _, result in results)
         asked: Counter[str] = Counter()  # rows of one prefix are told apart: each has its own answer
         repeats = []
         for example, _ in results:
@@ -168,12 +168,12 @@ class Miron:
             model=path.stem,
             samples=[
                 make_sample(
-                    example, recorded=True, unweighed=unweighed, repeat=repeat, published=_given(result)
+                    example, recorded=True, no_logprobs=no_logprobs, repeat=repeat, published=_given(result)
                 )
                 for (example, result), repeat in zip(results, repeats, strict=True)
             ],
             responses=[
-                [_written(result)] if unweighed else [_weighed(example, result), _written(result)]
+                [_written(result)] if no_logprobs else [_logprobs(example, result), _written(result)]
                 for example, result in results
             ],
         )
@@ -202,14 +202,14 @@ def _given(result: data.Result) -> dict[str, float]:
     return {name: value for name, value in scores.items() if value is not None}
 
 
-def _weighed(example: data.Example, result: data.Result) -> Response:
+def _logprobs(example: data.Example, result: data.Result) -> Response:
     """A recorded confidence as the one token that gives it; the file does not tell of the real ones."""
     confidence = result.target_confidence
     if confidence is None:
         return Response(status="error", reason="not recorded")
     if confidence <= 0:
-        return Response(status="ok", weighed=Weighed((), ()))
-    return Response(status="ok", weighed=Weighed((example.target,), (math.log(confidence / 100),)))
+        return Response(status="ok", logprobs=Logprobs((), ()))
+    return Response(status="ok", logprobs=Logprobs((example.target,), (math.log(confidence / 100),)))
 
 
 def _written(result: data.Result) -> Response:

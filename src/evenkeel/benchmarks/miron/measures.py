@@ -10,7 +10,7 @@ import msgspec
 
 from evenkeel.benchmarks.miron import scoring
 from evenkeel.run.answers import Rule
-from evenkeel.types import Answered, Response, Score, Status, Tag, Weighed
+from evenkeel.types import Answered, Logprobs, Response, Score, Status, Tag
 
 ANSWERS = Rule(truncated=True, empty=True)
 """A base model continues a text: to end it at once is a continuation too, which the published formula scores
@@ -45,21 +45,21 @@ def measure_one(item: Answered, *, stop: str) -> Score:
     tags: dict[str, Tag] = dict(item.sample.tags)
     detail: dict[str, Any] = {"generated": generated}
     for response in weighing:
-        weighed = response.weighed
-        values["target_confidence"] = scoring.target_confidence(weighed.logprobs) if weighed else None
+        logprobs = response.logprobs
+        values["target_confidence"] = scoring.target_confidence(logprobs.values) if logprobs else None
         values |= quadrants(values["lev_score"], values["target_confidence"])
         if not recorded:  # recorded results do not tell of tokens
-            values |= of_tokens(weighed, target)
-            if weighed:
-                tags["pieces"] = min(MOST_PIECES, len(weighed.tokens))
-                detail["tokens"] = weighed.tokens
+            values |= of_tokens(logprobs, target)
+            if logprobs:
+                tags["pieces"] = min(MOST_PIECES, len(logprobs.tokens))
+                detail["tokens"] = logprobs.tokens
     return Score(
         sample_id=item.sample.id,
         group=item.sample.group,
         tags=tags,
         values=values,
         statuses=dict(Counter(parts.values())),
-        answered=sum(response.weighed is not None for response in weighing) + (generated is not None),
+        answered=sum(response.logprobs is not None for response in weighing) + (generated is not None),
         parts=parts,
         detail=detail,
     )
@@ -83,7 +83,7 @@ def status_of(written: Response, target: str, stop: str) -> Status:
     return "ok" if written.status == "truncated" and planned else written.status
 
 
-def of_tokens(weighed: Weighed | None, target: str) -> Values:
+def of_tokens(logprobs: Logprobs | None, target: str) -> Values:
     """What the tokens of the target tell of the tokenizer."""
     names = (
         "bits_per_byte",
@@ -93,11 +93,17 @@ def of_tokens(weighed: Weighed | None, target: str) -> Values:
         "nothing_to_weigh",
         "start_token",
     )
-    if weighed is None:
+    if logprobs is None:
         return dict.fromkeys(names)
     # Tokens that merge across the boundary spell more or less than the target.
-    bits = None if weighed.merged else scoring.bits_per_byte(weighed.logprobs, target)
-    counts = (len(weighed.tokens), weighed.last_word, weighed.merged, not weighed.tokens, bool(weighed.start))
+    bits = None if logprobs.merged else scoring.bits_per_byte(logprobs.values, target)
+    counts = (
+        len(logprobs.tokens),
+        logprobs.last_word,
+        logprobs.merged,
+        not logprobs.tokens,
+        bool(logprobs.start),
+    )
     return dict(zip(names, (bits, *map(float, counts)), strict=True))
 
 

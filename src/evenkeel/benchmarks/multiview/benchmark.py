@@ -41,7 +41,7 @@ class MultiviewOptions(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(
             description="What orders the triplets; repeat. bm25, embed:SPEC, embed:SPEC+instruct, "
-            "rerank:SPEC, rewrite:LM+embed:SPEC, judge:SPEC, judge:SPEC+annotations, judge:SPEC+weigh."
+            "rerank:SPEC, rewrite:LM+embed:SPEC, judge:SPEC, judge:SPEC+annotations, judge:SPEC+logprobs."
         ),
     ] = ("bm25",)
     instruct_template: Annotated[
@@ -187,7 +187,7 @@ def _demand(method: Method, samples: Sequence[Sample]) -> Iterator[tuple[str, li
         case "rerank":
             yield "rank", 2 * whole
         case "judge":
-            yield "weigh" if "weigh" in method.options else "generate", 4 * whole
+            yield "loglikelihood" if "logprobs" in method.options else "generate", 4 * whole
 
 
 PUBLISHED = (

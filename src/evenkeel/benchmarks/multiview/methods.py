@@ -20,7 +20,7 @@ FORMS = (
     "rewrite:LM+embed:SPEC",
     "judge:SPEC",
     "judge:SPEC+annotations",
-    "judge:SPEC+weigh",
+    "judge:SPEC+logprobs",
 )
 NEEDS: dict[str, Capability] = {"embed": "embed", "rerank": "rank", "rewrite": "generate"}
 
@@ -51,7 +51,12 @@ class Method(Struct, frozen=True):
                     f"embed:{self.spec}": (self.spec, "embed"),
                 }
             case "judge":
-                return {f"judge:{self.spec}": (self.spec, "weigh" if "weigh" in self.options else "generate")}
+                return {
+                    f"judge:{self.spec}": (
+                        self.spec,
+                        "loglikelihood" if "logprobs" in self.options else "generate",
+                    )
+                }
             case "embed" | "rerank":
                 return {f"{self.kind}:{self.spec}": (self.spec, NEEDS[self.kind])}
 
@@ -71,7 +76,7 @@ def parse_method(text: str) -> Method:
         and options[0][6:]
     ):
         return Method(text, "rewrite", spec=options[0].removeprefix("embed:"), writer=spec)
-    known = {"embed": {"instruct"}, "rerank": set(), "judge": {"annotations", "weigh"}}
+    known = {"embed": {"instruct"}, "rerank": set(), "judge": {"annotations", "logprobs"}}
     if kind in known and spec and set(options) <= known[kind] and len(set(options)) == len(options):
         return Method(text, kind, spec=spec, options=frozenset(options))  # type: ignore[arg-type]
     hint = "" if kind in known else suggestion(kind, ("bm25", "rewrite", *known))

@@ -20,7 +20,7 @@ from evenkeel.models.vectors import usable
 from evenkeel.run import judge
 from evenkeel.run.answers import Rule
 from evenkeel.text.templates import filled
-from evenkeel.types import Embed, Generate, Message, Rank, Request, Response, Sampling, Weigh
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ TIE = 1e-9
 SUMMARY_TOKENS = 96
 SUMMARIES = Rule(truncated=True)
 """A summary that was cut off is embedded as far as it goes."""
-WEIGHED = (" A", " B")
+LOGPROBS = (" A", " B")
 ENDS = ("ok", "truncated", "unparsed", "refused", "error")
 """How a request may end, the worst last."""
 
@@ -74,7 +74,7 @@ class Templates(Struct, frozen=True):
 
     judge: str
     summaries: str
-    weigh: str
+    logprobs: str
     rewrite: str
     rerank: str
     instruct: dict[str, str]
@@ -108,7 +108,9 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
         case "rerank":
             return (yield from by_ranks(method, triplets))
         case "judge":
-            return (yield from (by_weights if "weigh" in method.options else by_verdicts)(method, triplets))
+            return (
+                yield from (by_weights if "logprobs" in method.options else by_verdicts)(method, triplets)
+            )
 
 
 def by_words(triplets: Sequence[Triplet]) -> list[Outcome]:
@@ -209,20 +211,20 @@ def by_weights(method: Method, triplets: Sequence[Triplet]) -> Asking:
     """
     role = f"judge:{method.spec}"
     asked = [
-        Weigh(prefix=filled_in(method, triplet, swapped=swapped), continuation=letter, role=role)
+        LogLikelihood(prefix=filled_in(method, triplet, swapped=swapped), continuation=letter, role=role)
         for triplet in triplets
         for swapped in (False, True)
-        for letter in WEIGHED
+        for letter in LOGPROBS
     ]
     responses = yield asked
-    each = 2 * len(WEIGHED)
+    each = 2 * len(LOGPROBS)
     return [_by_letters(responses[at : at + each]) for at in range(0, len(responses), each)]
 
 
 def _by_letters(responses: Sequence[Response]) -> Outcome:
     """From the weights of both letters in both orders."""
     first, second, swapped_first, swapped_second = (
-        sum(r.weighed.logprobs) if r.weighed else math.nan for r in responses
+        sum(r.logprobs.values) if r.logprobs else math.nan for r in responses
     )
     straight, swapped = first - second, swapped_second - swapped_first
     outcome = _by_margin(straight + swapped, tuple(response.status for response in responses))
@@ -285,8 +287,8 @@ def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
         "FIRST": pair[0],
         "SECOND": pair[1],
     }
-    if "weigh" in method.options:
-        return filled(templates().weigh, **places, SUMMARIES=told)
+    if "logprobs" in method.options:
+        return filled(templates().logprobs, **places, SUMMARIES=told)
     return filled(templates().judge, **places) + told
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.weighing import pair_of, weigh
+from evenkeel.models.local.loglikelihood import loglikelihoods, pair_of
 
 TEXT = (
     "In the harbour below the old town the boats come in at dawn with 27 crates of fish, and the captain "
@@ -28,9 +28,9 @@ def batch_dependence(causal: Causal) -> float:
             pairs.append(pair)
     if not pairs:
         return 0.0
-    alone = [weigh(causal, [pair])[0] for pair in pairs]
+    alone = [loglikelihoods(causal, [pair])[0] for pair in pairs]
     return max(
         abs(one - other)
-        for single, joint in zip(alone, weigh(causal, pairs), strict=True)
-        for one, other in zip(single.logprobs, joint.logprobs, strict=True)
+        for single, joint in zip(alone, loglikelihoods(causal, pairs), strict=True)
+        for one, other in zip(single.values, joint.values, strict=True)
     )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models.openai import weighing, wire
+from evenkeel.models.openai import loglikelihood, wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
@@ -22,17 +22,17 @@ from evenkeel.options import RUNTIME, lasting
 from evenkeel.run.answers import ESTIMATED_LENGTH
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Capability, Embed, Generate, Rank, Request, Response, Sampling, Weigh
+from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-Job: TypeAlias = Generate | Weigh | Rank | list[Embed]
+Job: TypeAlias = Generate | LogLikelihood | Rank | list[Embed]
 Answer: TypeAlias = tuple[Request, Response]
 UnderWay: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 """Texts that are being weighed, or were, and may be asked for once more."""
 
-WEIGHED_KEPT = 1024
+LOGPROBS_KEPT = 1024
 SHORT = 3
 """Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 
@@ -83,7 +83,7 @@ class OpenAI:
         def __repr__(self) -> str:
             return "OpenAI.Options(…)"  # a base_url may carry a password
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "weigh", "embed"})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed"})
 
     def __init__(self, name: str, options: Options | None = None) -> None:
         self._name = name
@@ -119,12 +119,12 @@ class OpenAI:
     def probe(self, needs: frozenset[Capability]) -> None:
         """Weighing stands or falls with the server's prompt log-probabilities; the rest shows by itself."""
         self._require_key()
-        if "weigh" in needs:
-            self._find_fault(partial(weighing.fault_in_echo, self._echo_body))
+        if "loglikelihood" in needs:
+            self._find_fault(partial(loglikelihood.fault_in_echo, self._echo_body))
 
-    def probe_weighing(self, examples: Mapping[str, Sequence[Weigh]]) -> None:
+    def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
         """The same in the data's languages, by examples of it: a server may spell English and no other."""
-        self._find_fault(partial(weighing.fault_in_languages, self._echo_body, examples))
+        self._find_fault(partial(loglikelihood.fault_in_languages, self._echo_body, examples))
 
     def _find_fault(self, find: Callable[[Client], Awaitable[str]]) -> None:
         fault = ""
@@ -140,7 +140,7 @@ class OpenAI:
             raise CapabilityError(
                 f"'openai:{self._name}' at {self._to.shown} cannot weigh a continuation: {fault}. "
                 "vLLM and SGLang can, and so can hf: with the model's weights.",
-                lacking=frozenset({"weigh"}),
+                lacking=frozenset({"loglikelihood"}),
             )
 
     async def _found(self, find: Callable[[Client], Awaitable[str]], client: Client) -> str:
@@ -229,9 +229,11 @@ class OpenAI:
             else:
                 outbox.put((job, response))
 
-    async def _answer_one(self, client: Client, job: Generate | Weigh, under_way: UnderWay) -> Response:
-        if isinstance(job, Weigh):
-            return await self._weigh(client, job, under_way)
+    async def _answer_one(
+        self, client: Client, job: Generate | LogLikelihood, under_way: UnderWay
+    ) -> Response:
+        if isinstance(job, LogLikelihood):
+            return await self._loglikelihood(client, job, under_way)
         if not job.sampling.length_of or not isinstance(job.prompt, str):
             return await client.send(self._call(job))
         length = await self._length(client, job.prompt, job.sampling.length_of, under_way)
@@ -253,9 +255,9 @@ class OpenAI:
         counts what it reads: a text's tokens are those of both together less those of the prompt alone.
         """
         with _refusals_aside():
-            job = Weigh(prefix=prompt, continuation=text)
-            if (weighed := (await self._weigh(client, job, under_way)).weighed) is not None:
-                return len(weighed.tokens)
+            job = LogLikelihood(prefix=prompt, continuation=text)
+            if (logprobs := (await self._loglikelihood(client, job, under_way)).logprobs) is not None:
+                return len(logprobs.tokens)
         with _refusals_aside():
             whole = await client.send(self._count(prompt + text))
             before = await client.send(self._count(prompt)) if prompt else None
@@ -269,13 +271,15 @@ class OpenAI:
         request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
         return Call(wire.COMPLETIONS, self._body(request), lambda data: wire.completion(data)[1])
 
-    async def _weigh(self, client: Client, job: Weigh, under_way: UnderWay) -> Response:
-        """Weigh a text once, though it is asked for twice: for itself, and to count its tokens."""
+    async def _loglikelihood(self, client: Client, job: LogLikelihood, under_way: UnderWay) -> Response:
+        """LogLikelihood a text once, though it is asked for twice: for itself, and to count its tokens."""
         key = (job.prefix, job.continuation)
         if key in under_way:
             return await under_way.pop(key)
-        asked = under_way[key] = asyncio.ensure_future(weighing.weigh(client, self._echo_body, job))
-        while len(under_way) > WEIGHED_KEPT:
+        asked = under_way[key] = asyncio.ensure_future(
+            loglikelihood.loglikelihood(client, self._echo_body, job)
+        )
+        while len(under_way) > LOGPROBS_KEPT:
             under_way.pop(next(iter(under_way)))
         return await asyncio.shield(asked)
 
@@ -326,7 +330,7 @@ class OpenAI:
 
     @property
     def _echo_body(self) -> Callable[[str], bytes]:
-        return partial(wire.weigh_body, model=self._name, dialect=self._dialect, extra=self._extra)
+        return partial(wire.logprobs_body, model=self._name, dialect=self._dialect, extra=self._extra)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.openai.wire import completion
-from evenkeel.types import Response, Weigh, Weighed
+from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -155,7 +155,7 @@ def _first(place: int) -> float:
     return place if place >= 0 else math.inf
 
 
-def read_weigh(data: bytes, request: Weigh, *, prove: bool = False) -> Response | Echo:
+def read_loglikelihood(data: bytes, request: LogLikelihood, *, prove: bool = False) -> Response | Echo:
     """The log-probabilities of the continuation; the echo itself where only the prefix alone can tell
     which tokens are the continuation's: one belongs to both, or hides where it is, or the prefix ends in
     blank space, which many tokenizers split otherwise where a text follows."""
@@ -186,7 +186,7 @@ def read_prefix(data: bytes, prefix: str) -> Echo | Response:
         return Response(status="unparsed", reason=f"of the prefix alone: {why}")
 
 
-def weigh_after(prefix: Echo, whole: Echo, request: Weigh) -> Response:
+def loglikelihood_after(prefix: Echo, whole: Echo, request: LogLikelihood) -> Response:
     """Those of what comes after as many tokens as the prefix alone has (the published rule)."""
     start, merged = find_boundary(prefix.tokens, whole.tokens)
     try:
@@ -195,9 +195,9 @@ def weigh_after(prefix: Echo, whole: Echo, request: Weigh) -> Response:
         return Response(status="unparsed", reason=str(why))
 
 
-def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: Weigh) -> Response:
+def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: LogLikelihood) -> Response:
     """From the echo of a text, the continuation's first token, and an echo that has the prefix."""
-    weighed = Weighed(
+    logprobs = Logprobs(
         tuple(whole.tokens[start:]),
         tuple(sound(whole.logprobs[start:])),
         merged=merged,
@@ -207,7 +207,7 @@ def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: W
     echoes = [whole] if before is whole else [whole, before]
     counts = [echo.tokens_in for echo in echoes if echo.tokens_in is not None]
     tokens_in = sum(counts) if len(counts) == len(echoes) else None
-    return Response(status="ok", weighed=weighed, tokens_in=tokens_in)
+    return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in)
 
 
 def _start(echo: Echo, text: str) -> str:

@@ -50,7 +50,7 @@ class Dialect:
 
     def __init__(self, token_field: str) -> None:
         self.token_field = token_field
-        self.weigh_max_tokens = 0
+        self.logprobs_max_tokens = 0
         self.encoding_format = "base64"
         self.takes_schema = True
 
@@ -59,7 +59,7 @@ class Dialect:
         if "max_completion_tokens" in complaint:
             self.token_field = "max_completion_tokens"
         if re.search(r"max_(new_)?tokens", complaint):
-            self.weigh_max_tokens = 1
+            self.logprobs_max_tokens = 1
         if "encoding_format" in complaint or "base64" in complaint:
             self.encoding_format = "float"
         if re.search(r"response_format|json_schema|guided|grammar", complaint):
@@ -88,13 +88,13 @@ def generate_body(
     return msgspec.json.encode(body | extra)
 
 
-def weigh_body(text: str, *, model: str, dialect: Dialect, extra: dict[str, Any]) -> bytes:
+def logprobs_body(text: str, *, model: str, dialect: Dialect, extra: dict[str, Any]) -> bytes:
     body = {
         "model": model,
         "prompt": text,
         "echo": True,
         "logprobs": 1,
-        "max_tokens": dialect.weigh_max_tokens,
+        "max_tokens": dialect.logprobs_max_tokens,
         "temperature": 0,
     }
     return msgspec.json.encode(body | extra)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from evenkeel.models.openai import echo, wire
 from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.health import Failed
-from evenkeel.types import Response, Weigh
+from evenkeel.types import LogLikelihood, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +19,22 @@ Body: TypeAlias = "Callable[[str], bytes]"
 PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
 
 
-async def weigh(client: Client, body: Body, job: Weigh, *, prove: bool = False) -> Response:
+async def loglikelihood(client: Client, body: Body, job: LogLikelihood, *, prove: bool = False) -> Response:
     """The log-probabilities of a continuation, by the published rule; if wanted, of a text that is sound."""
     text, prefix = job.prefix + job.continuation, job.prefix
     whole = await client.send(
-        Call(wire.COMPLETIONS, partial(body, text), lambda data: echo.read_weigh(data, job, prove=prove))
+        Call(
+            wire.COMPLETIONS,
+            partial(body, text),
+            lambda data: echo.read_loglikelihood(data, job, prove=prove),
+        )
     )
     if isinstance(whole, Response):
         return whole
     before = await client.send(
         Call(wire.COMPLETIONS, partial(body, prefix), lambda data: echo.read_prefix(data, prefix))
     )
-    return before if isinstance(before, Response) else echo.weigh_after(before, whole, job)
+    return before if isinstance(before, Response) else echo.loglikelihood_after(before, whole, job)
 
 
 async def fault_in_echo(body: Body, client: Client) -> str:
@@ -46,7 +50,9 @@ async def fault_in_echo(body: Body, client: Client) -> str:
     return await client.send(Call(wire.COMPLETIONS, partial(body, PROBE), fault))
 
 
-async def fault_in_languages(body: Body, examples: Mapping[str, Sequence[Weigh]], client: Client) -> str:
+async def fault_in_languages(
+    body: Body, examples: Mapping[str, Sequence[LogLikelihood]], client: Client
+) -> str:
     """A single text may be odd, and fails alone: a language fails where most of its examples do."""
     for lang, requests in examples.items():
         faults = [why for request in requests if (why := await _fault_in(client, body, request))]
@@ -55,9 +61,9 @@ async def fault_in_languages(body: Body, examples: Mapping[str, Sequence[Weigh]]
     return ""
 
 
-async def _fault_in(client: Client, body: Body, request: Weigh) -> str:
+async def _fault_in(client: Client, body: Body, request: LogLikelihood) -> str:
     try:
-        response = await weigh(client, body, request, prove=True)
+        response = await loglikelihood(client, body, request, prove=True)
     except Failed as failure:  # the server echoes English by now: what fails is this text
         return str(failure)
     return "" if response.status == "ok" else response.reason

@@ -12,8 +12,8 @@ import torch
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.run.model import token_counter, tokenizer
-from evenkeel.types import Request, Weigh, Weighed
-from models.tiny import ARCHITECTURES, ask, chat, open_hf, say, tiny_model, weighed_of
+from evenkeel.types import LogLikelihood, Logprobs, Request
+from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
@@ -38,20 +38,22 @@ def naive_weights(model: HuggingFace, prefix: str, continuation: str) -> list[fl
 def test_weights_are_those_of_the_full_logits(folder: Path, rows: int) -> None:
     model = open_hf(folder, concurrency=rows)
     pairs = list(zip(PREFIXES, CONTINUATIONS, strict=True))
-    responses = ask(model, *(Weigh(prefix=prefix, continuation=after) for prefix, after in pairs))
+    responses = ask(model, *(LogLikelihood(prefix=prefix, continuation=after) for prefix, after in pairs))
     for (prefix, after), response in zip(pairs, responses, strict=True):
-        weighed = weighed_of(response)
-        assert weighed.logprobs == pytest.approx(naive_weights(model, prefix, after), abs=1e-4)
-        if not weighed.merged:
-            assert "".join(weighed.tokens) == after
+        logprobs = logprobs_of(response)
+        assert logprobs.values == pytest.approx(naive_weights(model, prefix, after), abs=1e-4)
+        if not logprobs.merged:
+            assert "".join(logprobs.tokens) == after
 
 
 def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> None:
     clean, merged = ask(
-        shared, Weigh(prefix="The sky", continuation=" is blue"), Weigh(prefix="Par", continuation="is")
+        shared,
+        LogLikelihood(prefix="The sky", continuation=" is blue"),
+        LogLikelihood(prefix="Par", continuation="is"),
     )
-    assert not weighed_of(clean).merged
-    assert weighed_of(merged) == Weighed((), (), merged=True, last_word=1)
+    assert not logprobs_of(clean).merged
+    assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -62,16 +64,16 @@ def test_weighing_and_writing_from_one_reading_give_what_two_would(architecture:
         own = ask(model, say(text, max_tokens=6))[0].text
         drafts += [own, own[: len(own) // 2] + " otherwise it is"]
     asked = [(text, draft) for text in TEXTS for draft in drafts if draft]
-    weighing = [Weigh(prefix=text, continuation=draft) for text, draft in asked]
+    weighing = [LogLikelihood(prefix=text, continuation=draft) for text, draft in asked]
     writing = [say(text, length_of=draft, stop=("\n",)) for text, draft in asked]
     together = ask(model, *weighing, *writing)
     assert len(couples_in(model._causal(), [*weighing, *writing])) > len(asked) / 2
     apart = [*ask(model, *weighing), *ask(model, *writing)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
-        if alone.weighed:
-            assert weighed_of(joint).tokens == alone.weighed.tokens
-            assert weighed_of(joint).logprobs == pytest.approx(alone.weighed.logprobs, abs=1e-4)
+        if alone.logprobs:
+            assert logprobs_of(joint).tokens == alone.logprobs.tokens
+            assert logprobs_of(joint).values == pytest.approx(alone.logprobs.values, abs=1e-4)
 
 
 def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
@@ -89,7 +91,9 @@ def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     _, written = ask(
-        shared, Weigh(prefix="Once upon a time", continuation=own), say("Once upon a time", length_of=own)
+        shared,
+        LogLikelihood(prefix="Once upon a time", continuation=own),
+        say("Once upon a time", length_of=own),
     )
     hook.remove()
     assert written.text == own
@@ -101,21 +105,21 @@ def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> 
     hook = shared._causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
-    choices = [Weigh(prefix=text, continuation=letter) for text in TEXTS for letter in (" A", " B")]
+    choices = [LogLikelihood(prefix=text, continuation=letter) for text in TEXTS for letter in (" A", " B")]
     responses = ask(shared, *choices)
     hook.remove()
     assert sum(rows for rows, _ in shapes) == len(TEXTS)
     for request, response in zip(choices, responses, strict=True):
         naive = naive_weights(shared, request.prefix, request.continuation)
-        assert weighed_of(response).logprobs == pytest.approx(naive, abs=1e-4)
+        assert logprobs_of(response).values == pytest.approx(naive, abs=1e-4)
 
 
 def test_an_empty_prefix_needs_a_token_to_stand_on(folder: Path) -> None:
     model = open_hf(folder)
     model._causal().start_id = None
-    weighed, written = ask(model, Weigh(prefix="", continuation="x"), say(""))
-    assert (weighed.status, written.status) == ("error", "error")
-    assert "no start token" in weighed.reason
+    logprobs, written = ask(model, LogLikelihood(prefix="", continuation="x"), say(""))
+    assert (logprobs.status, written.status) == ("error", "error")
+    assert "no start token" in logprobs.reason
 
 
 # Memory
@@ -131,7 +135,7 @@ def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Pat
 
     model._causal().model.register_forward_pre_hook(limited, with_kwargs=True)
     texts = [say(f"{text} {number}") for text in TEXTS for number in range(4)]
-    pairs = [Weigh(prefix="A", continuation=f" {number}") for number in range(4)]
+    pairs = [LogLikelihood(prefix="A", continuation=f" {number}") for number in range(4)]
     responses = ask(model, *texts, *pairs)
     if fits:
         assert responses[: len(texts)] == ask(shared, *texts)
@@ -167,30 +171,30 @@ def test_the_pieces_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
     tokenizer = shared._causal().tokenizer
     alone, together, _ = ask(
         shared,
-        Weigh(prefix=prefix, continuation=" indeed"),
-        Weigh(prefix=prefix, continuation=" it is"),
+        LogLikelihood(prefix=prefix, continuation=" indeed"),
+        LogLikelihood(prefix=prefix, continuation=" it is"),
         say(prefix, length_of=" it is"),
     )
     pieces = len(tokenizer(words).input_ids)
     assert pieces > 2 or not prefix
-    assert weighed_of(alone).last_word == weighed_of(together).last_word == pieces
-    assert weighed_of(alone).start == ""
+    assert logprobs_of(alone).last_word == logprobs_of(together).last_word == pieces
+    assert logprobs_of(alone).start == ""
 
 
 def test_a_start_token_of_the_tokenizers_own_is_told_and_conditioned_on(
     shared: HuggingFace, folder: Path, tmp_path: Path
 ) -> None:
     started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
-    asked = [Weigh(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
+    asked = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
     for request, response in zip(asked, ask(started, *asked), strict=True):
-        weighed = weighed_of(response)
-        assert (weighed.start, weighed.last_word) == (START, 1)
-        assert list(weighed.logprobs) == pytest.approx(
+        logprobs = logprobs_of(response)
+        assert (logprobs.start, logprobs.last_word) == (START, 1)
+        assert list(logprobs.values) == pytest.approx(
             naive_weights(started, request.prefix, request.continuation), abs=1e-4
         )
-    (first,) = ask(started, Weigh(prefix="", continuation=" on"))
-    assert (weighed_of(first).tokens, weighed_of(first).last_word) == ((" on",), 0)
-    with_it, without = (weighed_of(ask(model, asked[0])[0]).logprobs for model in (started, shared))
+    (first,) = ask(started, LogLikelihood(prefix="", continuation=" on"))
+    assert (logprobs_of(first).tokens, logprobs_of(first).last_word) == ((" on",), 0)
+    with_it, without = (logprobs_of(ask(model, asked[0])[0]).values for model in (started, shared))
     assert with_it != pytest.approx(without, abs=1e-3)
 
 
@@ -205,15 +209,15 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
         for n, single in enumerate((template, without))
     )
     asked: list[Request] = [
-        *(Weigh(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
-        *(Weigh(prefix="Par", continuation=after) for after in ("is", "is is not")),
+        *(LogLikelihood(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
+        *(LogLikelihood(prefix="Par", continuation=after) for after in ("is", "is is not")),
         say("The ship sails", length_of=" on and on"),
         *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
         chat(("user", "Hi")),
     ]
     responses = ask(ended, *asked)
     assert responses == ask(plain, *asked)
-    assert [weighed_of(response).merged for response in responses[:5]] == [False, False, False, True, True]
+    assert [logprobs_of(response).merged for response in responses[:5]] == [False, False, False, True, True]
     lead = 0 if template.startswith("$A") else 1
     assert responses[6].tokens_in == lead + 4
     assert responses[7].tokens_in == lead + 5  # what the text itself ends with is the text's
@@ -249,10 +253,10 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
     model = open_hf(tiny_model(tmp_path))
     with torch.no_grad():
         model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
-    pair = Weigh(prefix="The sky", continuation=" is blue")
+    pair = LogLikelihood(prefix="The sky", continuation=" is blue")
     for asked in ([pair], [pair, say("The sky", length_of=" is blue")]):
         response = ask(model, *asked)[0]
-        assert (response.status, response.weighed) == ("error", None)
+        assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
 
 

@@ -17,7 +17,7 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
 from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
 from evenkeel.models.local.kvcache import is_plain
-from evenkeel.types import Generate, Request, Weigh, Weighed
+from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
 ROWS = 32
 """Rows whose log-probabilities are made at once: those of a whole batch would double its memory."""
@@ -57,7 +57,7 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
 def texts_of(request: Request) -> tuple[str, ...]:
     """What will be tokenised for a request that is no chat."""
     match request:
-        case Weigh(prefix=prefix, continuation=continuation):
+        case LogLikelihood(prefix=prefix, continuation=continuation):
             return prefix + continuation, prefix, leading_words(prefix)
         case Generate(prompt=str() as prompt, sampling=sampling):
             return prompt, prompt + sampling.length_of
@@ -72,7 +72,7 @@ def leading_words(prefix: str) -> str:
 
 
 @torch.inference_mode()
-def weigh(causal: Causal, pairs: Sequence[Pair]) -> list[Weighed]:
+def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
     """Read all pairs at once; logits are made only where a target token is predicted.
 
     The last token need not be read, so that choices of one token after the same prefix cost one reading.
@@ -81,12 +81,14 @@ def weigh(causal: Causal, pairs: Sequence[Pair]) -> list[Weighed]:
     place = {ids: row for row, ids in enumerate(distinct)}
     ids, mask = causal.pad(distinct)
     step = causal.forward(ids, mask, keep=max(pair.target for pair in pairs), use_cache=False)
-    return _weighed(causal, pairs, [place[pair.ids[:-1]] for pair in pairs], step.logits)
+    return _logprobs(causal, pairs, [place[pair.ids[:-1]] for pair in pairs], step.logits)
 
 
 @torch.inference_mode()
-def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> list[tuple[Weighed, Written]]:
-    """Weigh each pair, and write greedily after its prefix, from one reading of both.
+def loglikelihood_and_generate(
+    causal: Causal, asked: Sequence[tuple[Pair, Prompt]]
+) -> list[tuple[Logprobs, Written]]:
+    """LogLikelihood each pair, and write greedily after its prefix, from one reading of both.
 
     A pair's ids are its prompt's ids and then the target's.
     """
@@ -94,9 +96,9 @@ def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> lis
     ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
     step = causal.forward(ids, mask, keep=1 + longest)
-    weighed = _weighed(causal, pairs, range(len(pairs)), step.logits[:, :-1])
+    logprobs = _logprobs(causal, pairs, range(len(pairs)), step.logits[:, :-1])
     if not (causal.skips and is_plain(step.cache)):  # a state from which nothing can be left out
-        return list(zip(weighed, write(causal, prompts), strict=True))
+        return list(zip(logprobs, write(causal, prompts), strict=True))
     written = [Written() for _ in asked]
     likeliest = step.logits.argmax(-1).tolist()
     going, tokens = [], [0] * len(asked)
@@ -112,27 +114,27 @@ def weigh_and_write(causal: Causal, asked: Sequence[tuple[Pair, Prompt]]) -> lis
                 break
     state = State(step.cache, ids, mask, shrinks=True)
     write_on(causal, prompts, written, state, tokens=tokens, going=going)
-    return list(zip(weighed, written, strict=True))
+    return list(zip(logprobs, written, strict=True))
 
 
-def _weighed(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits: Tensor) -> list[Weighed]:
+def _logprobs(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits: Tensor) -> list[Logprobs]:
     """What the logits say of each pair's target, which the last of them predict in the pair's row."""
     longest = logits.shape[1]
     targets = torch.tensor([[0] * (longest - p.target) + list(p.ids[-p.target :]) for p in pairs])
     targets = targets.to(logits.device)
-    weighed = []
+    results = []
     for start in range(0, len(pairs), ROWS):
         part = slice(start, start + ROWS)
         said = logits[list(rows[part])].float().log_softmax(-1)
         chosen = said.gather(-1, targets[part, :, None])[..., 0].tolist()
-        for pair, logprobs in zip(pairs[part], chosen, strict=True):
-            weighed.append(
-                Weighed(
+        for pair, values in zip(pairs[part], chosen, strict=True):
+            results.append(
+                Logprobs(
                     tuple(map(causal.piece, pair.ids[-pair.target :])),
-                    tuple(logprobs[longest - pair.target :]),
+                    tuple(values[longest - pair.target :]),
                     merged=pair.merged,
                     last_word=pair.last_word,
                     start=causal.start,
                 )
             )
-    return weighed
+    return results
