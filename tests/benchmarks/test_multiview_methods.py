@@ -43,7 +43,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rewrite:openai:lm+embed:sbert:x", "rewrite", "sbert:x", "openai:lm", ""),
         ("judge:embedded", "judge", "embedded", "", ""),
         ("judge:openai:lm+annotations", "judge", "openai:lm", "", "annotations"),
-        ("judge:openai:lm+logprobs", "judge", "openai:lm", "", "loglikelihood"),
+        ("judge:openai:lm+logprobs", "judge", "openai:lm", "", "logprobs"),
         ("judge:openai:lm+annotations+logprobs", "judge", "openai:lm", "", "annotations weigh"),
     ],
 )
