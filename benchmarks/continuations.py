@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
 

@@ -11,7 +11,8 @@ import evenkeel as ek
 from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.files.datasets import own_file
 from evenkeel.page.tables import arrange
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.benchmark import Data
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
 from scripted import Scripted
 
@@ -145,7 +146,7 @@ def ask(data: Path, out: Path, rule: Rule, **options: Any) -> ek.Run:
 
 
 def samples(path: Path, **options: Any) -> list[Sample]:
-    return load_benchmark("rgb", options).samples([own_file(path)], langs=None, limit=None)
+    return load_benchmark("rgb", options).samples(Data([own_file(path)], langs=None, limit=None))
 
 
 def table(run: ek.Run) -> dict[str, dict[str, Any]]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.page import UNITS
 from evenkeel.page.metrics import declaration
-from evenkeel.run.benchmark import benchmark_class
 from evenkeel.run.folder import FORMAT, Run, RunFolder
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 
 NUMBERS: TypeAlias = NDArray[Any]

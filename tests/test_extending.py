@@ -11,8 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import benchmarks, models
-from evenkeel.run.benchmark import BENCHMARKS, Entry
-from evenkeel.run.model import BACKENDS, Backend
+from evenkeel.run.registry import BACKENDS, BENCHMARKS, Backend, Entry
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 

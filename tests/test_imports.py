@@ -37,7 +37,7 @@ def loaded_after(code: str) -> set[str]:
         "import evenkeel",
         "from evenkeel.cli import cli; cli(['--help'], standalone_mode=False)",
         "from evenkeel.cli import cli; cli(['run', 'mirae', '--help'], standalone_mode=False)",
-        "import evenkeel.api.calls",
+        "import evenkeel.api.run",
         "import evenkeel; evenkeel.load_run; evenkeel.load_model",
     ],
 )

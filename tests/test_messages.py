@@ -14,8 +14,8 @@ from evenkeel.errors import OptionError, UsageError
 from evenkeel.messages import explain, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.page.tables import in_order, is_number
-from evenkeel.run.benchmark import RUN_OPTIONS
 from evenkeel.run.budget import Limits
+from evenkeel.run.registry import RUN_OPTIONS
 
 
 class Part(Struct, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError
-from evenkeel.options import RUNTIME, describe, lasting, parse
+from evenkeel.options import RUNTIME, describe, identity_options, parse
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ def test_a_bad_value_names_the_option(value: str) -> None:
 
 
 def test_what_changes_no_answer_is_no_part_of_an_identity() -> None:
-    assert lasting(Options(fast=True)) == {"size": 3, "name": None}
+    assert identity_options(Options(fast=True)) == {"size": 3, "name": None}
 
 
 def test_descriptions_are_found_where_they_are_written() -> None:

@@ -13,10 +13,13 @@ What there is, under the names of the command line:
     compare, gate            runs against each other; a run against a baseline
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     Run, load_run            a run's folder: figures, records, a data frame
-    load_model               a model by its spec; it answers a stream of Generate and Embed requests
-    Generate, Message, Sampling, Embed
+    MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
+    load_model               a model by its spec; it answers a stream of requests
+    Generate, LogLikelihood, Embed, Rank, Message, Sampling, Response
+    Benchmark, Metric, Sample, Score
 
-Each has an example in its help. Nothing heavy is loaded until it is used.
+Each function has an example in its help; docs/extending.md shows a benchmark of your own. Nothing heavy is
+loaded until it is used.
 """
 
 from __future__ import annotations
@@ -29,21 +32,70 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
     from evenkeel.analysis.gate import gate
-    from evenkeel.api.calls import build, dry_run, rescore, run, score
+    from evenkeel.api.build import build
+    from evenkeel.api.plan import dry_run
+    from evenkeel.api.run import rescore, run, score
+    from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
+    from evenkeel.benchmarks.miron.benchmark import MironOptions
+    from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
+    from evenkeel.benchmarks.rgb.benchmark import RgbOptions
+    from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
     from evenkeel.report.scorecard import scorecard
+    from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.folder import Run, load_run
-    from evenkeel.run.model import load_model
-    from evenkeel.types import Embed, Generate, Message, Sampling
+    from evenkeel.run.registry import load_model
+    from evenkeel.types import (
+        Embed,
+        Generate,
+        LogLikelihood,
+        Message,
+        Rank,
+        Response,
+        Sample,
+        Sampling,
+        Score,
+    )
 
 __version__ = "0.1.0"
 
+_MODULES = {
+    "evenkeel.analysis.comparison": "compare",
+    "evenkeel.analysis.gate": "gate",
+    "evenkeel.api.build": "build",
+    "evenkeel.api.plan": "dry_run",
+    "evenkeel.api.run": "rescore run score",
+    "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
+    "evenkeel.benchmarks.miron.benchmark": "MironOptions",
+    "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
+    "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
+    "evenkeel.page.metrics": "Metric",
+    "evenkeel.report.export": "export",
+    "evenkeel.report.scorecard": "scorecard",
+    "evenkeel.run.benchmark": "Benchmark",
+    "evenkeel.run.folder": "Run load_run",
+    "evenkeel.run.registry": "load_model",
+    "evenkeel.types": "Embed Generate LogLikelihood Message Rank Response Sample Sampling Score",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
 __all__ = [
+    "Benchmark",
     "Embed",
     "Generate",
+    "LogLikelihood",
     "Message",
+    "Metric",
+    "MiraeOptions",
+    "MironOptions",
+    "MultiviewOptions",
+    "Rank",
+    "Response",
+    "RgbOptions",
     "Run",
+    "Sample",
     "Sampling",
+    "Score",
     "__version__",
     "build",
     "compare",
@@ -58,28 +110,9 @@ __all__ = [
     "scorecard",
 ]
 
-_HOMES = {
-    "Embed": "evenkeel.types",
-    "Generate": "evenkeel.types",
-    "Message": "evenkeel.types",
-    "Run": "evenkeel.run.folder",
-    "Sampling": "evenkeel.types",
-    "build": "evenkeel.api.calls",
-    "compare": "evenkeel.analysis.comparison",
-    "dry_run": "evenkeel.api.calls",
-    "export": "evenkeel.report.export",
-    "gate": "evenkeel.analysis.gate",
-    "load_model": "evenkeel.run.model",
-    "load_run": "evenkeel.run.folder",
-    "rescore": "evenkeel.api.calls",
-    "run": "evenkeel.api.calls",
-    "score": "evenkeel.api.calls",
-    "scorecard": "evenkeel.report.scorecard",
-}
-
 
 class _Package(ModuleType):
-    """Importing `evenkeel.gate` would put that module in the place of the function `evenkeel.gate`."""
+    """Importing the package `evenkeel.run` would put it in the place of the function `evenkeel.run`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

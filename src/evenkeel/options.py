@@ -100,7 +100,7 @@ def _typed(value: Any) -> str:
     return value if isinstance(value, str) and len(value) <= LONGEST else shown(value)
 
 
-def lasting(options: Struct, *, asking: bool = True) -> dict[str, Any]:
+def identity_options(options: Struct, *, asking: bool = True) -> dict[str, Any]:
     """The options that decide what is answered, for a model's identity and a run's spec."""
     kept = (o for o in describe(type(options)) if not o.runtime and (asking or not o.asking))
     return {option.name: getattr(options, option.name) for option in kept}

@@ -6,10 +6,16 @@ They are msgspec structs: immutable, hashable where their fields are, and encode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from typing_extensions import TypeVar
+
+InputsT = TypeVar("InputsT", default=Any)
+"""The struct of a benchmark's sample inputs."""
+DetailT = TypeVar("DetailT", default=Any)
+"""The struct of what a benchmark keeps with a score to be shown."""
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
@@ -124,7 +130,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens_out: int | None = None
 
 
-class Sample(Struct, frozen=True, kw_only=True):
+class Sample(Struct, Generic[InputsT], frozen=True, kw_only=True):
     """One item of a data set."""
 
     id: str
@@ -132,18 +138,24 @@ class Sample(Struct, frozen=True, kw_only=True):
     """What belongs together when intervals are made: all levels of one question, say."""
     tags: dict[str, Tag]
     """The dimensions that a summary is broken down by: language, domain, level."""
-    inputs: dict[str, Any]
+    inputs: InputsT
+    """What is asked and what is right: a struct of the benchmark (its `Inputs`), or a plain dictionary."""
 
 
-class Answered(Struct, frozen=True):
+class Answered(Struct, Generic[InputsT], frozen=True):
     """A sample, what was asked for it, and how each request ended."""
 
-    sample: Sample
+    sample: Sample[InputsT]
     requests: tuple[Request, ...]
     responses: tuple[Response, ...]
 
+    @property
+    def text(self) -> str:
+        """The text of the first response, without spaces around it; empty where there is none."""
+        return self.responses[0].text.strip() if self.responses else ""
 
-class Score(Struct, frozen=True, kw_only=True):
+
+class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     """The numbers of one sample. A value that could not be computed is None, never zero."""
 
     sample_id: str
@@ -155,19 +167,26 @@ class Score(Struct, frozen=True, kw_only=True):
     answered: int
     """How many of them can be scored: the numerator of coverage."""
     parts: dict[str, Status] = {}
-    """How each request ended, in order, by what it is for; told where metrics need different ones of them."""
-    detail: dict[str, Any] = {}
+    """How each request ended, in order, by what it is for, where metrics need different ones of them."""
+    requests: dict[str, tuple[int, int]] = {}
+    """Requests answered and asked by subject (the methods of multiview), where several share a sample."""
+    failures: tuple[str, ...] = ()
+    """What scoring lacked, beyond the statuses of the answers."""
+    unscorable: bool = False
+    """True where the benchmark could make nothing of the sample: `detail` is empty then."""
+    detail: DetailT = None  # type: ignore[assignment]
+    """What the page shows of this sample: a struct of the benchmark (its `Detail`), or a plain dictionary."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class Record(Struct, Generic[InputsT, DetailT], frozen=True, kw_only=True):
     """One line of records.jsonl: a sample with its answers and its scores."""
 
-    sample: Sample
+    sample: Sample[InputsT]
     answers: tuple[Response, ...]
-    score: Score
+    score: Score[DetailT]
 
 
-Records: TypeAlias = Callable[[], Iterator[Record]]
+Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
@@ -190,6 +209,10 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
+    metric: str = ""
+    scope: dict[str, str] = {}
+    """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated
+    there: `page.names` writes and reads that key."""
 
 
 Summary: TypeAlias = dict[str, Figure]
@@ -215,13 +238,12 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     limit: int | None
     provenance: dict[str, Any]
     """Versions, commit and time: recorded, never compared."""
+    subjects: tuple[str, ...]
+    """Who is under test: the name of the model, or of each method that is set side by side."""
 
     @property
     def subject(self) -> str:
-        """Who is under test: the model, or the methods that are set side by side."""
-        if "model" in self.models:
-            return str(self.models["model"]["name"])
-        return ", ".join(self.options.get("method", ()))
+        return ", ".join(self.subjects)
 
 
 def to_jsonable(record: Any) -> Any:

@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenkeel.api.calls import build
+from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in, sentences
 from evenkeel.benchmarks.mirae.make.questions import read_own
 from evenkeel.errors import DataError, UsageError
 from evenkeel.run.benchmark import Built
-from evenkeel.run.model import token_counter
+from evenkeel.run.registry import token_counter
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback

@@ -15,7 +15,7 @@ from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.benchmark import halved, make_sample, probes
 from evenkeel.benchmarks.mirae.measures import is_refusal
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]

@@ -23,7 +23,8 @@ from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.cli import main
 from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import own_file
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.benchmark import Data
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, LogLikelihood
 from loopback import Loopback, logprob, tokenise
 
@@ -266,7 +267,7 @@ def test_a_replayed_and_a_rescored_run_give_the_same_figures(
 
 
 def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
-    from evenkeel.api.calls import dry_run
+    from evenkeel.api import dry_run
 
     assert dry_run("miron", data=files).requests == {"loglikelihood": 24, "generate": 24}
     assert dry_run("miron", data=files, confidence="no", lang="ru").requests == {"generate": 12}
@@ -396,7 +397,7 @@ def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> No
 
 def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) -> None:
     path = own_file(files / "miron_en.jsonl")
-    (sample, *_) = load_benchmark("miron", {}).samples([path], langs=None, limit=None)
+    (sample, *_) = load_benchmark("miron", {}).samples(Data([path], langs=None, limit=None))
     prefix, target = sample.inputs["prefix"], sample.inputs["target"]
     weigh, write = load_benchmark("miron", {}).requests(sample)
     assert weigh == LogLikelihood(prefix=prefix, continuation=target)

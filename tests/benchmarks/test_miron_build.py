@@ -17,7 +17,8 @@ from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.cli import main
 from evenkeel.files.datasets import own_file
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.benchmark import Data
+from evenkeel.run.registry import load_benchmark
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
@@ -95,7 +96,9 @@ def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
     small = built(folder, "--per-category", 10, "--lang", "en")
     assert list(small) == ["miron_en.jsonl"]
     assert Counter(row["category"] for row in read(small)) == dict.fromkeys(CATEGORIES, 10)
-    found = load_benchmark("miron", {}).samples([own_file(folder / "miron_en.jsonl")], langs=None, limit=None)
+    found = load_benchmark("miron", {}).samples(
+        Data([own_file(folder / "miron_en.jsonl")], langs=None, limit=None)
+    )
     assert len(found) == 40
     noisy = [sample for sample in found if sample.tags["category"] == "Noise"]
     assert {sample.group for sample in noisy} <= {sample.id for sample in found}

@@ -15,7 +15,8 @@ from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, languag
 from evenkeel.cli import main
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import own_file
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.benchmark import Data
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -48,7 +49,9 @@ def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
 
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
-    return load_benchmark("miron", {}).samples([own_file(path) for path in paths], langs=langs, limit=limit)
+    return load_benchmark("miron", {}).samples(
+        Data([own_file(path) for path in paths], langs=langs, limit=limit)
+    )
 
 
 def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from evenkeel.benchmarks.miron.scoring import (
     target_confidence,
 )
 from evenkeel.errors import UsageError
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Answered, Logprobs, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)

@@ -17,7 +17,7 @@ from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import template_for
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.registry import load_benchmark
 from loopback import Loopback, embedding
 from scripted import Scripted, called
 from triplets import interval, named, picks, store, store_tools, triplet
@@ -92,7 +92,7 @@ def test_methods_share_a_model_where_they_do_the_same_with_it() -> None:
         "judge:openai:B": "openai:B",
         "rerank:sbert:A": "sbert:A",
     }
-    assert loaded.needs == {
+    assert loaded.roles == {
         "embed:sbert:A": {"embed"},
         "rewrite:openai:B": {"generate"},
         "judge:openai:B": {"generate", "loglikelihood"},

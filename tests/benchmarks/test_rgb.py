@@ -13,7 +13,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.api.calls import dry_run
+from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import own_file, published_set
-from evenkeel.run.benchmark import load_benchmark
+from evenkeel.run.benchmark import Data
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, Message
 from rgb_rules import (
     Answering,
@@ -42,7 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     def settings(**options: Any) -> list[str]:
         found = load_benchmark("rgb", options).samples(
-            [own_file(path) for path in sorted(files.iterdir())], langs=None, limit=1
+            Data([own_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
         )
         return [str(sample.tags["setting"]) for sample in found]
 
@@ -74,7 +75,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
     files = [own_file(path) for path in sorted(tmp_path.iterdir())]
 
     def sets(**options: Any) -> set[str]:
-        found = load_benchmark("rgb", options).samples(files, langs=None, limit=None)
+        found = load_benchmark("rgb", options).samples(Data(files, langs=None, limit=None))
         return {str(sample.inputs["dataset"]) for sample in found}
 
     assert sets() == {"en", "en_fact"}
@@ -89,7 +90,7 @@ def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None
     write(tmp_path / "mine.json", [plain(1, query="谁看守{}号灯塔？")])
     files = [own_file(path) for path in sorted(tmp_path.iterdir())]
     for lang, dataset in {"en": "en", "zh": "mine"}.items():
-        found = load_benchmark("rgb", {}).samples(files, langs=[lang], limit=None)
+        found = load_benchmark("rgb", {}).samples(Data(files, langs=[lang], limit=None))
         assert {(sample.inputs["dataset"], sample.tags["lang"]) for sample in found} == {(dataset, lang)}
 
 
@@ -308,7 +309,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         write(tmp_path / folder / "en.json", [plain(0)])
     files = [own_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
     with pytest.raises(UsageError, match="two files are named 'en'"):
-        load_benchmark("rgb", {}).samples(files, langs=None, limit=None)
+        load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
 
 
 def test_recorded_answers_of_another_shape_are_refused(files: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.api.calls import build
+from evenkeel.api import build
 from evenkeel.errors import ModelUnreachable, RunConflict
 from loopback import Loopback
 from scripted import called

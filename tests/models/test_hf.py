@@ -15,7 +15,7 @@ from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import WINDOW, HuggingFace, written_response
 from evenkeel.models.local.decoding import Prompt, Sampler, Written, write
 from evenkeel.models.reasoning import without_thought
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,

@@ -26,7 +26,7 @@ from evenkeel.models.openai.echo import read_loglikelihood
 from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.models.openai.wire import read_chat, seed_of
 from evenkeel.options import describe
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Message, Request, Response, Sampling
 from loopback import DIMENSIONS, Loopback, embedding, logprob, tokenise
 

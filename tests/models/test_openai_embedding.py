@@ -17,7 +17,7 @@ import pytest
 import evenkeel as ek
 from evenkeel.models.openai.wire import MISPLACED, read_vectors
 from evenkeel.models.vectors import fault, usable
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response
 from loopback import Loopback
 from triplets import store, triplet

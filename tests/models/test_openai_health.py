@@ -12,7 +12,7 @@ from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai import client as openai_client
 from evenkeel.models.openai import throttle
 from evenkeel.models.openai.throttle import asked_wait
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import LogLikelihood
 from hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says
 from loopback import Loopback

@@ -14,7 +14,7 @@ from evenkeel.models.local.ranking import ROWS
 from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.journal import Journal, make_key
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, Rank, Request, Response, Sampling
 from models.tiny import change_tensors, embedder_folder, tiny_cross_encoder
 

@@ -16,7 +16,7 @@ import pytest
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.local.tensors import Loading
 from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, Embedder, SentenceTransformer
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, LogLikelihood, Request, Response
 from models.tiny import change_tensors
 

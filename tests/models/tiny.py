@@ -12,7 +12,7 @@ from evenkeel.models import sbert
 from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.weights import installed
-from evenkeel.run.model import load_model
+from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, Logprobs, Message, Request, Response, Sampling
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")

@@ -19,7 +19,7 @@ from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
 from evenkeel.report.page import render
 from evenkeel.report.terminal import cells, drawn, show_run, show_side_by_side, show_table, split
-from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
 from stored import store_run

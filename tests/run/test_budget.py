@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.run.budget import Budget, Limits, foresee
+from evenkeel.run.budget import Budget, Limits, estimate
 from evenkeel.types import Embed, Generate, Response, Sampling
 
 
@@ -39,7 +39,7 @@ def test_a_server_that_reports_no_usage_is_estimated() -> None:
     budget = Budget(Limits(max_tokens_total=1000))
     (request,) = budget.admit([ask(1)])
     budget.spend(request, Response(status="ok", text="four words or so"))
-    assert budget.tokens_in == foresee(request)[0] > 0
+    assert budget.tokens_in == estimate(request)[0] > 0
     assert 0 < budget.tokens_out < 10
 
 

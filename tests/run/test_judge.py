@@ -17,9 +17,9 @@ from evenkeel.files.jsontext import objects
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.journal import Journal
 from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
-from evenkeel.run.model import load_model
 from evenkeel.run.progress import Silent
-from evenkeel.run.runner import Road, drive
+from evenkeel.run.registry import load_model
+from evenkeel.run.runner import RequestPath, complete
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback
 
@@ -247,17 +247,17 @@ def test_verdicts_take_the_road_of_every_request_and_are_not_asked_twice(tmp_pat
     questions = [question(text) for text in ("an easy one", "a hard one", "a rude one")]
     with Judge(record=True) as server, contextlib.closing(Journal(tmp_path / "journal.sqlite")) as journal:
         model = load_model("openai:judge", base_url=server.url)
-        road = Road(
+        road = RequestPath(
             journal,
             {"judge": model.identity()},
             opener=lambda role: model,
             budget=Budget(Limits()),
             progress=Silent(),
         )
-        found = drive(ask(Opinion, questions), road)
+        found = complete(ask(Opinion, questions), road)
         assert [verdict.status for verdict in found] == ["ok", "ok", "refused"]
         assert server.requests == 4
-        assert drive(ask(Opinion, questions), road) == found
+        assert complete(ask(Opinion, questions), road) == found
         assert server.requests == 4
     for body in server.bodies:
         given = body["response_format"]["json_schema"]

@@ -41,7 +41,6 @@ from evenkeel.analysis.intervals import (
     t_interval,
     wilson,
 )
-from evenkeel.analysis.names import scope_name, scope_of
 from evenkeel.analysis.significance import (
     UNCHANGED,
     Side,
@@ -55,6 +54,7 @@ from evenkeel.analysis.significance import (
     unpaired_test,
     welch,
 )
+from evenkeel.page.names import scope_name, scope_of
 
 __all__ = [
     "AGREE",

@@ -17,8 +17,8 @@ from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration
-from evenkeel.run.benchmark import benchmark_class
 from evenkeel.run.folder import Run, spec_differences
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Record, RunSpec, Score, Tag
 
 SEEN_IN_SAMPLES = ("data.", "limit", "seed")
@@ -184,13 +184,17 @@ def covered(requests: Iterable[tuple[int, int]]) -> float:
 
 def _requests(score: Score, metric: str) -> tuple[int, int]:
     """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that method."""
-    own = score.detail.get("requests", {}).get(metric.partition("@")[2])
-    return tuple(own) if own else (score.answered, sum(score.statuses.values()))
+    whole = (score.answered, sum(score.statuses.values()))
+    return score.requests.get(metric.partition("@")[2], whole)
 
 
 def _digest(record: Record) -> bytes:
     # What the recorded file itself said of the answers is no part of the question.
-    inputs = {name: value for name, value in record.sample.inputs.items() if name != "published"}
+    inputs = {
+        name: value
+        for name, value in msgspec.to_builtins(record.sample.inputs).items()
+        if name != "published"
+    }
     return hashlib.sha256(msgspec.json.encode(inputs, order="deterministic")).digest()
 
 

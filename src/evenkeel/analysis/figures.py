@@ -21,9 +21,9 @@ from evenkeel.analysis.intervals import (
     per_cluster,
     wilson,
 )
-from evenkeel.analysis.names import scope_name
 from evenkeel.analysis.significance import Tested, paired_test, t_test
 from evenkeel.errors import UsageError
+from evenkeel.page.names import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
 if TYPE_CHECKING:

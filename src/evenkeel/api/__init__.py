@@ -1,25 +1,7 @@
-"""What the command line and Python call."""
+"""What the command line and Python call: ask, score, build, plan."""
 
-from evenkeel.api.calls import (
-    Plan,
-    build,
-    default_folder,
-    dry_run,
-    parse_langs,
-    read_recorded,
-    rescore,
-    run,
-    score,
-)
+from evenkeel.api.build import build
+from evenkeel.api.plan import dry_run
+from evenkeel.api.run import read_recorded, rescore, run, score
 
-__all__ = [
-    "Plan",
-    "build",
-    "default_folder",
-    "dry_run",
-    "parse_langs",
-    "read_recorded",
-    "rescore",
-    "run",
-    "score",
-]
+__all__ = ["build", "dry_run", "read_recorded", "rescore", "run", "score"]

@@ -19,7 +19,8 @@ from evenkeel.options import describe
 from evenkeel.run.engines import Engine
 from evenkeel.run.folder import served_at
 from evenkeel.run.journal import without_address
-from evenkeel.run.model import BACKENDS, Model, backend_class
+from evenkeel.run.model import Model
+from evenkeel.run.registry import BACKENDS, backend, backend_class
 from evenkeel.run.runner import Refusal
 from evenkeel.types import ModelRef, RunSpec
 
@@ -114,7 +115,7 @@ def _bundled(spec: str) -> bool:
 def _options(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The options in a stored identity that are not the backend's defaults and harm nobody."""
     scheme = stored["spec"].partition(":")[0]
-    known = describe(backend_class(scheme).Options) if scheme in BACKENDS else []
+    known = describe(backend_class(scheme).Options) if backend(scheme) else []
     identity = stored["identity"]
     return {
         option.name: identity[option.name]

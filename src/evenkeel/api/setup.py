@@ -1,4 +1,4 @@
-"""From names to a run that is ready to begin: models found, samples read, and what is asked written down."""
+"""Set a run up: models opened, samples read, and the spec of what is asked."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.files import datasets
-from evenkeel.options import lasting
-from evenkeel.run.benchmark import Benchmark, Builder, load_benchmark
+from evenkeel.options import identity_options
+from evenkeel.run.benchmark import Benchmark, Builder, Data
 from evenkeel.run.engines import Engine
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.journal import without_address
@@ -42,49 +42,48 @@ class Setup(Struct, frozen=True):
 
 def prepare(
     engine: Engine,
+    benchmark: Benchmark,
     name: str,
     ref: ModelRef | None,
-    options: Mapping[str, Any],
     *,
     base_url: str | None,
     data: str,
     langs: list[str] | None,
     limit: int | None,
-    seed: int,
     progress: Progress,
 ) -> Setup:
-    loaded = load_benchmark(name, options, seed=seed)
-    if ref is None and "model" in loaded.needs:
+    """Open the models, read the samples, try out what the models must be able to do."""
+    if ref is None and "model" in benchmark.roles:
         raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
     while True:
         try:
-            models = open_models(engine, loaded, name, ref, base_url)
-            samples, source = read_samples(loaded, name, data, langs, limit)
-            probe(loaded, models, progress)
-            probe_languages(loaded, models, samples)
+            models = open_models(engine, benchmark, name, ref, base_url)
+            samples, source = read_samples(benchmark, name, data, langs, limit)
+            probe(benchmark, models, progress)
+            probe_languages(benchmark, models, samples)
         except CapabilityError as error:
-            less = loaded.without(error.lacking)
+            less = benchmark.without(error.lacking)
             if less is None:
                 raise
             progress.note(f"{error} The run goes on without.")
-            loaded = less
+            benchmark = less
         else:
-            spec = make_spec(name, loaded, models, source, limit=limit, seed=seed)
-            return Setup(loaded, spec, samples, models)
+            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed)
+            return Setup(benchmark, spec, samples, models)
 
 
 def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress) -> None:
     """Have every model tried out for what its role needs."""
     for role, model in models.items():
         watch(model, progress)
-        model.probe(benchmark.needs[role])
+        model.probe(frozenset(benchmark.roles[role]))
 
 
 def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
-    """Have texts of the data itself weighed, a few of each language, where a server does the weighing."""
+    """Try out log-probabilities on a few texts of each language in the data, where a server gives them."""
     examples: defaultdict[str, defaultdict[str, list[LogLikelihood]]] = defaultdict(lambda: defaultdict(list))
     servers = {role: model for role, model in models.items() if isinstance(model, Echoing)}
-    for sample in samples if any("loglikelihood" in benchmark.needs[role] for role in servers) else ():
+    for sample in samples if any("loglikelihood" in benchmark.roles[role] for role in servers) else ():
         lang = str(sample.tags.get("lang", "the data"))
         if len(examples["model"][lang]) < EXAMPLES:
             for request in benchmark.requests(sample):
@@ -114,7 +113,7 @@ def open_models(
             raise UsageError("--model-arg goes with one model, and here there is none, or several.")
         refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
     if ref is not None:
-        if "model" not in benchmark.needs:
+        if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
         refs = {"model": ref, **refs}
     if base_url and not any(on_server(ref) for ref in refs.values()):
@@ -124,7 +123,7 @@ def open_models(
         if base_url and on_server(ref):
             ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
         models[role] = engine.open(ref)
-        lacking = benchmark.needs[role] - models[role].capabilities
+        lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             raise CapabilityError(
@@ -144,9 +143,9 @@ def read_samples(
     benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
 ) -> tuple[list[Sample], dict[str, Any]]:
     if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit}: ask for one at least.")
-    files = datasets.find(name, data, langs, starter=benchmark.starter)
-    samples = benchmark.samples(files, langs=langs, limit=limit)
+        raise UsageError(f"--limit {limit}: must be at least 1.")
+    files = Data(datasets.find(name, data, langs, starter=benchmark.starter), langs=langs, limit=limit)
+    samples = list(benchmark.choose(benchmark.samples(files), files))
     if not samples:
         raise UsageError(f"--data {data} gives no samples.")
     source = data if data in ("starter", "published") else "file"
@@ -165,12 +164,13 @@ def make_spec(
     return RunSpec(
         format=FORMAT,
         benchmark=name,
-        options=to_jsonable(lasting(benchmark.options, asking=source["source"] != "recorded")),
+        options=to_jsonable(identity_options(benchmark.options, asking=source["source"] != "recorded")),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
         seed=seed,
         limit=limit,
         provenance={**provenance(), "servers": addresses(models)},
+        subjects=benchmark.subjects or (str(_described(models["model"].identity())["name"]),),
     )
 
 
@@ -192,7 +192,7 @@ def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
     return {role: model["identity"] for role, model in spec.models.items()}
 
 
-def follow(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
+def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
     """Say, and write down, that a run goes on with a server at another address than before."""
     before, now = served_at(folder.spec), served_at(spec)
     moved = {role: held for role, held in now.items() if not set(held) <= set(before.get(role, held))}
@@ -208,7 +208,7 @@ def follow(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
         folder.write_json("spec.json", folder.spec)
 
 
-def tell_address(there: RunSpec, here: RunSpec, progress: Progress) -> None:
+def note_other_server(there: RunSpec, here: RunSpec, progress: Progress) -> None:
     """Say where a model was reached whose answers are taken over, if that was elsewhere."""
     for role, model in here.models.items():
         for other, former in there.models.items():

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from evenkeel.cli import options, say, say_error
-from evenkeel.run.benchmark import builder_class
 from evenkeel.run.budget import Limits
+from evenkeel.run.registry import benchmark_class
 
 EXAMPLES = {
     "mirae": (
@@ -44,7 +44,7 @@ def command() -> None:
 
 @command.make
 def _command(name: str) -> click.Command:
-    builder = builder_class(name)
+    builder = benchmark_class(name).builder()
     out: dict[str, Any] = {
         "required": True, "type": click.Path(dir_okay=False), "help": "The file to write."
     }  # fmt: skip
@@ -73,8 +73,8 @@ def _command(name: str) -> click.Command:
 
 def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
     from evenkeel import api
-    from evenkeel.cli.progress import Watcher
-    from evenkeel.run.model import parse_args
+    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.run.registry import parse_args
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **given)
     for note in built.notes:

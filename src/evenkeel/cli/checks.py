@@ -19,7 +19,7 @@ from evenkeel.errors import MissingExtra
 from evenkeel.files import datasets as data
 from evenkeel.files.cache import cache_dir
 from evenkeel.models.local.weights import first_line
-from evenkeel.run.model import BACKENDS, load_model
+from evenkeel.run.registry import BACKENDS, load_model
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

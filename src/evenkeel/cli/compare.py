@@ -39,7 +39,7 @@ def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_
     from evenkeel.analysis.comparison import compare
     from evenkeel.cli.outcome import print_json
     from evenkeel.report.comparison import show_comparison
-    from evenkeel.run.benchmark import benchmark_class
+    from evenkeel.run.registry import benchmark_class
 
     try:
         found = compare(*runs, metrics=metrics, unpaired=unpaired)

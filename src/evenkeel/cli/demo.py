@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from evenkeel.cli import options, say
-from evenkeel.run.benchmark import BENCHMARKS
+from evenkeel.run.registry import about
 
 SLICES: dict[str, dict[str, Any]] = {
     "mirae": {"model": "embedded", "limit": 4, "levels": "1-3", "samples": 3, "max_tokens": 24},
@@ -31,16 +31,17 @@ def command(ctx: click.Context, min_coverage: float) -> None:
     from rich.console import Console
 
     from evenkeel import api
+    from evenkeel.api.run import default_folder
     from evenkeel.cli.outcome import check_coverage
-    from evenkeel.cli.progress import Watcher
     from evenkeel.files.cache import write_whole
+    from evenkeel.report.progress_bar import Watcher
     from evenkeel.report.scorecard import scorecard
     from evenkeel.report.scorecard_page import render, show_scorecard
 
-    folder = api.default_folder("demo", "embedded")
+    folder = default_folder("demo", "embedded")
     runs = []
     for name, settings in SLICES.items():
-        click.echo(f"{name}: {BENCHMARKS[name].about}", err=True)
+        click.echo(f"{name}: {about(name)}", err=True)
         runs.append(api.run(name, out=folder / name, progress=Watcher(), **settings))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))

@@ -24,19 +24,19 @@ def command() -> None:
 @command.command()
 def benchmarks() -> None:
     """What can be run."""
-    from evenkeel.run.benchmark import BENCHMARKS
+    from evenkeel.run.registry import usable_benchmarks
 
-    for name, entry in BENCHMARKS.items():
-        click.echo(f"{name:<10} {entry.about}")
+    for name, cls in usable_benchmarks():
+        click.echo(f"{name:<10} {cls.layout.question}")
 
 
 @command.command()
 def models() -> None:
     """The kinds of model, each with the arguments that --model-arg takes."""
     from evenkeel.options import describe
-    from evenkeel.run.model import BACKENDS, backend_class
+    from evenkeel.run.registry import backend_class, backends
 
-    for scheme, backend in BACKENDS.items():
+    for scheme, backend in backends().items():
         click.echo(f"{scheme}:NAME" if backend.named else scheme)
         click.echo(f"    {backend.about}")
         for option in describe(backend_class(scheme).Options):
@@ -92,8 +92,8 @@ def find_runs(folder: Path) -> list[Found]:
 
 
 def _found(path: Path) -> Found:
-    from evenkeel.run.benchmark import benchmark_class
     from evenkeel.run.folder import load_run
+    from evenkeel.run.registry import benchmark_class
 
     run = load_run(path)
     spec = run.spec

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
 from evenkeel.options import Option, describe
-from evenkeel.run.benchmark import BENCHMARKS
+from evenkeel.run.registry import benchmark_names, usable_benchmarks
 
 
 def from_struct(
@@ -65,19 +65,19 @@ class BenchmarkGroup(SuggestingGroup):
         return function
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(BENCHMARKS)
+        return benchmark_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._make(cmd_name) if cmd_name in BENCHMARKS else None
+        return self._make(cmd_name) if cmd_name.endswith(".py") or cmd_name in benchmark_names() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Benchmarks"):
-            formatter.write_dl([(name, entry.about) for name, entry in BENCHMARKS.items()])
+            formatter.write_dl([(name, cls.layout.question) for name, cls in usable_benchmarks()])
 
 
 def examples(by_benchmark: Mapping[str, Sequence[str]], name: str | None = None) -> str:
     """An epilog of examples: those of one benchmark, or the first of each."""
-    lines = by_benchmark[name] if name else [own[0] for own in by_benchmark.values()]
+    lines = by_benchmark.get(name, ()) if name else [own[0] for own in by_benchmark.values()]
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 

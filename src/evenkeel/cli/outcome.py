@@ -12,8 +12,8 @@ from evenkeel.cli import say, say_error
 from evenkeel.page.format import escaped_json, share
 from evenkeel.report.notes import notes_of
 from evenkeel.report.terminal import show_run
-from evenkeel.run.benchmark import benchmark_class
 from evenkeel.run.folder import Run
+from evenkeel.run.registry import benchmark_class
 
 SCORED = frozenset({"truncated: length", "truncated: max_tokens"})
 

@@ -42,8 +42,8 @@ def command(
     """
     from evenkeel import api
     from evenkeel.cli.outcome import show
-    from evenkeel.cli.progress import Watcher
-    from evenkeel.run.model import parse_args
+    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.run.registry import parse_args
 
     args = parse_args(model_args)
     scored = api.rescore(run, models=models, model_args=args, base_url=base_url, progress=Watcher())

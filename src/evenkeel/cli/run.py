@@ -8,8 +8,8 @@ import click
 
 from evenkeel.cli import options
 from evenkeel.options import describe
-from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
 from evenkeel.run.budget import Limits
+from evenkeel.run.registry import benchmark_class
 
 EXAMPLES = {
     "mirae": (
@@ -89,7 +89,7 @@ COMMON = options.compose(
 def _command(name: str) -> click.Command:
     benchmark = benchmark_class(name)
 
-    @click.command(name=name, help=BENCHMARKS[name].about, epilog=options.examples(EXAMPLES, name))
+    @click.command(name=name, help=benchmark.layout.question, epilog=options.examples(EXAMPLES, name))
     @options.from_struct(benchmark.Options)
     @(options.compose([MODEL, COMMON]) if benchmark.subject == "model" else COMMON)
     @click.pass_context
@@ -112,7 +112,7 @@ def _run(
 ) -> int:
     from evenkeel import api
     from evenkeel.run.engines import load_engine
-    from evenkeel.run.model import parse_args
+    from evenkeel.run.registry import parse_args
 
     args = parse_args(model_args)
     if dry_run:
@@ -128,7 +128,7 @@ def _run(
             print_plan(plan, given)
         return 0
     from evenkeel.cli.outcome import show
-    from evenkeel.cli.progress import Watcher
+    from evenkeel.report.progress_bar import Watcher
 
     run = api.run(name, model, **given, model_args=args, fresh=not resume, progress=Watcher())
     return show(run, min_coverage=min_coverage, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evenkeel.cli import options, say
-from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.registry import benchmark_class
 
 EXAMPLES = {
     "mirae": (
@@ -69,7 +69,7 @@ def _score(
 
     from evenkeel import api
     from evenkeel.cli.outcome import check_coverage, print_json, show
-    from evenkeel.cli.progress import Watcher
+    from evenkeel.report.progress_bar import Watcher
     from evenkeel.report.terminal import show_side_by_side
 
     for file in files:  # a file that cannot be read is found before the others are embedded

@@ -25,7 +25,7 @@ def command(specs: tuple[str, ...], data: str, lang: str | None, as_json: bool) 
     """
     from rich.console import Console
 
-    from evenkeel.api.calls import parse_langs
+    from evenkeel.api.run import parse_langs
     from evenkeel.benchmarks.miron import tokenizers
     from evenkeel.cli.outcome import print_json
     from evenkeel.report.terminal import drawn, show_table

@@ -14,7 +14,7 @@ from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_thought, without_thought
-from evenkeel.options import RUNTIME, lasting
+from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Request, Response, Status
 
@@ -229,7 +229,9 @@ class HuggingFace:
 def lasting_options(options: Struct) -> dict[str, Any]:
     """The options that enter a model's identity: `deterministic` only where it is chosen, so that the
     identity of all other runs stays what it was before there was such a choice."""
-    return {name: value for name, value in lasting(options).items() if name != "deterministic" or value}
+    return {
+        name: value for name, value in identity_options(options).items() if name != "deterministic" or value
+    }
 
 
 def precision_notes(causal: Causal) -> list[str]:

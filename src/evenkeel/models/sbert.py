@@ -25,7 +25,7 @@ from evenkeel.models.local.weights import (
     read_json,
     require_packages,
 )
-from evenkeel.options import RUNTIME, lasting
+from evenkeel.options import RUNTIME, identity_options
 from evenkeel.types import Capability, Embed, Rank, Request, Response
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class SentenceTransformer:
         self._ranker: Ranker | None = None
 
     def identity(self) -> dict[str, Any]:
-        return {**lasting(self._options), **self._weights().identity(), "spec": self._spec}
+        return {**identity_options(self._options), **self._weights().identity(), "spec": self._spec}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Finds the files; what they hold tells whether they embed or rank."""
@@ -303,7 +303,7 @@ class EmbeddedEmbedder:
 
     def identity(self) -> dict[str, Any]:
         weights = Weights(self.folder).identity()
-        return {**lasting(self._options), **weights, "spec": "embedded-embedder", "model": MODEL}
+        return {**identity_options(self._options), **weights, "spec": "embedded-embedder", "model": MODEL}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Nothing to probe: it is always the same model."""

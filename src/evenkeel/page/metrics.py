@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
@@ -19,7 +19,7 @@ class Metric(Struct, frozen=True):
     name: str
     title: str
     unit: Unit
-    better: Better | None
+    better: Better | None = "higher"
     """None where neither direction is better: the length of an answer, say."""
     chance: float | None = None
     """What guessing gives."""
@@ -28,6 +28,8 @@ class Metric(Struct, frozen=True):
     value, which is not the same as 0."""
     mean_over: str = ""
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
+    by: Sequence[str] = ()
+    """The tags that it is broken down by, where the benchmark does not summarise by itself."""
 
 
 def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:

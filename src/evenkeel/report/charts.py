@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from evenkeel.analysis import RANGES
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
@@ -130,7 +132,8 @@ def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
 
 def _of_score(record: Record, name: str) -> Any:
     score = record.score
-    return score.values.get(name, score.detail.get(name, score.tags.get(name)))
+    detail = msgspec.to_builtins(score.detail) or {}
+    return score.values.get(name, detail.get(name, score.tags.get(name)))
 
 
 def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> Any:

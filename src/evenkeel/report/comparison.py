@@ -13,7 +13,7 @@ from evenkeel.analysis.comparison import Comparison, Difference, Place
 from evenkeel.page.format import chance, number, probability, share, signed, signed_bound, visible
 from evenkeel.page.metrics import declaration
 from evenkeel.report.terminal import show_table
-from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Unit
 
 

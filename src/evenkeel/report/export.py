@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import replacing, slug
 from evenkeel.page.format import visible
-from evenkeel.run.benchmark import load_stored
 from evenkeel.run.folder import Run
+from evenkeel.run.registry import load_stored
 from evenkeel.types import Record, Response, Status
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from evenkeel.page.format import (
 from evenkeel.page.layout import Layout
 from evenkeel.page.tables import arrange
 from evenkeel.report.environment import environment
-from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Unit
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from evenkeel.analysis.comparison import Comparison, Difference
     from evenkeel.analysis.gate import Gate
-    from evenkeel.api.calls import Plan
     from evenkeel.report.scorecard import Line, Scorecard
+    from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
 
 

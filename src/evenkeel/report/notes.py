@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenkeel.page.layout import Note
 from evenkeel.report.endings import ending_notes
-from evenkeel.run.benchmark import benchmark_class
 from evenkeel.run.folder import Run
+from evenkeel.run.registry import benchmark_class
 
 
 def notes_of(run: Run) -> list[Note]:

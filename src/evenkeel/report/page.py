@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from evenkeel.analysis import scope_of
@@ -18,8 +19,8 @@ from evenkeel.page.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.report import charts
 from evenkeel.report.environment import environment
 from evenkeel.report.notes import notes_of
-from evenkeel.run.benchmark import benchmark_class
 from evenkeel.run.folder import Run, served_at
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Record, RunSpec
 
 
@@ -182,7 +183,7 @@ def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, whose: str
             return f"{picture.title}{whose}", charts.points(first.records(), picture)
         case Heatmap():
             record = _typical(first, layout.headline)
-            matrix = record.score.detail.get(picture.detail) if record else None
+            matrix = msgspec.to_builtins(record.score.detail)[picture.detail] if record else None
             place = f" ({record.sample.id})" if record else ""
             return f"{picture.title}{whose}{place}", charts.heatmap(matrix) if matrix else None
 

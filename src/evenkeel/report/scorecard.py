@@ -14,8 +14,8 @@ from evenkeel.files.cache import write_whole
 from evenkeel.page.format import chance
 from evenkeel.page.layout import Layout
 from evenkeel.page.tables import summaries
-from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
 from evenkeel.run.folder import Run, served_at
+from evenkeel.run.registry import BENCHMARKS, benchmark_class
 from evenkeel.types import Figure
 
 

@@ -19,7 +19,7 @@ from evenkeel.page.format import FLOOR, interval, p_value, share, value, visible
 from evenkeel.report.environment import environment
 from evenkeel.report.scorecard import Entry, Line, Scorecard
 from evenkeel.report.terminal import show_table
-from evenkeel.run.benchmark import benchmark_class
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure
 
 

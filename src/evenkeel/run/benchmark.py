@@ -1,26 +1,41 @@
-"""The benchmarks, and what one is.
+"""What a benchmark is: six members to write, and defaults for the rest.
 
-A benchmark answers four questions: which samples are there; what is asked of a model for one of them; how
-do the answers become scores; how do scores become a summary. It knows no engine, no provider and no file
-of the run. What it needs beyond the first answers (embeddings, verdicts) it asks for as further requests,
-which take the same road as the first.
+A benchmark says which samples there are, what is asked of a model for one of them, and how answers become
+scores. It knows no engine, no provider and no file of the run. What scoring needs beyond the first answers
+(embeddings, verdicts) it yields as further requests, which take the same path as the first.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.files.tables import Row, read_rows
 from evenkeel.messages import suggestion
-from evenkeel.options import describe, parse
-from evenkeel.page.layout import Examples, Layout, Note
-from evenkeel.types import Answered, Capability, Records, Request, Response, RunSpec, Sample, Score, Summary
+from evenkeel.page.examples import answer_parts, extremes, shortened
+from evenkeel.page.layout import Column, Example, Examples, Layout, Note, Table
+from evenkeel.page.metrics import Metric
+from evenkeel.run.answers import Rule
+from evenkeel.types import (
+    Answered,
+    Capability,
+    Record,
+    Records,
+    Request,
+    Response,
+    RunSpec,
+    Sample,
+    Score,
+    Summary,
+)
 
 Scoring: TypeAlias = Generator[Sequence[Request], Sequence[Response], list[Score]]
 """Scoring yields further requests, is sent their responses in the same order, and returns the scores."""
@@ -30,63 +45,185 @@ class Recorded(NamedTuple):
     """Answers that were given elsewhere, read from one file in a published format."""
 
     model: str
-    """The name of the model that gave them, as far as the file tells."""
+    """The name of the model that gave them, as far as the file says."""
     samples: list[Sample]
-    """Figures that the file itself gives stand in a sample's `inputs["published"]`."""
+    """Figures that the file itself gives are in the field `published` of a sample's inputs."""
     responses: list[list[Response]]
     """For each sample, a response to each of its requests."""
 
 
-class Benchmark(Protocol):
-    """A benchmark with its options set. The class attributes say what it is, before any option is known."""
+class Data(tuple[DataFile, ...]):
+    """The files to read samples from, with what a person chose of them."""
+
+    langs: list[str] | None
+    limit: int | None
+
+    def __new__(
+        cls, files: Sequence[DataFile], *, langs: list[str] | None = None, limit: int | None = None
+    ) -> Data:
+        data = super().__new__(cls, files)
+        data.langs, data.limit = langs, limit
+        return data
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of all files: JSON lines, CSV or Parquet."""
+        for file in self:
+            yield from read_rows(file.path)
+
+
+class Benchmark:
+    """A benchmark with its options set. The first line of a subclass's docstring is its question.
+
+    Write `Options`, `roles`, `metrics`, `samples`, `requests` and `score`; everything else has a default.
+    """
 
     Options: ClassVar[type[Struct]]
-    subject: ClassVar[Literal["model", "methods"]]
-    """What is under test: a model that is asked, or the methods of the option `method`, side by side."""
+    """The options of the command line and of Python, each with its description."""
+    roles: Mapping[str, Set[Capability]]
+    """What the model in each role must be able to do. The role `model` is the one under test; an option of
+    the same name says who has any other role."""
+    metrics: ClassVar[Sequence[Metric]]
+    """What is measured; the first is the headline."""
+
+    Inputs: ClassVar[Any] = dict[str, Any]
+    """The struct of a sample's inputs."""
+    Detail: ClassVar[Any] = dict[str, Any] | None
+    """The struct of what is kept with a score to be shown."""
+    answers: ClassVar[Rule] = Rule(truncated=True)
+    """Which texts count as answers."""
     layout: ClassVar[Layout]
-    starter: ClassVar[Starter]
-    """What the benchmark's generator makes of seed 0."""
-    options: Any
-    needs: Mapping[str, frozenset[Capability]]
-    """What the model in each role must be able to do. The role `model` is the one under test."""
-    helpers: Mapping[str, str]
-    """Who fills the other roles: embedders, judges."""
+    """What is shown. Default: the metrics, and a table for each tag that they are broken down by."""
+    starter: ClassVar[Starter] = Starter({}, lambda stem: b"")
+    """The data set that its generator makes of seed 0."""
+    subject: ClassVar[str] = "model"
+    """What is under test: the role `model`, or the option (and tag) whose values are set side by side."""
+    covered: ClassVar[Sequence[str]] = ()
+    """Metrics that must reach the coverage floor beside the headline, where the run has them."""
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
 
-    def samples(
-        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
-    ) -> list[Sample]: ...
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "metrics" in vars(cls) and "layout" not in vars(cls):
+            cls.layout = _layout(cls)
 
-    def requests(self, sample: Sample) -> Sequence[Request]: ...
+    def __init__(self, options: Any, *, seed: int = 0) -> None:
+        self.options = options
+        self.seed = seed
 
-    def score(self, answered: Sequence[Answered]) -> Scoring: ...
+    # The three questions that every benchmark answers.
 
-    def summarise(self, scores: Sequence[Score]) -> Summary: ...
+    def samples(self, data: Data) -> list[Sample]:
+        """Which samples are there?"""
+        raise NotImplementedError
+
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        """What is asked for one of them?"""
+        raise NotImplementedError
+
+    def score(self, answered: Sequence[Answered]) -> Scoring | list[Score]:
+        """How do answers become scores? A generator may yield further requests."""
+        raise NotImplementedError
+
+    # Defaults.
+
+    @cached_property
+    def helpers(self) -> Mapping[str, str]:
+        """The spec of the model in each role but `model`."""
+        return {role: getattr(self.options, role) for role in self.roles if role != "model"}
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The names of what is under test; empty where that is the model."""
+        return () if self.subject == "model" else tuple(getattr(self.options, self.subject))
+
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """The samples of the chosen languages, and of each language the first `limit` groups."""
+        langs = dict.fromkeys(str(sample.tags.get("lang", "")) for sample in samples)
+        for lang in data.langs or ():
+            if lang not in langs:
+                raise UsageError(
+                    f"--lang {lang}: the data has no such language.{suggestion(lang, langs)} "
+                    f"Available: {', '.join(langs)}."
+                )
+        groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        chosen = []
+        for sample in samples:
+            lang = str(sample.tags.get("lang", ""))
+            if data.langs and lang not in data.langs:
+                continue
+            number = groups[lang].setdefault(sample.group, len(groups[lang]))
+            if data.limit is None or number < data.limit:
+                chosen.append(sample)
+        return chosen
+
+    def scored(self, item: Answered, **values: float | None) -> Score:
+        """The score of one sample. Unless every request was answered, each value is None: a failure is never
+        a score."""
+        counted = [self.answers.counts(response) or _other_answer(response) for response in item.responses]
+        known = all(counted)
+        return Score(
+            sample_id=item.sample.id,
+            group=item.sample.group,
+            tags=item.sample.tags,
+            values={name: _number(value) if known else None for name, value in values.items()},
+            statuses=Counter(
+                response.status if counts else self.answers.status(response)
+                for response, counts in zip(item.responses, counted, strict=True)
+            ),
+            answered=sum(counted),
+            failures=tuple(
+                failure
+                for response, counts in zip(item.responses, counted, strict=True)
+                for failure in ([] if counts else self.answers.failure(response))
+            ),
+        )
+
+    def summarise(self, scores: Sequence[Score]) -> Summary:
+        """The figures. Empty: the mean of each metric, over all samples and by each of its tags."""
+        return {}
 
     @staticmethod
     def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         """What to say beside the figures of this very run."""
+        return []
 
-    @staticmethod
-    def examples(records: Records) -> list[Examples]:
-        """Samples to look at."""
+    @classmethod
+    def examples(cls, records: Records) -> list[Examples]:
+        """Samples to look at. Default: from both ends of the headline."""
+        metric = cls.metrics[0]
+
+        def shown(record: Record) -> Example:
+            value = record.score.values[metric.name]
+            inputs = msgspec.to_builtins(record.sample.inputs)
+            texts = [(name, text) for name, text in inputs.items() if isinstance(text, str)]
+            title = shortened(texts[0][1]) if texts else record.sample.id
+            parts = (*texts, *answer_parts(record.answers))
+            return Example(label=f"{record.sample.id}: {value:g}", title=title, parts=parts)
+
+        title = f"{metric.title}: both ends"
+        return [Examples(title=title, items=extremes(records, metric.name, shown))]
 
     def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
         """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
-
-    # What follows is about the formats in which it was published.
-
-    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """For a dry run: how many further requests of each kind at the most, and the tokens they carry."""
+        return None
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        """Recorded answers, in any of the published shapes."""
+        """Answers recorded elsewhere, in any of the published formats."""
+        raise UsageError(f"{type(self).__name__} has no format for recorded answers.")
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         """The run in the published formats: file names and contents."""
+        return iter(())
+
+    @classmethod
+    def builder(cls) -> Any:
+        """The `Builder` class that makes its data sets."""
+        raise UsageError(f"{cls.__name__} has no builder of data sets.")
 
 
 class Built(NamedTuple):
-    """A data set that was made: its files, what to tell, and what did not come out."""
+    """A data set that was made: its files, notes on them, and what failed."""
 
     files: Mapping[str, bytes]
     """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
@@ -104,72 +241,44 @@ class Builder(Protocol):
     Options: ClassVar[type[Struct]]
     folder: ClassVar[bool]
     """Whether `--out` is a folder of several files, or one file."""
-    needs: Mapping[str, frozenset[Capability]]
-    helpers: Mapping[str, str]
+
+    @property
+    def roles(self) -> Mapping[str, Set[Capability]]: ...
+
+    @property
+    def helpers(self) -> Mapping[str, str]: ...
 
     def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]: ...
 
 
-class Entry(NamedTuple):
-    module: str
-    cls: str
-    builder: str
-    about: str
+def question(cls: type[Benchmark]) -> str:
+    """What a benchmark asks, in one line: the first of its docstring."""
+    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
 
 
-BENCHMARKS: dict[str, Entry] = {
-    "mirae": Entry(
-        "mirae",
-        "Mirae",
-        "MiraeBuilder",
-        "Does it say the same thing when asked again, at seven prompt lengths?",
-    ),
-    "rgb": Entry("rgb", "Rgb", "RgbBuilder", "Does the answer survive bad retrieval?"),
-    "miron": Entry("miron", "Miron", "MironBuilder", "Does a base model survive its own tokenizer?"),
-    "multiview": Entry(
-        "multiview",
-        "Multiview",
-        "MultiviewBuilder",
-        "Does a similarity method see the view it was asked for?",
-    ),
-}
-
-
-RUN_OPTIONS = (
-    "model", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse", "engine",
-    "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in", "price_out",
-)  # fmt: skip
-"""What `evenkeel.run` takes beside a benchmark's own options, for those who misspell it."""
-
-
-def entry(name: str) -> Entry:
-    if name not in BENCHMARKS:
-        hint = suggestion(name, BENCHMARKS)
-        raise UsageError(f"unknown benchmark '{name}'.{hint} There is: {', '.join(BENCHMARKS)}.")
-    return BENCHMARKS[name]
-
-
-def benchmark_class(name: str) -> Any:
-    chosen = entry(name)
-    return getattr(importlib.import_module(f"evenkeel.benchmarks.{chosen.module}.benchmark"), chosen.cls)
-
-
-def builder_class(name: str) -> Any:
-    chosen = entry(name)
-    return getattr(
-        importlib.import_module(f"evenkeel.benchmarks.{chosen.module}.make.builder"), chosen.builder
+def _layout(cls: type[Benchmark]) -> Layout:
+    tags = dict.fromkeys(tag for metric in cls.metrics for tag in metric.by)
+    return Layout(
+        metrics=tuple(cls.metrics),
+        question=question(cls),
+        counted=("samples", "groups"),
+        tables=tuple(
+            Table(
+                title=f"By {tag}",
+                rows=tag,
+                metrics=tuple(Column(m.name, m.title.lower()) for m in cls.metrics if tag in m.by),
+            )
+            for tag in tags
+        ),
     )
 
 
-def load_benchmark(name: str, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:
-    cls = benchmark_class(name)
-    parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_OPTIONS)
-    benchmark: Benchmark = cls(parsed, seed=seed)
-    return benchmark
+def _other_answer(response: Response) -> bool:
+    """Log-probabilities, a vector or a rank: an answer that is not a text."""
+    return response.status == "ok" and (
+        response.logprobs is not None or response.vector is not None or response.rank is not None
+    )
 
 
-def load_stored(spec: RunSpec) -> Benchmark:
-    """The benchmark of a stored run. Files that its options name are not read: the folder is whole."""
-    files = {option.name for option in describe(benchmark_class(spec.benchmark).Options) if option.file}
-    options = {name: value for name, value in spec.options.items() if name not in files}
-    return load_benchmark(spec.benchmark, options, seed=spec.seed)
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)

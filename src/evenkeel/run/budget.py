@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from evenkeel.options import parse
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
 
@@ -33,16 +34,45 @@ class Limits(Struct, frozen=True, kw_only=True):
         if self.max_usd is not None and not (self.price_in or self.price_out):
             raise ValueError("--max-usd needs --price-in or --price-out")
 
+    @classmethod
+    def of(
+        cls,
+        max_requests: int | None,
+        max_tokens_total: int | None,
+        max_usd: float | None,
+        price_in: float | None,
+        price_out: float | None,
+    ) -> Limits:
+        """The limits of a call, checked; a price of None is 0."""
+        values = {
+            "max_requests": max_requests,
+            "max_tokens_total": max_tokens_total,
+            "max_usd": max_usd,
+            "price_in": price_in,
+            "price_out": price_out,
+        }
+        return parse(cls, {k: value for k, value in values.items() if value is not None}, of="the run")
+
     def usd(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
+
+
+class Plan(Struct, frozen=True):
+    """What a run would ask, by kind: requests, tokens read (estimated), tokens written (at most)."""
+
+    requests: dict[str, int]
+    tokens_in: dict[str, int]
+    tokens_out: dict[str, int]
+    usd: float | None = None
+    """What that costs at most, where prices were given; embedding and ranking are not counted."""
 
 
 class Budget:
     """Counts what was spent and lets requests through while the limits hold.
 
-    A request in flight is counted with what it may cost at the most, so that a limit is not overrun by
-    answers that are still on their way. What writes or weighs is counted, in whatever role; embedding
-    and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own,
+    A request in flight is counted with what it may cost at most, so that a limit is not overrun by
+    answers that are still on their way. Generation and log-likelihoods are counted, in any role;
+    embedding and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own,
     hence the lock.
     """
 
@@ -69,7 +99,7 @@ class Budget:
             if isinstance(request, FREE):
                 yield request
                 continue
-            cost = foresee(request) if self._counts_tokens else (0, 0)
+            cost = estimate(request) if self._counts_tokens else (0, 0)
             with self._lock:
                 self.exhausted = self._broken_by(*cost)
                 if self.exhausted:
@@ -108,7 +138,7 @@ class Budget:
         return ""
 
 
-def foresee(request: Request) -> tuple[int, int]:
+def estimate(request: Request) -> tuple[int, int]:
     """An estimate of the tokens that a request reads, and the most it may write."""
     match request:
         case Generate():

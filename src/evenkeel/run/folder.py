@@ -21,17 +21,19 @@ from evenkeel.errors import DataError, MissingExtra, RunConflict, StorageError, 
 from evenkeel.files import lock
 from evenkeel.files.cache import replacing
 from evenkeel.files.jsonfile import convert, read_json, read_json_lines
+from evenkeel.options import describe, parse
+from evenkeel.page.names import scope_name, scope_of
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.registry import is_known, record_type, stored_class
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
 
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = 1
+FORMAT = 2
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-UNSCORABLE = "unscorable"
-"""In the detail of a score: the benchmark could make nothing of the sample."""
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
 """Bytes of a file that is read as a whole."""
 DEEPEST = 8
@@ -59,10 +61,10 @@ class Run:
         path = member(self.path, "summary.json")
         if path is None:
             raise DataError(self.path, UNFINISHED)
-        summary: Summary = read_json(path, dict[str, Figure])
-        if not summary:
+        figures = read_json(path, dict[str, Figure])
+        if not figures:
             raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
-        return summary
+        return {name: _named(name, figure) for name, figure in figures.items()}
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
@@ -70,30 +72,29 @@ class Run:
         path = member(self.path, "records.jsonl")
         if path is None:
             raise DataError(self.path, UNFINISHED)
-        return read_json_lines(path, Record)
+        known = is_known(self.spec.benchmark)
+        return read_json_lines(path, record_type(self._benchmark) if known else Record)
 
     def scored(self) -> Iterator[Record]:
         """The records that the benchmark knows the shape of: all but those that it could not score at all."""
-        return (record for record in self.records() if not record.score.detail.get(UNSCORABLE))
+        return (record for record in self.records() if not record.score.unscorable)
 
     @property
     def headline(self) -> Figure:
-        """The figure that the benchmark declares first. It has no value where several methods are under test:
-        see `headlines`."""
-        return self.figure(self._layout.headline)
+        """The figure that the benchmark declares first. It has no value where there are several subjects: see
+        `headlines`."""
+        return self.figure(self._benchmark.metrics[0].name)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods under test; empty where a model is."""
-        return () if "model" in self.spec.models else tuple(self.spec.options.get("method", ()))
+        """The subjects under test that are set side by side; empty where that is a model."""
+        return () if self._benchmark.subject == "model" else self.spec.subjects
 
     @property
     def headlines(self) -> dict[str, Figure]:
-        """The headline, by its name in the summary; where methods are under test, one for each of them."""
-        from evenkeel.analysis import scope_name
-
-        headline = self._layout.headline
-        names = [scope_name(headline, {"method": method}) for method in self.methods] or [headline]
+        """The headline, by its name in the summary; where several subjects are under test, one for each."""
+        headline, tag = self._benchmark.metrics[0].name, self._benchmark.subject
+        names = [scope_name(headline, {tag: subject}) for subject in self.methods] or [headline]
         return {name: self.figure(name) for name in names}
 
     def figure(self, name: str) -> Figure:
@@ -105,16 +106,14 @@ class Run:
         return self.summary[name]
 
     @property
-    def _layout(self) -> Any:
-        from evenkeel.run.benchmark import benchmark_class
-
-        return benchmark_class(self.spec.benchmark).layout
+    def _benchmark(self) -> type[Benchmark]:
+        return stored_class(self.spec)
 
     def failures(self) -> Counter[str]:
         """How often requests ended other than well, and scoring lacked something, by reason."""
         found: Counter[str] = Counter()
         for record in self.records():
-            found.update(record.score.detail.get("failures", ()))
+            found.update(record.score.failures)
             found.update(
                 f"{answer.status}: {answer.reason}" if answer.reason else answer.status
                 for answer in record.answers
@@ -127,7 +126,7 @@ class Run:
         differences = [
             abs(value - given[name])
             for record in self.records()
-            if (given := record.sample.inputs.get("published"))
+            if (given := published_figures(record.sample.inputs))
             for name, value in record.score.values.items()
             if name in given and value is not None
         ]
@@ -234,12 +233,9 @@ def read_spec(folder: Path) -> RunSpec:
 
 def _check_options(path: Path, spec: RunSpec) -> None:
     """Values of the types that the benchmark's options have. What is not known here is only shown."""
-    from evenkeel.options import describe, parse
-    from evenkeel.run.benchmark import BENCHMARKS, benchmark_class
-
-    if spec.benchmark not in BENCHMARKS:
+    if not is_known(spec.benchmark):
         return
-    kind = benchmark_class(spec.benchmark).Options
+    kind = stored_class(spec).Options
     known = {option.name for option in describe(kind)}
     given = {name: value for name, value in spec.options.items() if name in known and value is not None}
     try:
@@ -260,6 +256,19 @@ def _depth(value: Any) -> int:
         ]
         level = [value for part in inner for value in part]
     return depth
+
+
+def published_figures(inputs: Any) -> Mapping[str, float]:
+    """The figures that a recorded file itself gave for a sample."""
+    if isinstance(inputs, Mapping):
+        return inputs.get("published") or {}
+    return getattr(inputs, "published", None) or {}
+
+
+def _named(name: str, figure: Figure) -> Figure:
+    """A figure with the metric and the scope that its key in summary.json names."""
+    metric, scope = scope_of(name)
+    return msgspec.structs.replace(figure, metric=metric, scope=scope)
 
 
 def load_run(path: str | Path) -> Run:
@@ -328,6 +337,13 @@ class RunFolder:
             self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
             self.write_json("spec.json", self.spec)
 
+    def write_summary(self, summary: Summary) -> None:
+        """summary.json: a figure's metric and scope are its key there."""
+        figures = {name: to_jsonable(figure) for name, figure in summary.items()}
+        for figure in figures.values():
+            del figure["metric"], figure["scope"]
+        self.write_json("summary.json", figures)
+
     def write_json(self, name: str, value: Any) -> Path:
         return self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
@@ -382,5 +398,5 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
-            "make room or mend the permissions, then run the same command again."
+            "make room or fix the permissions, then run the same command again."
         ) from error

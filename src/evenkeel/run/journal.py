@@ -202,12 +202,13 @@ class Journal:
                 "INSERT INTO samples VALUES (?, ?)", ((sample.id, _encode(sample)) for sample in samples)
             )
 
-    def samples(self) -> list[Sample]:
+    def samples(self, kind: Any = Sample) -> list[Sample]:
         """The samples, in the order in which they were put."""
         with _storage_errors(self.path):
             rows = self._reader.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
         try:
-            return [_decode_sample(body) for (body,) in rows]
+            decoder = msgspec.json.Decoder(kind)
+            return [decoder.decode(body) for (body,) in rows]
         except UNDECODABLE:
             raise RunConflict(
                 f"{self.path}: a sample that is stored there cannot be read. "

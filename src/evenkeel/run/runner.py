@@ -1,4 +1,4 @@
-"""From samples to a summary: requests → responses → scores, over one road for every benchmark."""
+"""From samples to scores: requests → responses → records, on one path for every benchmark."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Refusal: TypeAlias = Callable[[int], EvenkeelError]
 TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
 
 
-class Road:
-    """The way every request takes: past the journal, within the budget, to a model, into the journal."""
+class RequestPath:
+    """The path of every request: past the journal, within the budget, to a model, into the journal."""
 
     def __init__(
         self,
@@ -159,35 +159,39 @@ def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
     return roles
 
 
-def ask(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -> None:
+def ask(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> None:
     """Have the model answer what the journal does not hold yet, where a model is under test."""
-    if "model" not in benchmark.needs:
+    if "model" not in benchmark.roles:
         return
-    road.ask("model", lambda: chain.from_iterable(benchmark.requests(sample) for sample in samples))
+    path.ask("model", lambda: chain.from_iterable(benchmark.requests(sample) for sample in samples))
 
 
-def score(
+def score_samples(
     benchmark: Benchmark,
     folder: RunFolder,
     samples: Sequence[Sample],
-    road: Road,
-    tell: Callable[[str], None],
-) -> Run:
-    """From stored answers to records and the summary."""
+    path: RequestPath,
+    note: Callable[[str], None],
+) -> list[Score]:
+    """From stored answers to records.jsonl and the scores."""
     scores: list[Score] = []
     failed: Counter[str] = Counter()
     with folder.writing("records.jsonl") as file:
-        for chunk in in_chunks(benchmark, samples):
-            portion = Portion(benchmark, _with_answers(benchmark, chunk, road), lambda s: drive(s, road))
-            for result, line in portion.scored():
+        for portion in score_chunks(benchmark, samples, path):
+            for score, line in portion.scored():
                 file.write(line + b"\n")
-                scores.append(result)
+                scores.append(score)
             failed.update(portion.failed.values())
-    folder.write_json("summary.json", benchmark.summarise(scores))
-    folder.add_notes(road.notes())
     for place, count in failed.most_common():
-        tell(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
-    return Run(folder.path)
+        note(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
+    return scores
+
+
+def score_chunks(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> Iterator[Portion]:
+    """Portions of the samples with their stored answers; scoring one asks what it needs further."""
+    for chunk in in_chunks(benchmark, samples):
+        answered = _with_answers(benchmark, chunk, path)
+        yield Portion(benchmark, answered, lambda scoring: complete(scoring, path))
 
 
 def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
@@ -226,9 +230,9 @@ def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[
         yield sorted(chunk, key=lambda sample: order[sample.id])
 
 
-def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], road: Road) -> list[Answered]:
+def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> list[Answered]:
     requests = [_requests(benchmark, sample) for sample in samples]
-    responses = iter(road.read(list(chain.from_iterable(requests))))
+    responses = iter(path.read(list(chain.from_iterable(requests))))
     return [
         Answered(sample, asked, tuple(islice(responses, len(asked))))
         for sample, asked in zip(samples, requests, strict=True)
@@ -246,14 +250,14 @@ def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
         raise DataError(f"sample {sample.id}", problem) from error
 
 
-def drive(asking: Generator[Sequence[Request], Sequence[Response], T], road: Road) -> T:
-    """Run what yields requests (scoring, building), having each answered, and give back what it returns."""
+def complete(asking: Generator[Sequence[Request], Sequence[Response], T], path: RequestPath) -> T:
+    """Run what yields requests (scoring, building) to its end, having each answered; what it returns."""
     try:
         further = next(asking)
         while True:
             for role, requests in by_role(further).items():
-                road.ask(role, requests.__iter__)
-            further = asking.send(road.read(further))
+                path.ask(role, requests.__iter__)
+            further = asking.send(path.read(further))
     except StopIteration as done:
         result: T = done.value
         return result

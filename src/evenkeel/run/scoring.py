@@ -8,7 +8,7 @@ in the journal by then, so that trying again costs no request.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -16,7 +16,6 @@ import msgspec
 
 from evenkeel.errors import DataError, EvenkeelError, place_of
 from evenkeel.run.benchmark import Benchmark, Scoring
-from evenkeel.run.folder import UNSCORABLE
 from evenkeel.types import Answered, Record, Response, Score
 
 Drive: TypeAlias = Callable[[Scoring], list[Score]]
@@ -45,12 +44,12 @@ class Unscorable(Exception):
 class Portion:
     """Samples that are scored together."""
 
-    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], drive: Drive) -> None:
+    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], complete: Drive) -> None:
         self.failed: dict[str, str] = {}
         """How and where scoring failed, by sample."""
         self._benchmark = benchmark
         self._items = {item.sample.id: item for item in items}
-        self._drive = drive
+        self._drive = complete
         self._lost: dict[str, Score] = {}
         """The scores of samples that cannot be scored even where their answers count as errors."""
 
@@ -121,13 +120,13 @@ class Portion:
             return item
         return Answered(item.sample, item.requests, (FAILED,) * len(item.requests))
 
-    def _guard(self, items: Sequence[Answered], drive: Drive) -> list[Scored]:
+    def _guard(self, items: Sequence[Answered], complete: Drive) -> list[Scored]:
         lines: list[Scored] = []
 
         def scoring() -> Scoring:
             responses: Sequence[Response] | None = None
             try:
-                asking = self._benchmark.score(items)
+                asking = _generator(self._benchmark.score(items))
                 while True:
                     further = next(asking) if responses is None else asking.send(responses)
                     msgspec.json.encode(further)  # what cannot be written down cannot be asked
@@ -137,27 +136,26 @@ class Portion:
                 lines.extend(self._line(*each) for each in zip(items, scores, strict=True))
                 return scores
 
-        drive(_told(scoring()))
+        complete(_told(scoring()))
         return lines
 
     def _line(self, item: Answered, score: Score) -> Scored:
         original = self._items[item.sample.id]
         if (place := self.failed.get(item.sample.id)) is not None:
-            told = [*score.detail.get("failures", ()), f"scoring failed: {place}"]
-            score = msgspec.structs.replace(score, detail={**score.detail, "failures": told})
+            score = msgspec.structs.replace(score, failures=(*score.failures, f"scoring failed: {place}"))
         record = Record(sample=original.sample, answers=original.responses, score=score)
         # The summary needs only the numbers: texts and matrices go to the disk.
-        return Scored(msgspec.structs.replace(score, detail={}), msgspec.json.encode(record))
+        return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
 
     def _unanswered(self, item: Answered) -> Score:
         """The score of a sample of which nothing was answered, also not what is asked further."""
         sample = item.sample
         blank = Score(
             sample_id=sample.id, group=sample.group, tags=sample.tags, values={},
-            statuses={"error": max(1, len(item.requests))}, answered=0, detail={UNSCORABLE: True},
+            statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
         )  # fmt: skip
         try:
-            asking = self._benchmark.score([self._as_failed(item)])
+            asking = _generator(self._benchmark.score([self._as_failed(item)]))
             further = next(asking)
             while True:
                 further = asking.send([FAILED] * len(further))
@@ -179,6 +177,11 @@ class Portion:
             values = score.values or dict.fromkeys(names)
             blanks[name] = self._line(self._items[name], msgspec.structs.replace(score, values=values))
         return blanks
+
+
+def _generator(scoring: Scoring | list[Score]) -> Scoring:
+    """A benchmark that asks nothing further may return its scores at once."""
+    return (yield from scoring) if isinstance(scoring, Generator) else scoring
 
 
 def _told(scoring: Scoring) -> Scoring:

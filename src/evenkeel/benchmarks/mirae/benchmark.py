@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from itertools import islice
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,12 +17,12 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae import files as data
 from evenkeel.benchmarks.mirae.page import LAYOUT, METRICS, examples, notes
 from evenkeel.errors import UsageError
-from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.files.datasets import Starter
 from evenkeel.messages import suggestion
 from evenkeel.models.vectors import usable
 from evenkeel.options import ASKING
 from evenkeel.page.metrics import unit_of
-from evenkeel.run.benchmark import Recorded, Scoring
+from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import (
     Answered,
     Capability,
@@ -96,30 +96,28 @@ def make_starter(lang: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(compose(lang)), indent=1)
 
 
-class Mirae:
+class Mirae(Benchmark):
     """One sample is one question at one level in one language, asked several times."""
 
     Options = MiraeOptions
-    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
+    metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
-        self.options = options
+        super().__init__(options, seed=seed)
         # The first embedder is the headline; the others stand beside it under their numbers.
         self.helpers: Mapping[str, str] = {
             "embedder" if number == 1 else f"embedder-{number}": spec
             for number, spec in enumerate(options.embedder, 1)
         }
         needs: dict[str, frozenset[Capability]] = {role: frozenset({"embed"}) for role in self.helpers}
-        self.needs: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"}), **needs}
-        self._seed = seed
+        self.roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"}), **needs}
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
 
-    def samples(
-        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
-    ) -> list[Sample]:
+    def samples(self, files: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every wanted level."""
+        langs, limit = files.langs, files.limit
         fallback = langs[0] if langs and len(langs) == 1 else None
         questions = [question for file in files for question in data.read_questions(file.path, fallback)]
         found = dict.fromkeys(question.lang for question in questions)
@@ -145,6 +143,10 @@ class Mirae:
                 for level in levels
             ]
         )
+
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """`samples` has chosen already."""
+        return samples
 
     def requests(self, sample: Sample) -> tuple[Generate, ...]:
         prompt = (Message("user", sample.inputs["question_text"]),)
@@ -215,20 +217,12 @@ class Mirae:
             if name.startswith("mean_similarity@"):
                 other = name.partition("@")[2]
                 summary[f"rank_correlation@{other}"] = stats.rank_correlation(
-                    scores, "mean_similarity", name, seed=self._seed
+                    scores, "mean_similarity", name, seed=self.seed
                 )
         return {"mean_similarity": summary.pop("mean_similarity"), **_probed(summary)}
 
     notes = staticmethod(notes)
     examples = staticmethod(examples)
-
-    def without(self, capabilities: frozenset[Capability]) -> None:
-        """There is nothing that it could leave out."""
-
-    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every answer is embedded once by each embedder, at its full length."""
-        tokens = [request.sampling.max_tokens for request in asked if isinstance(request, Generate)]
-        return {"embed": (len(tokens) * len(self.helpers), sum(tokens) * len(self.helpers))}
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         recording = data.read_recording(path, lang)
@@ -248,6 +242,12 @@ class Mirae:
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         return data.results_files(spec, records)
+
+    @classmethod
+    def builder(cls) -> Any:
+        from evenkeel.benchmarks.mirae.make.builder import MiraeBuilder
+
+        return MiraeBuilder
 
 
 def read_whole(

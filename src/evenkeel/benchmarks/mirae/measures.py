@@ -189,12 +189,12 @@ def _score(prompt: Prompt, values: dict[str, float | None], embedded: Mapping[st
         detail={
             "responses": prompt.kept,
             "pairwise_similarities": scoring.cosine_matrix(prompt.vectors).tolist() if prompt.kept else [],
-            "failures": [
-                failure
-                for response in prompt.item.responses
-                for failure in ANSWERS.failure(response) or _not_embedded(response, embedded)
-            ],
         },
+        failures=tuple(
+            failure
+            for response in prompt.item.responses
+            for failure in ANSWERS.failure(response) or _not_embedded(response, embedded)
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.miron import files as data
 from evenkeel.benchmarks.miron.page import LAYOUT, UNITS, examples, notes
-from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING
-from evenkeel.run.benchmark import Recorded, Scoring
+from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (
     Answered,
@@ -67,34 +67,36 @@ def make_starter(stem: str) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(stem))
 
 
-class Miron:
+class Miron(Benchmark):
     """One sample is one example: its target is weighed, and a continuation written in its place."""
 
     Options = MironOptions
-    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
+    metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     helpers: Mapping[str, str] = {}
     covered: ClassVar[tuple[str, ...]] = ("target_confidence",)
     """What the floor of coverage is for beside the headline, where it was asked for."""
 
     def __init__(self, options: MironOptions, *, seed: int = 0) -> None:
-        self.options = options
-        self._seed = seed
+        super().__init__(options, seed=seed)
         # To write as many tokens as the target has, a model must be able to count them: what weighs, can.
         weighs = options.confidence != "no" or options.stop == "target"
-        self.needs: Mapping[str, frozenset[Capability]] = {
+        self.roles: Mapping[str, frozenset[Capability]] = {
             "model": frozenset({"generate", "loglikelihood"} if weighs else {"generate"})
         }
 
-    def samples(
-        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
-    ) -> list[Sample]:
+    def samples(self, files: Data) -> list[Sample]:
+        langs, limit = files.langs, files.limit
         fallback = langs[0] if langs and len(langs) == 1 else None
         sets = {file.path: data.read_examples(file.path, file.lang or fallback) for file in files}
         found = data.told_apart(sets)
         wanted = data.choose(data.check_langs(found, langs), limit)
         return [make_sample(example) for example in wanted]
+
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """`samples` has chosen already."""
+        return samples
 
     def requests(self, sample: Sample) -> list[Request]:
         prefix, target, repeat = (sample.inputs.get(name, 0) for name in ("prefix", "target", "repeat"))
@@ -136,9 +138,7 @@ class Miron:
             summary |= stats.summarise(covered, own, units=UNITS)
         if "pieces" in metrics:
             for name in ("target_confidence", "lev_score"):
-                summary[f"pieces_and_{name}"] = stats.rank_correlation(
-                    scores, "pieces", name, seed=self._seed
-                )
+                summary[f"pieces_and_{name}"] = stats.rank_correlation(scores, "pieces", name, seed=self.seed)
         return {"lev_score": summary.pop("lev_score"), **summary}
 
     notes = staticmethod(notes)
@@ -149,11 +149,7 @@ class Miron:
         if capabilities != {"loglikelihood"} or self.options.confidence == "yes":
             return None
         stop = "word" if self.options.stop == "target" else self.options.stop
-        return Miron(MironOptions(stop=stop, confidence="no"), seed=self._seed)
-
-    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """Scoring asks nothing further."""
-        return {}
+        return Miron(MironOptions(stop=stop, confidence="no"), seed=self.seed)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         results = data.read_results(path, lang)
@@ -180,6 +176,12 @@ class Miron:
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         return data.results_files(records)
+
+    @classmethod
+    def builder(cls) -> Any:
+        from evenkeel.benchmarks.miron.make.builder import MironBuilder
+
+        return MironBuilder
 
 
 def make_sample(example: data.Example, **more: Any) -> Sample:

@@ -9,7 +9,7 @@ from evenkeel.benchmarks.miron.files import Example, check_langs, read_examples
 from evenkeel.files import datasets
 from evenkeel.models.boundary import find_boundary
 from evenkeel.page.tables import Grid, figure, values_of
-from evenkeel.run.model import tokenizer
+from evenkeel.run.registry import tokenizer
 from evenkeel.types import Score, Summary, Unit
 
 METRICS = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,8 +17,7 @@ from evenkeel.benchmarks.multiview.ordering import check_annotations
 from evenkeel.benchmarks.multiview.page import LAYOUT, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import DataFile, Starter
-from evenkeel.run.benchmark import Recorded, Scoring
-from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import (
     Answered,
     Capability,
@@ -65,18 +64,18 @@ def make_starter(stem: str) -> bytes:
     return encode_triplets(compose())
 
 
-class Multiview:
+class Multiview(Benchmark):
     """One sample is one triplet, ordered by every method."""
 
     Options = MultiviewOptions
-    subject: ClassVar[Literal["model", "methods"]] = "methods"
+    subject = "method"
     layout = LAYOUT
+    metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
-        self.options = options
+        super().__init__(options, seed=seed)
         self.methods = parse_methods(options.method)
-        self._seed = seed
         helpers: dict[str, str] = {}
         needs: defaultdict[str, set[Capability]] = defaultdict(set)
         for method in self.methods:
@@ -84,14 +83,13 @@ class Multiview:
                 helpers[role] = spec
                 needs[role].add(capability)
         self.helpers: Mapping[str, str] = helpers
-        self.needs: Mapping[str, frozenset[Capability]] = {
+        self.roles: Mapping[str, frozenset[Capability]] = {
             role: frozenset(can) for role, can in needs.items()
         }
 
-    def samples(
-        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
-    ) -> list[Sample]:
+    def samples(self, files: Data) -> list[Sample]:
         """`limit` triplets of each task."""
+        langs, limit = files.langs, files.limit
         if set(langs or ()) - set(self.starter.langs):
             raise UsageError("multiview takes no --lang: its triplets are as they are.")
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
@@ -101,6 +99,10 @@ class Multiview:
         kept = [triplets[:limit] for triplets in tasks.values()]
         check_annotations(self.methods, chain.from_iterable(kept))
         return [make_sample(triplet, number) for own in kept for number, triplet in enumerate(own, 1)]
+
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """`samples` has chosen already."""
+        return samples
 
     def requests(self, sample: Sample) -> tuple[Request, ...]:
         """Nothing is asked of a model under test: what the methods need, they ask when they order."""
@@ -129,19 +131,6 @@ class Multiview:
     notes = staticmethod(notes)
     examples = staticmethod(examples)
 
-    def without(self, capabilities: frozenset[Capability]) -> None:
-        """A method that cannot be carried out is not left out in silence."""
-
-    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every document is embedded or rewritten once (under each criterion, where the method
-        reads it), and every verdict repaired once."""
-        found: dict[str, tuple[int, int]] = {}
-        for method in self.methods:
-            for kind, texts in _demand(method, samples):
-                requests, tokens = found.get(kind, (0, 0))
-                found[kind] = (requests + len(texts), tokens + sum(map(estimate_tokens, texts)))
-        return found
-
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         raise UsageError(
             "multiview has no format for recorded answers: evenkeel run multiview --data TRIPLETS --method …"
@@ -152,6 +141,12 @@ class Multiview:
 
         yield "triplets.jsonl", (_triplet_line(record.sample) for record in records())
         yield "results.json", results(records, [method.name for method in self.methods])
+
+    @classmethod
+    def builder(cls) -> Any:
+        from evenkeel.benchmarks.multiview.make.builder import MultiviewBuilder
+
+        return MultiviewBuilder
 
 
 def triplet_files(files: Sequence[DataFile]) -> Sequence[DataFile]:

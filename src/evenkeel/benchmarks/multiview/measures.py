@@ -44,7 +44,7 @@ def measure(
             statuses.update(outcome.statuses)
         detail: dict[str, Any] = {"picks": {name: outcome.picks for name, outcome in own.items()}}
         # A failure is told by how it ended and of which method: it is no answer of a model under test.
-        detail["failures"] = [
+        failures = [
             f"{status} ({name})"
             for name, outcome in own.items()
             for status in outcome.statuses
@@ -62,13 +62,14 @@ def measure(
             values=values,
             statuses=dict(statuses),
             answered=statuses["ok"] + statuses["truncated"],
+            failures=tuple(failures),
             detail=detail,
         )
         # Runs are compared method by method, by what was asked for each.
-        detail["requests"] = {
+        requests = {
             name: (one.answered, sum(one.statuses.values())) for name in own for one in [_as_one(score, name)]
         }
-        scores.append(score)
+        scores.append(msgspec.structs.replace(score, requests=requests))
     return scores
 
 

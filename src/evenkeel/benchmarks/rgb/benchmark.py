@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -26,13 +26,12 @@ from evenkeel.benchmarks.rgb.samples import make_sample, recorded_samples
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import DataFile, Starter
 from evenkeel.options import ASKING, FILE
-from evenkeel.run.benchmark import Recorded, Scoring
+from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import (
     Answered,
     Capability,
     Generate,
     Records,
-    Request,
     Response,
     RunSpec,
     Sample,
@@ -121,18 +120,18 @@ def make_starter(stem: str) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, KIND_OF_STEM[kind]))
 
 
-class Rgb:
+class Rgb(Benchmark):
     """One sample is one question at one setting."""
 
     Options = RgbOptions
-    subject: ClassVar[Literal["model", "methods"]] = "model"
     layout = LAYOUT
+    metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:
-        self.options = options
+        super().__init__(options, seed=seed)
         self.helpers: Mapping[str, str] = {"judge": options.judge} if options.judge else {}
-        self.needs: Mapping[str, frozenset[Capability]] = {
+        self.roles: Mapping[str, frozenset[Capability]] = {
             role: frozenset({"generate"}) for role in ("model", *self.helpers)
         }
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
@@ -141,10 +140,9 @@ class Rgb:
     def _prompts(self) -> dict[str, Prompts]:
         return load_prompts(self.options.prompts)
 
-    def samples(
-        self, files: Sequence[DataFile], *, langs: Sequence[str] | None, limit: int | None
-    ) -> list[Sample]:
+    def samples(self, files: Data) -> list[Sample]:
         """`limit` questions of each data set, at every setting that its kind has an ability for."""
+        langs, limit = files.langs, files.limit
         sets = [
             data.read_instances(file.path, lang=data.known_language(file.lang))
             for file in self._wanted(files)
@@ -202,6 +200,10 @@ class Rgb:
         if twice:
             raise UsageError(f"two files are named '{twice[0]}': give one of them.")
 
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """`samples` has chosen already."""
+        return samples
+
     def requests(self, sample: Sample) -> tuple[Generate, ...]:
         inputs = sample.inputs
         own = inputs.get("prompts")
@@ -225,21 +227,6 @@ class Rgb:
     notes = staticmethod(notes)
     examples = staticmethod(examples)
 
-    def without(self, capabilities: frozenset[Capability]) -> None:
-        """There is nothing that it could leave out."""
-
-    def forecast(self, samples: Sequence[Sample], asked: Iterable[Request]) -> dict[str, tuple[int, int]]:
-        """At the most every answer that is judged is judged once, and its verdict repaired once: the judge
-        reads what it is told, the question, and an answer of full length."""
-        from evenkeel.benchmarks.rgb.measures import to_judge
-        from evenkeel.text.token_estimate import estimate_tokens
-
-        asked_twice = [2 * estimate_tokens(text) for sample in samples for text in to_judge(sample)]
-        if not self.options.judge or not asked_twice:
-            return {}
-        number = 2 * len(asked_twice)
-        return {"judge": (number, sum(asked_twice) + number * self.options.max_tokens)}
-
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         rows = data.read_predictions(path)
         told = data.Setting.of(path.stem)
@@ -256,3 +243,9 @@ class Rgb:
 
         temperature = spec.options.get("temperature", 0.0)
         return prediction_files(spec.models["model"]["name"], temperature, records)
+
+    @classmethod
+    def builder(cls) -> Any:
+        from evenkeel.benchmarks.rgb.make.builder import RgbBuilder
+
+        return RgbBuilder

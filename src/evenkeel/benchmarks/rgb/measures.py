@@ -93,7 +93,7 @@ def measure(item: Answered, judged: Judged | None) -> Score:
     answered = ANSWERS.counts(response)
     values: dict[str, float | None] = dict.fromkeys(_metrics(sample))
     values["lacks_documents"] = float(bool(inputs["note"]))
-    detail: dict[str, Any] = {"failures": failed} if (failed := ANSWERS.failure(response)) else {}
+    detail: dict[str, Any] = {}
     if answered:
         answer, fake = parts(inputs["answer"]), parts(inputs["fake"]) if inputs["fake"] else ()
         published = checks.published(response.text, answer, lang)
@@ -132,6 +132,7 @@ def measure(item: Answered, judged: Judged | None) -> Score:
         values=values,
         statuses={ANSWERS.status(response): 1},
         answered=int(answered),
+        failures=tuple(ANSWERS.failure(response)),
         detail=detail,
     )
 

@@ -18,7 +18,7 @@ from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.client import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
 from evenkeel.models.openai.health import Failed, Standing, Trouble
-from evenkeel.options import RUNTIME, lasting
+from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.answers import ESTIMATED_LENGTH
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.text.token_estimate import estimate_tokens
@@ -111,7 +111,7 @@ class OpenAI:
         # An extra body may hold a key of some kind: its hash tells bodies apart and tells nothing else.
         extra = self._options.extra_body
         return {
-            **lasting(self._options),
+            **identity_options(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
             "spec": f"openai:{self._name}",
         }

@@ -20,7 +20,7 @@ from evenkeel.benchmarks.mirae.make.questions import OwnQuestion, read_own
 from evenkeel.errors import DataError, UsageError
 from evenkeel.models.vectors import usable
 from evenkeel.run.benchmark import Built
-from evenkeel.run.model import token_counter
+from evenkeel.run.registry import token_counter
 from evenkeel.text.token_estimate import APPROXIMATE
 from evenkeel.types import Capability, Embed, Generate, Message, Request, Response, Sampling
 
@@ -97,7 +97,7 @@ class MiraeBuilder:
         self.helpers: Mapping[str, str] = (
             {"model": options.model, "embedder": options.embedder} if options.model else {}
         )
-        self.needs: Mapping[str, frozenset[Capability]] = {
+        self.roles: Mapping[str, frozenset[Capability]] = {
             "model": frozenset({"generate"}),
             "embedder": frozenset({"embed"}),
         }

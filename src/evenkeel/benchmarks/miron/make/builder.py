@@ -42,7 +42,7 @@ class MironBuilder:
 
     Options = BuildOptions
     folder = True
-    needs: Mapping[str, frozenset[Capability]] = {}
+    roles: Mapping[str, frozenset[Capability]] = {}
     helpers: Mapping[str, str] = {}
 
     def __init__(self, options: BuildOptions) -> None:

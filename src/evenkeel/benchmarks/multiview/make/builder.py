@@ -23,7 +23,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import own_file
 from evenkeel.make.documents import Documents, read_documents
-from evenkeel.options import RUNTIME, lasting
+from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.benchmark import Built
 from evenkeel.types import Capability, to_jsonable
 
@@ -132,7 +132,7 @@ class MultiviewBuilder:
         self.criteria = [] if options.starter else options.read_criteria()
         judge = None if options.dry_run else options.judge
         self.helpers: Mapping[str, str] = {f"judge:{judge}": judge} if judge else {}
-        self.needs: Mapping[str, frozenset[Capability]] = {
+        self.roles: Mapping[str, frozenset[Capability]] = {
             role: frozenset({"generate"}) for role in self.helpers
         }
 
@@ -242,7 +242,7 @@ class MultiviewBuilder:
         self, files: Mapping[str, bytes], told: Mapping[str, Any], notes: list[str], failures: list[str]
     ) -> Built:
         """The files with a manifest: how they were made, and their hashes."""
-        options = to_jsonable(lasting(self.options))
+        options = to_jsonable(identity_options(self.options))
         names = {name: Path(options[name]).name for name in ("docs", "criteria") if options[name]}
         manifest = {
             "format": FORMAT,

@@ -76,7 +76,7 @@ class RgbBuilder:
 
     Options = BuildOptions
     folder = True
-    needs: Mapping[str, frozenset[Capability]] = {
+    roles: Mapping[str, frozenset[Capability]] = {
         "model": frozenset({"generate"}),
         "embedder": frozenset({"embed"}),
     }

@@ -27,7 +27,7 @@ def _usual() -> Progress:
     if in_notebook():
         return NotebookLine()
     if sys.stderr is not None and sys.stderr.isatty():
-        from evenkeel.cli.progress import Watcher
+        from evenkeel.report.progress_bar import Watcher
 
         return Watcher()
     return Silent()

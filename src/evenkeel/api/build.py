@@ -1,0 +1,111 @@
+"""Make a data set, from a seed or from a person's questions and documents."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenkeel.api.run import note_stored_answers, open_journal
+from evenkeel.api.setup import open_models, probe
+from evenkeel.errors import UsageError
+from evenkeel.files import lock
+from evenkeel.files.cache import DRAFT, write_whole
+from evenkeel.report.progress import watcher
+from evenkeel.run.benchmark import Built
+from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.engines import load_engine
+from evenkeel.run.progress import Progress
+from evenkeel.run.registry import benchmark_name, load_builder
+from evenkeel.run.runner import RequestPath, complete
+from evenkeel.types import ModelRef
+
+
+def build(
+    benchmark: str,
+    out: str | Path,
+    *,
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    concurrency: int | None = None,
+    max_requests: int | None = None,
+    max_tokens_total: int | None = None,
+    max_usd: float | None = None,
+    price_in: float = 0.0,
+    price_out: float = 0.0,
+    progress: Progress | bool | None = True,
+    **options: Any,
+) -> tuple[list[Path], Built]:
+    """Make a data set: `out` and beside it a file for each further language, or files in the folder `out`.
+
+        paths, built = ek.build("mirae", "mine.json", questions="mine.txt")
+        built.failures  # what failed
+
+    The options are those of `evenkeel build BENCHMARK --help`. What a model answered is journaled beside
+    `out`, so that a build that was stopped goes on.
+    """
+    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    builder = load_builder(benchmark, options)
+    target, in_folder = Path(out), builder.folder
+    sources = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
+    if target.resolve() in sources:
+        raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
+    watching = watcher(progress)
+    with load_engine("local", concurrency=concurrency) as running, contextlib.ExitStack() as stack:
+        stack.callback(watching.finish)
+        stack.enter_context(_locked(target, folder=in_folder))
+        spec = builder.helpers.get("model")
+        ref = ModelRef(spec, dict(model_args or {})) if spec else None
+        models = open_models(
+            running, builder, benchmark_name(benchmark), ref, base_url, model_args=model_args
+        )
+        probe(builder, models, watching)
+        beside = target / "journal.sqlite" if in_folder else target.with_name(f"{target.stem}.journal.sqlite")
+        if not models:
+            beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
+        journal = stack.enter_context(open_journal(beside, watching))
+        requests = RequestPath(
+            journal,
+            {role: model.identity() for role, model in models.items()},
+            opener=models.__getitem__,
+            budget=Budget(limits),
+            progress=watching,
+        )
+        with note_stored_answers(journal, f"{beside}: the same command goes on from there."):
+            built = complete(builder.build(), requests)
+        paths = _paths(target, built, folder=in_folder)
+        if taken := [path for path in paths if path.resolve() in sources]:
+            raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
+        if existing := [path.name for path in paths if path.exists()]:
+            watching.note(f"replacing in {target if in_folder else target.parent}: {', '.join(existing)}")
+        for path, content in zip(paths, built.files.values(), strict=True):
+            write_whole(path, content)
+    return paths, built
+
+
+@contextlib.contextmanager
+def _locked(target: Path, *, folder: bool) -> Iterator[None]:
+    """Keep what is built to this process, and remove what a killed one was writing."""
+    parent = target if folder else target.parent
+    new = [path for path in (parent, *parent.parents) if not path.exists()]
+    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with lock.writing(target) if folder else lock.writing_file(target):
+            for draft in parent.glob(f".*{DRAFT}"):
+                if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
+                    draft.unlink()
+            yield
+    finally:
+        with contextlib.suppress(OSError):  # something was built there
+            for path in new:
+                path.rmdir()
+
+
+def _paths(target: Path, built: Built, *, folder: bool) -> list[Path]:
+    """Where the files go: into the folder `--out`, or to `--out` and beside it by language."""
+    if folder:
+        return [target / name for name in built.files]
+    beside = [f"{target.stem}_{name.lower()}{target.suffix}" for name in list(built.files)[1:]]
+    return [target, *(target.with_name(name) for name in beside)][: len(built.files)]

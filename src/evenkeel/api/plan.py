@@ -1,0 +1,151 @@
+"""A dry run: the requests of a run, counted by models that answer nothing real, on the path of a real run.
+
+Each stand-in answer is as long as it may be, and none is a valid verdict: so each verdict is asked for again,
+and the counts are what a run asks at most.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from evenkeel.api.run import merged_options, parse_langs
+from evenkeel.api.setup import read_samples
+from evenkeel.errors import UsageError
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.budget import Budget, Limits, Plan, estimate
+from evenkeel.run.journal import Journal
+from evenkeel.run.progress import Silent
+from evenkeel.run.registry import benchmark_name, check_spec, load_benchmark
+from evenkeel.run.runner import RequestPath, ask, score_chunks
+from evenkeel.types import (
+    KIND_NEEDS,
+    Capability,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Logprobs,
+    Rank,
+    Request,
+    Response,
+    Sample,
+)
+
+
+def dry_run(
+    benchmark: str,
+    model: str | None = None,
+    *,
+    options: Struct | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    data: str | Path = "starter",
+    lang: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    price_in: float = 0.0,
+    price_out: float = 0.0,
+    **benchmark_options: Any,
+) -> Plan:
+    """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
+
+    plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
+    plan.requests, plan.usd
+    """
+    limits = Limits.of(
+        benchmark_options.pop("max_requests", None),
+        benchmark_options.pop("max_tokens_total", None),
+        benchmark_options.pop("max_usd", None),
+        price_in,
+        price_out,
+    )
+    if model:
+        check_spec(model, dict(model_args or {}))
+    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
+    for spec in loaded.helpers.values():
+        check_spec(spec, {})
+    if model is None and "model" in loaded.roles:
+        raise UsageError(
+            f"{benchmark} needs the model to ask: --model SPEC; `evenkeel list models` lists them."
+        )
+    samples, _ = read_samples(loaded, benchmark_name(benchmark), str(data), parse_langs(lang), limit)
+    return count_requests(loaded, samples, limits)
+
+
+def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limits) -> Plan:
+    """Send every request of a run past a counting model."""
+    counting = CountingModel(set(benchmark.helpers) & {field.name for field in fields(benchmark.options)})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Journal(Path(folder) / "journal.sqlite")) as journal,
+    ):
+        path = RequestPath(
+            journal,
+            {role: {"spec": role} for role in benchmark.roles},
+            opener=lambda role: counting,
+            budget=Budget(Limits()),
+            progress=Silent(),
+        )
+        ask(benchmark, samples, path)
+        for portion in score_chunks(benchmark, samples, path):
+            portion.scored()
+    usd = None
+    if limits.price_in or limits.price_out:
+        paid = [kind for kind in counting.requests if kind not in ("embed", "rank")]
+        usd = limits.usd(
+            sum(counting.tokens_in[kind] for kind in paid), sum(counting.tokens_out[kind] for kind in paid)
+        )
+    return Plan(dict(counting.requests), dict(counting.tokens_in), dict(counting.tokens_out), usd)
+
+
+class CountingModel:
+    """Counts requests and their tokens by kind; those of a helper that an option names, by its role."""
+
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+
+    def __init__(self, named_roles: set[str]) -> None:
+        self.requests: Counter[str] = Counter()
+        self.tokens_in: Counter[str] = Counter()
+        self.tokens_out: Counter[str] = Counter()
+        self._named_roles = named_roles
+        self._numbers = count()
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": "counting"}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """It can do everything."""
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for request in requests:
+            kind: str = KIND_NEEDS[type(request)]
+            if kind == "generate" and request.role in self._named_roles:
+                kind = request.role
+            tokens_in, tokens_out = estimate(request)
+            self.requests[kind] += 1
+            self.tokens_in[kind] += tokens_in
+            self.tokens_out[kind] += tokens_out
+            yield request, self._stand_in(request, tokens_out)
+
+    def _stand_in(self, request: Request, tokens: int) -> Response:
+        match request:
+            case Generate():
+                # Each text is another: what is done once for each distinct answer is done for every one.
+                return Response(status="ok", text=" ".join([str(next(self._numbers)), *["word"] * tokens]))
+            case LogLikelihood():
+                return Response(status="ok", logprobs=Logprobs((request.continuation,), (-1.0,)))
+            case Embed():
+                return Response(status="ok", vector=struct.pack("<2f", 1.0, 0.0))
+            case Rank():
+                return Response(status="ok", rank=0.0)
+
+    def close(self) -> None:
+        """It holds nothing."""

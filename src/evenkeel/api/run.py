@@ -1,0 +1,320 @@
+"""Ask and score: `run`, `score` and `rescore`, each of which ends with a run's folder."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from evenkeel import analysis
+from evenkeel.api.permission import Permitted
+from evenkeel.api.setup import (
+    Setup,
+    identities,
+    make_spec,
+    note_moved_server,
+    note_other_server,
+    open_models,
+    prepare,
+    probe,
+)
+from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
+from evenkeel.files import datasets
+from evenkeel.files.cache import slug
+from evenkeel.models.replay import RecordedAnswers
+from evenkeel.options import describe
+from evenkeel.report.progress import watcher
+from evenkeel.run.benchmark import Benchmark, Recorded
+from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.engines import load_engine
+from evenkeel.run.folder import Run, RunFolder, member, read_spec
+from evenkeel.run.journal import Journal
+from evenkeel.run.progress import Progress
+from evenkeel.run.recording import Recording
+from evenkeel.run.registry import (
+    benchmark_class,
+    benchmark_name,
+    load_benchmark,
+    load_stored,
+    sample_type,
+)
+from evenkeel.run.runner import TITLES, RequestPath, ask, publish, score_samples
+from evenkeel.run.scoring import UNCAUGHT
+from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
+
+RUNS = Path("runs")
+
+
+def run(
+    benchmark: str,
+    model: str | None = None,
+    *,
+    options: Struct | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    data: str | Path = "starter",
+    lang: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    reuse: str | Path | None = None,
+    engine: str = "local",
+    concurrency: int | None = None,
+    max_requests: int | None = None,
+    max_tokens_total: int | None = None,
+    max_usd: float | None = None,
+    price_in: float = 0.0,
+    price_out: float = 0.0,
+    progress: Progress | bool | None = True,
+    **benchmark_options: Any,
+) -> Run:
+    """Ask, score and store.
+
+        run = ek.run("mirae", model="embedded", lang=["en"], limit=8, options=ek.MiraeOptions(levels="1-3"))
+        run.summary["mean_similarity"].value
+
+    `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
+    options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
+    `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
+    levels="1-3")`. `progress` is shown in a notebook and on a terminal; False shows none.
+    """
+    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    watching = watcher(progress)
+    with load_engine(engine, concurrency=concurrency) as running:
+        setup = prepare(
+            running,
+            load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed),
+            benchmark_name(benchmark),
+            ModelRef(model, dict(model_args or {})) if model else None,
+            base_url=base_url,
+            data=str(data),
+            langs=parse_langs(lang),
+            limit=limit,
+            progress=watching,
+        )
+        folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
+        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watching)
+
+
+def score(
+    benchmark: str,
+    file: str | Path,
+    *,
+    options: Struct | None = None,
+    lang: str | None = None,
+    base_url: str | None = None,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    concurrency: int | None = None,
+    progress: Progress | bool | None = True,
+    **benchmark_options: Any,
+) -> Run:
+    """Score answers that were recorded elsewhere, in one of the benchmark's published formats.
+
+    `ek.score("mirae", "MIRAE_claude_haiku_results_english.json").summary["mean_similarity/level=7"]`
+    """
+    path = Path(file)
+    asking = {option.name for option in describe(benchmark_class(benchmark).Options) if option.asking}
+    if unfit := sorted(asking & set(benchmark_options)):
+        raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
+    watching = watcher(progress)
+    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
+    recorded = read_recorded(benchmark, path, lang=lang)
+    source = datasets.own_file(path)
+    identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
+    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
+    name = benchmark_name(benchmark)
+    with load_engine("local", concurrency=concurrency) as running:
+        models = {"model": answers, **open_models(running, loaded, name, None, base_url)}
+        spec = make_spec(
+            name, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
+        )
+        probe(loaded, models, watching)
+        setup = Setup(loaded, spec, recorded.samples, models)
+        folder = Path(out) if out else default_folder(name, recorded.model)
+        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
+
+
+def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
+    """Recorded answers, or a clear error; nothing is scored yet."""
+    if lang and "," in lang:
+        raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
+    return load_benchmark(benchmark, {}).recorded(path, lang=lang)
+
+
+def rescore(
+    path: str | Path,
+    *,
+    models: Sequence[str] = (),
+    model_args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    progress: Progress | bool | None = True,
+) -> Run:
+    """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
+
+    What was never asked is asked only of `models`, the specs of those that may be: a run's folder may come
+    from anyone, and does not choose whom this machine talks to or what it loads.
+    """
+    target = Path(path)
+    spec = Run(target).spec
+    loaded = load_stored(spec)
+    if member(target, "journal.sqlite") is None:
+        raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
+    watching = watcher(progress)
+    with (
+        load_engine("local") as running,
+        RunFolder.open(target, spec) as folder,
+        open_journal(folder.journal, watching) as journal,
+    ):
+        permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
+        requests = RequestPath(
+            journal,
+            identities(spec),
+            opener=permitted.open,
+            budget=Budget(Limits()),
+            progress=watching,
+            refusals=permitted.refusals,
+        )
+        samples = journal.samples(sample_type(type(loaded)))
+        if not samples:
+            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
+        try:
+            return _finish(loaded, folder, spec, samples, requests, watching)
+        finally:
+            watching.finish()
+
+
+def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
+    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
+    if lang is None:
+        return None
+    parts = lang.split(",") if isinstance(lang, str) else lang
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
+
+
+def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct | Mapping[str, Any]:
+    """A benchmark's options, given as an instance of its class or by name."""
+    if options is None:
+        return by_name
+    if by_name:
+        raise UsageError(f"give options=… or options by name, not both: {', '.join(by_name)}.")
+    return options
+
+
+def default_folder(benchmark: str, model: str) -> Path:
+    """runs/<date>-<time>-<benchmark>-<model>, numbered where that is taken."""
+    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug(model)}"
+    for number in count(1):
+        folder = RUNS / (base if number == 1 else f"{base}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(parents=True)  # taken at once, so that a run of the same second takes another
+            return folder
+    raise AssertionError("unreachable")
+
+
+@contextlib.contextmanager
+def open_journal(path: Path, progress: Progress) -> Iterator[Journal]:
+    with contextlib.closing(Journal(path)) as journal:
+        if journal.rescued:
+            progress.note(journal.rescued)
+        yield journal
+
+
+@contextlib.contextmanager
+def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
+    """Where a run is stopped, say where its answers are, if there are any."""
+    try:
+        yield
+    except (EvenkeelError, KeyboardInterrupt) as error:
+        with contextlib.suppress(EvenkeelError):
+            if journal.holds_answers():
+                error.add_note(f"What was answered is kept in {where}")
+        raise
+
+
+def _carry_out(
+    setup: Setup, path: Path, limits: Limits, *, fresh: bool, reuse: str | Path | None, progress: Progress
+) -> Run:
+    with contextlib.ExitStack() as stack:
+        other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
+        recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
+        folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
+        journal = stack.enter_context(open_journal(folder.journal, progress))
+        stack.callback(progress.finish)
+        note_moved_server(folder, setup.spec, progress)
+        journal.put_samples(setup.samples)
+        requests = RequestPath(
+            journal,
+            identities(folder.spec),
+            opener=setup.models.__getitem__,
+            budget=Budget(limits),
+            progress=progress,
+            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == "recorded" else TITLES,
+            reuse=recording,
+        )
+        with note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."):
+            ask(setup.benchmark, setup.samples, requests)
+            return _finish(setup.benchmark, folder, setup.spec, setup.samples, requests, progress)
+    raise AssertionError("unreachable")
+
+
+@contextlib.contextmanager
+def _recording(folder: Path, here: RunSpec, progress: Progress) -> Iterator[Recording]:
+    """Another run's answers."""
+    there = read_spec(folder) if member(folder, "spec.json") is not None else None
+    if there is not None:
+        note_other_server(there, here, progress)
+    known = list(identities(there).values()) if there is not None else []
+    with contextlib.closing(Recording(folder / "journal.sqlite", identities=known)) as recording:
+        yield recording
+
+
+def _finish(
+    benchmark: Benchmark,
+    folder: RunFolder,
+    spec: RunSpec,
+    samples: Sequence[Sample],
+    requests: RequestPath,
+    progress: Progress,
+) -> Run:
+    """Score, and write what others read. The figures come first: a page that fails does not lose them."""
+    from evenkeel.report.page import render
+
+    scores = score_samples(benchmark, folder, samples, requests, progress.note)
+    folder.write_summary(summarise(benchmark, scores))
+    folder.add_notes(requests.notes())
+    run = Run(folder.path)
+    publish(benchmark, folder, spec, run)
+    try:
+        folder.write_bytes("report.html", render(run).encode())
+    except UNCAUGHT:
+        raise
+    except Exception as error:  # noqa: BLE001  # one odd record costs the page, never the run
+        (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
+        run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
+    return run
+
+
+def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:
+    """The benchmark's own summary, or the mean of each metric that it declares, by its tags."""
+    if summary := benchmark.summarise(scores):
+        return summary
+    breakdown: dict[str, list[tuple[str, ...]]] = {
+        metric.name: [(), *((tag,) for tag in metric.by)] for metric in benchmark.metrics
+    }
+    units = {metric.name: metric.unit for metric in benchmark.metrics}
+    return analysis.summarise(scores, breakdown, units=units)
+
+
+def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:
+    return {
+        RecordedAnswers.key(request): response
+        for sample, responses in zip(recorded.samples, recorded.responses, strict=True)
+        for request, response in zip(benchmark.requests(sample), responses, strict=True)
+    }
