@@ -72,8 +72,8 @@ class Budget:
 
     A request in flight is counted with what it may cost at most, so that a limit is not overrun by
     answers that are still on their way. Generation and log-likelihoods are counted, in any role;
-    embedding and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own,
-    hence the lock.
+    embedding and ranking, which cost next to nothing, are not. Backends read the stream in threads of their
+    own, hence the lock.
     """
 
     def __init__(self, limits: Limits) -> None:
