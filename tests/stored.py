@@ -60,7 +60,9 @@ def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
         role: {"name": name, "spec": f"openai:{name}", "identity": {"spec": f"openai:{name}"}}
         for role, name in roles.items()
     }
-    return RunSpec(format=FORMAT, provenance={}, models=models, **{**usual, **given})
+    fields = {**usual, **given}
+    subjects = (roles["model"],) if "model" in roles else tuple(fields["options"].get("method", ()))
+    return RunSpec(format=FORMAT, provenance={}, models=models, subjects=subjects, **fields)
 
 
 def _sample(asks: str, lang: str, question: int, level: int) -> Sample:

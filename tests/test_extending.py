@@ -1,68 +1,178 @@
-"""docs/extending.md works as it stands: its code is put where it says, its lines into the registries."""
+"""docs/extending.md works as it is written: its code as a file, and as an installed package, from the shell."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterator
+import zipfile
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
 
 import evenkeel as ek
-from evenkeel import benchmarks, models
-from evenkeel.run.registry import BACKENDS, BENCHMARKS, Backend, Entry
+from evenkeel.errors import UsageError
+from evenkeel.run import registry
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+BROKEN = 'raise RuntimeError("half of it is missing")\n'
 
 
 def blocks() -> dict[str, str]:
-    """The code of the page by what its first line says of it."""
-    found = re.findall(r"```python\n# ([^\n]+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    return dict(found)
+    """The code of the page by the name of its file."""
+    pairs = re.findall(
+        r"```(?:python|toml)\n# ([^\n]+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    )
+    return dict(pairs)
+
+
+def wheel(folder: Path, name: str, modules: dict[str, str], entry_points: str) -> Path:
+    """A package as pip installs it."""
+    info = f"{name}-1.0.dist-info"
+    files = {
+        **modules,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": entry_points,
+    }
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        record = ""
+        for file, content in files.items():
+            archive.writestr(file, content)
+            digest = urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
+            record += f"{file},sha256={digest},{len(content.encode())}\n"
+        archive.writestr(f"{info}/RECORD", record + f"{info}/RECORD,,\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the page's package and a broken one are installed."""
+    folder = tmp_path_factory.mktemp("plugins")
+    code = blocks()
+    points = re.sub(r'"', "", code["pyproject.toml"].replace("project.entry-points.", ""))
+    good = wheel(folder, "parrot_plugin", {name: code[name] for name in ("parrot.py", "constant.py")}, points)
+    bad = wheel(
+        folder,
+        "broken_plugin",
+        {"broken.py": BROKEN},
+        "[evenkeel.benchmarks]\nbroken = broken:Broken\n[evenkeel.models]\nsplit = broken:Split\n",
+    )
+    target = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", str(target)]
+    subprocess.run([*pip, str(good), str(bad)], check=True, capture_output=True)
+    return target
 
 
 @pytest.fixture
-def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    code = blocks()
-    for name in ("benchmarks/parrot/task.py", "models/constant.py"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(code[f"src/evenkeel/{name}"], encoding="utf-8")
-    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path / "benchmarks")])
-    monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path / "models")])
-    for name, registry in (("BENCHMARKS", BENCHMARKS), ("BACKENDS", BACKENDS)):
-        line = eval("{" + code[f"registry: {name}"] + "}", {"Entry": Entry, "Backend": Backend})
-        for key, value in line.items():
-            monkeypatch.setitem(registry, key, value)
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if "parrot" in name or "constant" in name:
-            del sys.modules[name]
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "words.jsonl"
+    path.write_text('{"word": "keel"}\n{"word": "KEEL", "lang": "de"}\n{"word": "mast"}\n')
+    return path
 
 
-@pytest.mark.usefixtures("extended")
-def test_the_benchmark_and_the_backend_of_the_page_run_together(tmp_path: Path) -> None:
-    data = tmp_path / "words.jsonl"
-    data.write_text('{"word": "keel"}\n{"word": "KEEL", "lang": "de"}\n{"word": "mast"}\n')
-    run = ek.run("parrot", model="constant:keel", data=data, out=tmp_path / "run")
-    figure = run.summary["repeated"]
-    assert figure.value == pytest.approx(1 / 3)
-    assert (figure.n, figure.coverage, figure.method) == (3, 1.0, "Wilson score")
-    assert "Words repeated of keel" in (run.path / "report.html").read_text()
-    loud = ek.run(
-        "parrot", model="constant:keel", model_args={"loud": "true"}, data=data, out=tmp_path / "loud"
+def shell(site: Path, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "evenkeel", *args],
+        capture_output=True, text=True, cwd=folder, env=environment, check=False,
+    )  # fmt: skip
+
+
+def test_the_example_is_about_thirty_lines() -> None:
+    lines = [line for line in blocks()["parrot.py"].splitlines() if line.strip()]
+    assert len(lines) <= 32
+
+
+def test_an_installed_plugin_works_from_the_shell(site: Path, words: Path, tmp_path: Path) -> None:
+    listed = shell(site, tmp_path, "list", "benchmarks")
+    assert "parrot     Can it repeat a word?" in listed.stdout
+    assert listed.returncode == 0
+    assert "constant:NAME" in shell(site, tmp_path, "list", "models").stdout
+    assert "--max-tokens" in shell(site, tmp_path, "run", "parrot", "--help").stdout
+    model = ("--model", "constant:keel", "--data", str(words))
+    ran = shell(site, tmp_path, "run", "parrot", *model, "--out", "run")
+    assert ran.returncode == 0, ran.stderr
+    assert "Words repeated of keel" in ran.stdout
+    loud = shell(site, tmp_path, "run", "parrot", *model, "--model-arg", "loud=true", "--out", "loud")
+    assert loud.returncode == 0, loud.stderr
+    assert "3" in shell(site, tmp_path, "run", "parrot", *model, "--dry-run").stdout
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["repeated"]["n"] == 3
+    scored = shell(site, tmp_path, "score", "parrot", "run/export/answers.jsonl", "--out", "scored")
+    assert scored.returncode == 0, scored.stderr
+    first, second = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("run", "scored"))
+    assert first["repeated"]["value"] == second["repeated"]["value"] == pytest.approx(1 / 3)
+    for command in (("report", "run"), ("rescore", "run"), ("compare", "run", "loud"), ("list", "runs", ".")):
+        done = shell(site, tmp_path, *command)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_path: Path) -> None:
+    listed = shell(site, tmp_path, "list", "benchmarks")
+    assert (
+        "the plug-in 'broken' (broken:Broken) of the package 'broken_plugin' cannot be loaded"
+        in listed.stderr
     )
-    assert loud.summary["repeated/lang=de"].value == 1.0
-    assert ek.compare(run, loud).differences[0].metric == "repeated"
+    assert "half of it is missing" in listed.stderr
+    assert "Traceback" not in listed.stderr
+    assert "mirae" in listed.stdout
+    models = shell(site, tmp_path, "list", "models")
+    assert "'split'" in models.stderr
+    assert "embedded" in models.stdout
+    named = shell(site, tmp_path, "run", "broken", "--model", "embedded")
+    assert (named.returncode, "half of it is missing" in named.stderr) == (2, True)
+    assert shell(site, tmp_path, "run", "mirae", "--help").stderr == ""
 
 
-@pytest.mark.usefixtures("extended")
-def test_a_backend_that_can_only_write_gets_the_part_of_miron_that_needs_no_more(tmp_path: Path) -> None:
-    data = tmp_path / "miron_en.jsonl"
-    data.write_text('{"prefix": "The boat has a", "target": " keel", "category": "Facts"}\n' * 1)
-    run = ek.run("miron", model="constant: keel", data=data, out=tmp_path / "miron")
-    assert run.summary["lev_score"].value == 100
-    assert "target_confidence" not in run.summary
-    assert (run.spec.options["confidence"], run.spec.options["stop"]) == ("no", "word")
+def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path) -> None:
+    (tmp_path / "bird.py").write_text(blocks()["parrot.py"])
+    args = ("--model", "constant:keel", "--data", str(words), "--out", "run")
+    ran = shell(site, tmp_path, "run", "./bird.py", *args)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads((tmp_path / "run" / "spec.json").read_text())["benchmark"] == "bird"
+    unknown = shell(site, tmp_path, "report", "run")
+    assert unknown.returncode == 2
+    assert "unknown benchmark 'bird'" in unknown.stderr
+    assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
+
+
+def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "finch.py"
+    path.write_text(blocks()["parrot.py"])
+    (tmp_path / "site").mkdir()
+    monkeypatch.setattr(registry, "_LOADED", {})
+    with pytest.raises(UsageError, match="needs the model to ask"):
+        ek.run(str(path), data=words, out=tmp_path / "run")
+
+
+def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n" + blocks()["parrot.py"])
+    for name in (str(trap), "trap.py", "./trap.py"):
+        with pytest.raises(UsageError, match="unknown benchmark"):
+            registry.benchmark_class(name)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("x = 1\n", "must define one subclass of evenkeel.Benchmark; it defines: none"),
+        (
+            "import evenkeel\nclass A(evenkeel.Benchmark):\n    '''?'''\n",
+            "lacks: Options, roles, metrics, samples",
+        ),
+        ("1 / 0\n", "cannot be loaded: ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_is_not_a_benchmark_says_what_it_lacks(code: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(code)
+    with pytest.raises(UsageError, match=problem):
+        registry.chosen_class(str(path))

@@ -260,7 +260,15 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
     assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert blind["embedder_reads/lang=ko"].n == 8
     spec = RunSpec(
-        format=1, benchmark="mirae", options={}, models={}, data={}, seed=0, limit=None, provenance={}
+        format=1,
+        benchmark="mirae",
+        options={},
+        models={},
+        data={},
+        seed=0,
+        limit=None,
+        provenance={},
+        subjects=("m",),
     )
     (note,) = notes(spec, blind)
     assert note.warning

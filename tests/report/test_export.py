@@ -50,7 +50,7 @@ def store(path: Path, records: Iterable[Record]) -> Run:
     spec = RunSpec(
         format=FORMAT, benchmark="mirae", options={}, seed=0, limit=None, provenance={},
         models={"model": {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}},
-        data={"source": "starter", "sha256": ["0"], "lang": None},
+        data={"source": "starter", "sha256": ["0"], "lang": None}, subjects=("m",),
     )  # fmt: skip
     with RunFolder.open(path, spec) as folder, folder.writing("records.jsonl") as file:
         file.writelines(msgspec.json.encode(each) + b"\n" for each in records)

@@ -61,7 +61,7 @@ def change(path: Path, sql: str, *values: Any) -> None:
         ("body", b"[" * 100_000),
         ("body", 17),
         ("body", b'{"status":"ok","vector":"AAAA"}'),  # three bytes are no float32
-        ("body", b'{"status":"ok","weighed":{"tokens":["a","b"],"logprobs":[-1]}}'),
+        ("body", b'{"status":"ok","logprobs":{"tokens":["a","b"],"values":[-1]}}'),
         ("status", "banana"),
         ("status", "error"),
         ("status", b"\xff\xfe"),

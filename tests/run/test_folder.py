@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from evenkeel.errors import DataError, RunConflict, StorageError
-from evenkeel.run.folder import Run, RunFolder, spec_differences
+from evenkeel.run.folder import FORMAT, Run, RunFolder, spec_differences
 from evenkeel.types import RunSpec
 
 
 def spec(**changes: object) -> RunSpec:
     fields: dict[str, object] = {
-        "format": 1,
+        "format": FORMAT,
         "benchmark": "mirae",
         "options": {"levels": "1-7"},
         "models": {"model": {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}},
@@ -24,6 +24,7 @@ def spec(**changes: object) -> RunSpec:
         "seed": 0,
         "limit": None,
         "provenance": {"created": "now"},
+        "subjects": ("m",),
     }
     return RunSpec(**{**fields, **changes})  # type: ignore[arg-type]
 

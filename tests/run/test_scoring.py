@@ -83,8 +83,8 @@ def test_a_sample_that_cannot_be_scored_is_an_error_with_its_place() -> None:
     assert [one.score.values["length"] for one in found] == [1, 2, None, 4, 5]
     assert [one.score.statuses for one in found] == [{"ok": 1}] * 2 + [{"error": 1}] + [{"ok": 1}] * 2
     assert list(failed) == ["s2"]
-    assert failed["s2"].startswith("KeyError in tests/test_scoring.py:")
-    assert b'"failures":["scoring failed: KeyError in tests/test_scoring.py:' in found[2].line
+    assert failed["s2"].startswith("KeyError in run/test_scoring.py:")
+    assert b'"failures":["scoring failed: KeyError in run/test_scoring.py:' in found[2].line
     assert b'"text":"bad"' in found[2].line  # the answer itself stays
 
 
@@ -137,7 +137,7 @@ def test_a_sample_that_fails_whatever_was_answered_lacks_what_others_have() -> N
 
 
 def test_where_nothing_can_be_scored_that_is_said() -> None:
-    with pytest.raises(DataError, match="neither this nor any other can be scored: RuntimeError in tests/"):
+    with pytest.raises(DataError, match="neither this nor any other can be scored: RuntimeError in run/"):
         scored(items("a", "b"), Broken(["s0", "s1"]))
 
 
@@ -186,7 +186,7 @@ class Surrogate(Benchmark):
 def test_what_cannot_be_written_is_that_samples_error() -> None:
     found, failed = scored(items("a", "odd"), Surrogate())
     assert list(failed) == ["s1"]
-    assert failed["s1"].startswith("UnicodeEncodeError in evenkeel/scoring.py:")
+    assert failed["s1"].startswith("UnicodeEncodeError in run/scoring.py:")
     assert found[0].score.values == {"x": 1.0}
 
 

@@ -255,7 +255,7 @@ def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda spec: spec.update(format=99), "the run has format 99; this Evenkeel reads format 1"),
+        (lambda spec: spec.update(format=99), "the run has format 99; this Evenkeel reads format 2"),
         (lambda spec: spec.update(format=0), "the run has format 0"),
         (lambda spec: spec.update(format="x"), 'the run has format "x"'),
         (lambda spec: spec.update(format=True), "the run has format true"),
@@ -317,7 +317,7 @@ def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:
 
 
 def test_nesting_without_end_is_refused(run: Path) -> None:
-    (run / "spec.json").write_bytes(b'{"format":1,"options":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_002)
+    (run / "spec.json").write_bytes(b'{"format":2,"options":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_002)
     with pytest.raises(DataError, match=r"spec\.json"):
         _ = ek.load_run(run).spec
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenkeel import analysis
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import (
     Setup,
@@ -37,8 +36,8 @@ from evenkeel.run.journal import Journal
 from evenkeel.run.progress import Progress
 from evenkeel.run.recording import Recording
 from evenkeel.run.registry import (
-    benchmark_class,
     benchmark_name,
+    chosen_class,
     load_benchmark,
     load_stored,
     sample_type,
@@ -120,7 +119,7 @@ def score(
     `ek.score("mirae", "MIRAE_claude_haiku_results_english.json").summary["mean_similarity/level=7"]`
     """
     path = Path(file)
-    asking = {option.name for option in describe(benchmark_class(benchmark).Options) if option.asking}
+    asking = {option.name for option in describe(chosen_class(benchmark).Options) if option.asking}
     if unfit := sorted(asking & set(benchmark_options)):
         raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
     watching = watcher(progress)
@@ -305,6 +304,8 @@ def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:
     """The benchmark's own summary, or the mean of each metric that it declares, by its tags."""
     if summary := benchmark.summarise(scores):
         return summary
+    from evenkeel import analysis
+
     breakdown: dict[str, list[tuple[str, ...]]] = {
         metric.name: [(), *((tag,) for tag in metric.by)] for metric in benchmark.metrics
     }

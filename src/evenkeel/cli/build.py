@@ -8,7 +8,7 @@ import click
 
 from evenkeel.cli import options, say, say_error
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import chosen_class
 
 EXAMPLES = {
     "mirae": (
@@ -44,7 +44,7 @@ def command() -> None:
 
 @command.make
 def _command(name: str) -> click.Command:
-    builder = benchmark_class(name).builder()
+    builder = chosen_class(name).builder()
     out: dict[str, Any] = {
         "required": True, "type": click.Path(dir_okay=False), "help": "The file to write."
     }  # fmt: skip

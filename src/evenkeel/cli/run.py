@@ -9,7 +9,7 @@ import click
 from evenkeel.cli import options
 from evenkeel.options import describe
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import chosen_class
 
 EXAMPLES = {
     "mirae": (
@@ -87,7 +87,7 @@ COMMON = options.compose(
 
 @command.make
 def _command(name: str) -> click.Command:
-    benchmark = benchmark_class(name)
+    benchmark = chosen_class(name)
 
     @click.command(name=name, help=benchmark.layout.question, epilog=options.examples(EXAMPLES, name))
     @options.from_struct(benchmark.Options)
@@ -117,7 +117,7 @@ def _run(
     args = parse_args(model_args)
     if dry_run:
         load_engine(given["engine"])
-        asked = (benchmark_class(name).Options, Limits)
+        asked = (chosen_class(name).Options, Limits)
         wanted = {"data", "lang", "limit", "seed", *(o.name for struct in asked for o in describe(struct))}
         plan = api.dry_run(name, model, model_args=args, **{key: given[key] for key in wanted})
         if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evenkeel.cli import options, say
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import chosen_class
 
 EXAMPLES = {
     "mirae": (
@@ -40,7 +40,7 @@ def _command(name: str) -> click.Command:
         epilog=options.examples(EXAMPLES, name),
     )
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path())
-    @options.from_struct(benchmark_class(name).Options, asking=False)
+    @options.from_struct(chosen_class(name).Options, asking=False)
     @options.lang
     @options.base_url
     @options.out
@@ -88,7 +88,7 @@ def _score(
     if as_json:
         print_json({str(run.path): run.summary for run in runs})
         return max(check_coverage(run, min_coverage) for run in runs)
-    show_side_by_side(Console(), runs, benchmark_class(benchmark).layout)
+    show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
     for run in runs:
         say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, min_coverage) for run in runs)

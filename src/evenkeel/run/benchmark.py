@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import UsageError
-from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.datasets import DataFile, Starter, own_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.messages import suggestion
 from evenkeel.page.examples import answer_parts, extremes, shortened
@@ -209,12 +209,23 @@ class Benchmark:
         return None
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        """Answers recorded elsewhere, in any of the published formats."""
-        raise UsageError(f"{type(self).__name__} has no format for recorded answers.")
+        """Answers recorded elsewhere. Default: rows of the data with a field `answer` or `answers` more."""
+        samples = self.samples(Data([own_file(path)], langs=[lang] if lang else None))
+        rows = list(read_rows(path))
+        if len(rows) != len(samples):
+            raise DataError(path, f"{len(samples)} samples in {len(rows)} rows: a row must be one sample.")
+        responses = []
+        for row, sample in zip(rows, samples, strict=True):
+            answers = row.fields.get("answers", [row.fields.get("answer")])
+            count = len(self.requests(sample))
+            if not isinstance(answers, list) or len(answers) != count:
+                raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
+            responses.append([_recorded(answer) for answer in answers])
+        return Recorded(model=path.stem, samples=samples, responses=responses)
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """The run in the published formats: file names and contents."""
-        return iter(())
+        """The run in the published formats, file names and contents. Default: what `recorded` reads."""
+        yield "answers.jsonl", (_answers_line(record) for record in records())
 
     @classmethod
     def builder(cls) -> Any:
@@ -254,6 +265,18 @@ class Builder(Protocol):
 def question(cls: type[Benchmark]) -> str:
     """What a benchmark asks, in one line: the first of its docstring."""
     return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
+
+
+def _recorded(answer: Any) -> Response:
+    if not isinstance(answer, str):
+        return Response(status="error", reason="not recorded")
+    return Response(status="ok", text=answer)
+
+
+def _answers_line(record: Record) -> bytes:
+    inputs = {"id": record.sample.id, **msgspec.to_builtins(record.sample.inputs)}
+    texts = [answer.text if answer.status in ("ok", "truncated") else None for answer in record.answers]
+    return msgspec.json.encode({**inputs, "answers": texts}) + b"\n"
 
 
 def _layout(cls: type[Benchmark]) -> Layout:

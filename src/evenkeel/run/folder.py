@@ -24,7 +24,7 @@ from evenkeel.files.jsonfile import convert, read_json, read_json_lines
 from evenkeel.options import describe, parse
 from evenkeel.page.names import scope_name, scope_of
 from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.registry import is_known, record_type, stored_class
+from evenkeel.run.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Run:
         path = member(self.path, "records.jsonl")
         if path is None:
             raise DataError(self.path, UNFINISHED)
-        known = is_known(self.spec.benchmark)
+        known = self.spec.benchmark in benchmark_names()
         return read_json_lines(path, record_type(self._benchmark) if known else Record)
 
     def scored(self) -> Iterator[Record]:
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def _benchmark(self) -> type[Benchmark]:
-        return stored_class(self.spec)
+        return benchmark_class(self.spec.benchmark)
 
     def failures(self) -> Counter[str]:
         """How often requests ended other than well, and scoring lacked something, by reason."""
@@ -233,9 +233,9 @@ def read_spec(folder: Path) -> RunSpec:
 
 def _check_options(path: Path, spec: RunSpec) -> None:
     """Values of the types that the benchmark's options have. What is not known here is only shown."""
-    if not is_known(spec.benchmark):
+    if spec.benchmark not in benchmark_names():
         return
-    kind = stored_class(spec).Options
+    kind = benchmark_class(spec.benchmark).Options
     known = {option.name for option in describe(kind)}
     given = {name: value for name, value in spec.options.items() if name in known and value is not None}
     try:

@@ -41,6 +41,10 @@ RUN_OPTIONS = (
 """What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
 
 
+_LOADED: dict[str, type[Benchmark]] = {}
+"""The benchmarks of files that this process was given, by name."""
+
+
 class PluginWarning(UserWarning):
     """A plug-in cannot be used."""
 
@@ -81,8 +85,9 @@ BACKENDS: dict[str, Backend] = {
 
 
 def benchmark_names() -> list[str]:
-    """Every benchmark that can be named: built in, of plug-ins, of the files in EVENKEEL_BENCHMARKS."""
-    return list(dict.fromkeys([*BENCHMARKS, *_entry_points("evenkeel.benchmarks"), *_named_files()]))
+    """Every benchmark that can be named: built in, of plug-ins, of files that a person named."""
+    plugins = _entry_points("evenkeel.benchmarks")
+    return list(dict.fromkeys([*BENCHMARKS, *plugins, *_named_files(), *_LOADED]))
 
 
 def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
@@ -95,25 +100,30 @@ def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
-    """The class of a benchmark, by its name or by the path of the Python file that has it."""
-    if name.endswith(".py"):
-        return _from_file(Path(name).resolve())
+    """The class of a benchmark by its name, which a stored run may give: it is never read as a path."""
     if name in BENCHMARKS:
         return _as_benchmark(name, _load(BENCHMARKS[name]))
+    if name in _LOADED:
+        return _LOADED[name]
     if name in (files := _named_files()):
         return _from_file(files[name])
     if name in (plugins := _entry_points("evenkeel.benchmarks")):
         return _as_benchmark(name, _load_plugin(plugins[name]))
     available = benchmark_names()
     raise UsageError(
-        f"unknown benchmark '{name}'.{suggestion(name, available)} Available: {', '.join(available)}; "
-        "or the path of a Python file."
+        f"unknown benchmark '{name}'.{suggestion(name, available)} Available: {', '.join(available)}. "
+        f"Install the package that has another, or name its file: {FILES_VARIABLE}=path/to/benchmark.py."
     )
+
+
+def chosen_class(text: str) -> type[Benchmark]:
+    """The class of a benchmark that a person chose: by its name, or by the path of its Python file."""
+    return _from_file(Path(text).resolve()) if text.endswith(".py") else benchmark_class(text)
 
 
 def about(name: str) -> str:
     """What a benchmark asks, in one line."""
-    return benchmark_class(name).layout.question
+    return chosen_class(name).layout.question
 
 
 def benchmark_name(name: str) -> str:
@@ -121,24 +131,9 @@ def benchmark_name(name: str) -> str:
     return Path(name).stem if name.endswith(".py") else name
 
 
-def is_known(name: str) -> bool:
-    """Whether a stored run's benchmark is one that this machine has. Its name is never read as a path."""
-    return not name.endswith(".py") and name in benchmark_names()
-
-
-def stored_class(spec: RunSpec) -> type[Benchmark]:
-    """The class of a stored run's benchmark. A run may come from anyone: its name is never read as a path."""
-    if not is_known(spec.benchmark):
-        raise UsageError(
-            f"the run's benchmark '{spec.benchmark}' is not installed here. Install the package that has it, "
-            f"or name its file: {FILES_VARIABLE}=path/to/{spec.benchmark}.py. "
-            f"Available: {', '.join(benchmark_names())}."
-        )
-    return benchmark_class(spec.benchmark)
-
-
 def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int = 0) -> Benchmark:
-    cls = benchmark_class(name)
+    """A benchmark that a person chose, with its options."""
+    cls = chosen_class(name)
     if isinstance(options, Struct):
         if not isinstance(options, cls.Options):
             raise UsageError(
@@ -151,10 +146,10 @@ def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int 
 
 def load_stored(spec: RunSpec) -> Benchmark:
     """The benchmark of a stored run. Files that its options name are not read: the folder has all."""
-    cls = stored_class(spec)
+    cls = benchmark_class(spec.benchmark)
     files = {option.name for option in describe(cls.Options) if option.file}
     options = {name: value for name, value in spec.options.items() if name not in files}
-    return load_benchmark(spec.benchmark, options, seed=spec.seed)
+    return cls(parse(cls.Options, options, of=f"the benchmark '{spec.benchmark}'"), seed=spec.seed)
 
 
 def sample_type(cls: type[Benchmark]) -> Any:
@@ -166,7 +161,7 @@ def record_type(cls: type[Benchmark]) -> Any:
 
 
 def load_builder(name: str, options: Mapping[str, Any]) -> Builder:
-    cls = benchmark_class(name).builder()
+    cls = chosen_class(name).builder()
     builder: Builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
     return builder
 
@@ -360,7 +355,8 @@ def _from_file(path: Path) -> type[Benchmark]:
     if len(classes) != 1:
         names = ", ".join(cls.__name__ for cls in classes) or "none"
         raise UsageError(f"{path} must define one subclass of evenkeel.Benchmark; it defines: {names}.")
-    return _as_benchmark(str(path), classes[0])
+    _LOADED[path.stem] = _as_benchmark(str(path), classes[0])
+    return classes[0]
 
 
 def _as_benchmark(name: str, cls: Any) -> type[Benchmark]:
