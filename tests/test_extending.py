@@ -1,4 +1,4 @@
-"""docs/extending.md works as it is written: its code as a file, and as an installed package, from the shell."""
+"""docs/extending.md works as it is written: as a file and as an installed package, from the shell."""
 
 from __future__ import annotations
 
@@ -145,7 +145,6 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
 def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "finch.py"
     path.write_text(blocks()["parrot.py"])
-    (tmp_path / "site").mkdir()
     monkeypatch.setattr(registry, "_LOADED", {})
     with pytest.raises(UsageError, match="needs the model to ask"):
         ek.run(str(path), data=words, out=tmp_path / "run")
