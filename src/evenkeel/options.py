@@ -59,6 +59,12 @@ def describe(options: type[Struct]) -> list[Option]:
     return described
 
 
+def document(options: type[Struct]) -> None:
+    """Put the description of each option into the docstring of its class, for `help()` and editors."""
+    lines = [f"{o.name}: {o.description}  [default: {o.default!r}]" for o in describe(options)]
+    options.__doc__ = "\n\n".join([(options.__doc__ or "Options.").strip(), *lines])
+
+
 def parse(
     options: type[OptionsT], given: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
 ) -> OptionsT:

@@ -138,8 +138,9 @@ class CountingModel:
     def _stand_in(self, request: Request, tokens: int) -> Response:
         match request:
             case Generate():
-                # Each text is another: what is done once for each distinct answer is done for every one.
-                return Response(status="ok", text=" ".join([str(next(self._numbers)), *["word"] * tokens]))
+                # Each text is another: what is done once for each distinct answer is done for every one. Of
+                # marks alone, which are quick to score: about one token each.
+                return Response(status="ok", text=f"{next(self._numbers)} {'.' * tokens}")
             case LogLikelihood():
                 return Response(status="ok", logprobs=Logprobs((request.continuation,), (-1.0,)))
             case Embed():

@@ -20,6 +20,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import DataFile, Starter, own_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.messages import suggestion
+from evenkeel.options import document
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.layout import Column, Example, Examples, Layout, Note, Table
 from evenkeel.page.metrics import Metric
@@ -106,6 +107,8 @@ class Benchmark:
         super().__init_subclass__()
         if "metrics" in vars(cls) and "layout" not in vars(cls):
             cls.layout = _layout(cls)
+        if "Options" in vars(cls):
+            document(cls.Options)
 
     def __init__(self, options: Any, *, seed: int = 0) -> None:
         self.options = options

@@ -1,0 +1,193 @@
+"""What a benchmark has without writing it: choice, scores, summary, page, recorded answers, a dry run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+import evenkeel as ek
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.datasets import own_file
+from evenkeel.run import registry
+from evenkeel.run.benchmark import Benchmark, Data
+from evenkeel.run.registry import Backend
+from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    judge: str = "counted:judge"
+
+
+class Echo(Benchmark):
+    """Does it say the word?"""
+
+    Options = Options
+    roles = {"model": {"generate"}, "judge": {"generate"}}
+    metrics = [ek.Metric("said", "Words said", unit="share", by=["lang"])]
+
+    def samples(self, data: Data) -> list[Sample]:
+        return [
+            Sample(
+                id=row.name, group=row.name, tags={"lang": str(row.fields["lang"])}, inputs=dict(row.fields)
+            )
+            for row in data.rows()
+        ]
+
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        return [Generate(prompt=sample.inputs["word"], sampling=Sampling(max_tokens=4))]
+
+    def score(self, answered: Sequence[Answered]) -> Any:
+        verdicts = yield [
+            Generate(prompt=f"right? {item.text}", sampling=Sampling(max_tokens=2), role="judge")
+            for item in answered
+        ]
+        return [
+            self.scored(item, said=item.text == item.sample.inputs["word"] and bool(verdict.text))
+            for item, verdict in zip(answered, verdicts, strict=True)
+        ]
+
+
+class Counted:
+    """Answers with the prompt; `empty` with nothing."""
+
+    class Options(Struct, frozen=True, kw_only=True):
+        pass
+
+    capabilities = frozenset({"generate"})
+    asked: list[Request] = []
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name = name
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": f"counted:{self.name}"}
+
+    def probe(self, needs: frozenset[str]) -> None: ...
+
+    def answer(self, requests: Iterator[Request]) -> Iterator[tuple[Request, Response]]:
+        for request in requests:
+            self.asked.append(request)
+            assert isinstance(request, Generate)
+            text = "" if request.prompt == "empty" else str(request.prompt)
+            yield request, Response(status="ok", text=text)
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(registry._LOADED, "echo", Echo)
+    monkeypatch.setitem(registry.BACKENDS, "counted", Backend(f"{__name__}:Counted", True, "counts"))
+    monkeypatch.setattr(Counted, "asked", [])
+    words = [("keel", "en"), ("mast", "en"), ("empty", "en"), ("Kiel", "de"), ("Mast", "de")]
+    path = tmp_path / "words.jsonl"
+    path.write_text("".join(json.dumps({"word": word, "lang": lang}) + "\n" for word, lang in words))
+    return path
+
+
+def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    assert run.headline.value == 1.0
+    assert (run.headline.n, run.headline.coverage) == (4, 0.8)
+    assert run.summary["said/lang=de"].scope == {"lang": "de"}
+    assert run.summary["said/lang=de"].metric == "said"
+    assert [record.score.values["said"] for record in run.records()] == [1.0, 1.0, None, 1.0, 1.0]
+    assert run.failures() == {"unparsed: empty answer": 1}
+    page = (run.path / "report.html").read_text()
+    assert "Does it say the word?" in page
+    assert "Words said: both ends" in page
+    assert run.spec.subjects == ("m",)
+
+
+def test_figures_are_stored_without_what_their_key_says(data: Path, tmp_path: Path) -> None:
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    stored = json.loads((run.path / "summary.json").read_text())
+    assert "metric" not in stored["said"]
+    assert "scope" not in stored["said/lang=en"]
+
+
+def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_path: Path) -> None:
+    def ids(**chosen: Any) -> list[str]:
+        run = ek.run("echo", "counted:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
+        return [record.sample.inputs["word"] for record in run.records()]
+
+    assert ids(limit=1) == ["keel", "Kiel"]
+    assert ids(lang="de") == ["Kiel", "Mast"]
+    with pytest.raises(UsageError, match="--lang fr: the data has no such language. Available: en, de"):
+        ids(lang="fr")
+
+
+def test_answers_are_written_so_that_they_can_be_scored_again(data: Path, tmp_path: Path) -> None:
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    scored = ek.score("echo", run.path / "export" / "answers.jsonl", out=tmp_path / "scored", progress=False)
+    assert scored.headline.value == run.headline.value
+    assert scored.headline.coverage == run.headline.coverage
+
+
+@pytest.mark.parametrize(
+    "row", ['{"word": "a", "lang": "en"}', '{"word": "a", "lang": "en", "answers": "a"}']
+)
+def test_recorded_answers_that_are_missing_or_misshapen(data: Path, row: str) -> None:
+    data.write_text(row + "\n")
+    benchmark = Echo(Options())
+    if "answers" in row:
+        with pytest.raises(DataError, match="must hold 1, one for each request"):
+            benchmark.recorded(data, lang=None)
+    else:
+        assert benchmark.recorded(data, lang=None).responses[0][0].reason == "not recorded"
+
+
+def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
+    plan = ek.dry_run("echo", "counted:m", data=data, price_in=1, price_out=2)
+    assert plan.requests == {"generate": 5, "judge": 5}
+    assert Counted.asked == []
+    ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    assert len(Counted.asked) == sum(plan.requests.values())
+    assert plan.tokens_out == {"generate": 20, "judge": 10}
+    assert plan.usd == pytest.approx((sum(plan.tokens_in.values()) + 2 * 30) / 1e6)
+
+
+def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path, tmp_path: Path) -> None:
+    run = ek.run(
+        "echo",
+        "counted:m",
+        data=data,
+        out=tmp_path / "run",
+        options=Options(judge="counted:j"),
+        progress=False,
+    )
+    assert run.spec.models["judge"]["spec"] == "counted:j"
+    with pytest.raises(UsageError, match="not both"):
+        ek.run("echo", "counted:m", data=data, options=Options(), judge="counted:j")
+    with pytest.raises(UsageError, match="MiraeOptions is not the options of 'echo'"):
+        ek.run("echo", "counted:m", data=data, options=ek.MiraeOptions())
+
+
+@pytest.mark.parametrize("name", ["MiraeOptions", "RgbOptions", "MironOptions", "MultiviewOptions"])
+def test_help_describes_every_option(name: str) -> None:
+    options = getattr(ek, name)
+    assert all(f"{field}: " in options.__doc__ for field in options.__struct_fields__)
+
+
+def test_a_score_lacks_its_values_unless_all_was_answered() -> None:
+    request = Generate(prompt="x", sampling=Sampling())
+    sample: Sample = Sample(id="s", group="s", tags={}, inputs={})
+
+    def scored(*responses: Response) -> Score:
+        return Echo(Options()).scored(Answered(sample, (request,) * len(responses), responses), said=True)
+
+    ok, cut = Response(status="ok", text="a"), Response(status="truncated", text="b")
+    assert scored(ok, cut).values == {"said": 1.0}
+    for failure in (Response(status="error"), Response(status="ok", text=" "), Response(status="refused")):
+        score = scored(ok, failure)
+        assert (score.values, score.answered) == ({"said": None}, 1)
+
+
+def test_the_data_keep_what_a_person_chose(data: Path) -> None:
+    files = Data([own_file(data)], langs=["en"], limit=2)
+    assert (len(files), files.langs, files.limit) == (1, ["en"], 2)
