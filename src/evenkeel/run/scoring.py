@@ -8,7 +8,7 @@ in the journal by then, so that trying again costs no request.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -18,7 +18,7 @@ from evenkeel.errors import DataError, EvenkeelError, place_of
 from evenkeel.run.benchmark import Benchmark, Scoring
 from evenkeel.types import Answered, Record, Response, Score
 
-Drive: TypeAlias = Callable[[Scoring], list[Score]]
+Complete: TypeAlias = Callable[[Scoring], list[Score]]
 """Runs a scoring to its end, having its requests answered."""
 
 FAILED = Response(status="error", reason="scoring failed")
@@ -34,115 +34,104 @@ class Scored(NamedTuple):
 
 
 class Unscorable(Exception):
-    """Scoring some samples together failed; `place` says how and where."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__(place)
-        self.place = place
+    """Scoring some samples together failed; the message says how and where."""
 
 
 class Portion:
     """Samples that are scored together."""
 
-    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], complete: Drive) -> None:
+    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], complete: Complete) -> None:
         self.failed: dict[str, str] = {}
         """How and where scoring failed, by sample."""
         self._benchmark = benchmark
         self._items = {item.sample.id: item for item in items}
-        self._drive = complete
-        self._lost: dict[str, Score] = {}
+        self._complete = complete
+        self._excluded: dict[str, Score] = {}
         """The scores of samples that cannot be scored even where their answers count as errors."""
 
     def scored(self) -> list[Scored]:
         """Every sample's score, in order."""
         items = list(self._items.values())
         try:
-            return self._together(items)
+            return list(self._together(items).values())
         except Unscorable:
-            self._find(items)
+            self._mark_by_halving(items)
         try:
-            scored = self._by_id(items)
-        except Unscorable:  # some samples fail only in company: in each group those that spoil it are found
+            scored = self._together(items)
+        except Unscorable:  # some samples fail only beside others: each group is searched by itself
             groups: defaultdict[str, list[Answered]] = defaultdict(list)
             for item in items:
                 groups[item.sample.group].append(item)
             scored = {}
             for members in groups.values():
                 scored |= self._group(members)
-        lost = self._blanks(scored.values())
-        return [scored.get(name) or lost[name] for name in self._items]
+        excluded = self._without_values(scored)
+        return [scored.get(name) or excluded[name] for name in self._items]
 
-    def _find(self, items: Sequence[Answered]) -> None:
+    def _mark_by_halving(self, items: Sequence[Answered]) -> None:
         """Mark the samples that fail by themselves."""
         try:
             self._together(items)
         except Unscorable as failure:
             if len(items) == 1:
-                self._mark(items[0], failure, company=[])
+                self._mark(items[0], str(failure), beside=[])
             else:
                 half = len(items) // 2
-                self._find(items[:half])
-                self._find(items[half:])
+                self._mark_by_halving(items[:half])
+                self._mark_by_halving(items[half:])
 
     def _group(self, members: Sequence[Answered]) -> dict[str, Scored]:
-        """One group's scores: a sample that cannot stand beside those before it is marked."""
+        """One group's scores: a sample that fails beside those before it is marked."""
         try:
-            return self._by_id(members)
+            return self._together(members)
         except Unscorable:
-            company: list[Answered] = []
-            for item in members:
+            for end in range(1, len(members) + 1):
                 try:
-                    self._together([*company, item])
+                    self._together(members[:end])
                 except Unscorable as failure:
-                    self._mark(item, failure, company)
-                company.append(item)
-            return self._by_id(company)
+                    self._mark(members[end - 1], str(failure), beside=members[: end - 1])
+            return self._together(members)
 
-    def _mark(self, item: Answered, failure: Unscorable, company: Sequence[Answered]) -> None:
-        name = item.sample.id
-        self.failed[name] = failure.place
+    def _mark(self, item: Answered, failure: str, beside: Sequence[Answered]) -> None:
+        self.failed[item.sample.id] = failure
         try:
-            self._together([*company, item])  # its answers count as errors now
+            self._together([*beside, item])  # its answers count as errors now
         except Unscorable:
-            self._lost[name] = self._unanswered(item)
+            self._excluded[item.sample.id] = self._unanswered(item)
 
-    def _by_id(self, items: Sequence[Answered]) -> dict[str, Scored]:
-        kept = [item.sample.id for item in items if item.sample.id not in self._lost]
-        return dict(zip(kept, self._together(items), strict=True))
+    def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
+        """The scores of some samples in one go, by sample, without those that are excluded."""
+        included = [self._as_failed(item) for item in items if item.sample.id not in self._excluded]
+        if not included:
+            return {}
+        lines: dict[str, Scored] = {}
 
-    def _together(self, items: Iterable[Answered]) -> list[Scored]:
-        """The scores of some samples in one go, those left out that are lost."""
-        kept = [self._as_failed(item) for item in items if item.sample.id not in self._lost]
-        return self._guard(kept, self._drive) if kept else []
+        def scoring() -> Scoring:
+            responses: Sequence[Response] | None = None
+            try:
+                asking = _generator(self._benchmark.score(included))
+                while True:
+                    requests = next(asking) if responses is None else asking.send(responses)
+                    msgspec.json.encode(requests)  # what cannot be written down cannot be asked
+                    responses = yield requests
+            except StopIteration as done:
+                scores: list[Score] = done.value
+                for item, score in zip(included, scores, strict=True):
+                    lines[item.sample.id] = self._line(item, score)
+                return scores
+
+        self._complete(_unscorable(scoring()))
+        return lines
 
     def _as_failed(self, item: Answered) -> Answered:
         if item.sample.id not in self.failed:
             return item
         return Answered(item.sample, item.requests, (FAILED,) * len(item.requests))
 
-    def _guard(self, items: Sequence[Answered], complete: Drive) -> list[Scored]:
-        lines: list[Scored] = []
-
-        def scoring() -> Scoring:
-            responses: Sequence[Response] | None = None
-            try:
-                asking = _generator(self._benchmark.score(items))
-                while True:
-                    further = next(asking) if responses is None else asking.send(responses)
-                    msgspec.json.encode(further)  # what cannot be written down cannot be asked
-                    responses = yield further
-            except StopIteration as done:
-                scores: list[Score] = done.value
-                lines.extend(self._line(*each) for each in zip(items, scores, strict=True))
-                return scores
-
-        complete(_told(scoring()))
-        return lines
-
     def _line(self, item: Answered, score: Score) -> Scored:
         original = self._items[item.sample.id]
-        if (place := self.failed.get(item.sample.id)) is not None:
-            score = msgspec.structs.replace(score, failures=(*score.failures, f"scoring failed: {place}"))
+        if (failure := self.failed.get(item.sample.id)) is not None:
+            score = msgspec.structs.replace(score, failures=(*score.failures, f"scoring failed: {failure}"))
         record = Record(sample=original.sample, answers=original.responses, score=score)
         # The summary needs only the numbers: texts and matrices go to the disk.
         return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
@@ -156,9 +145,9 @@ class Portion:
         )  # fmt: skip
         try:
             asking = _generator(self._benchmark.score([self._as_failed(item)]))
-            further = next(asking)
+            requests = next(asking)
             while True:
-                further = asking.send([FAILED] * len(further))
+                requests = asking.send([FAILED] * len(requests))
         except StopIteration as done:
             return done.value[0] if len(done.value) == 1 else blank
         except UNCAUGHT:
@@ -166,17 +155,18 @@ class Portion:
         except Exception:  # noqa: BLE001  # its place is known from the first failure
             return blank
 
-    def _blanks(self, others: Iterable[Scored]) -> dict[str, Scored]:
-        """The lost samples; what the others have values of, these lack."""
-        names = dict.fromkeys(chain.from_iterable(scored.score.values for scored in others))
-        if self._lost and not names and not any(score.values for score in self._lost.values()):
-            sample, place = next(iter(self.failed.items()))
-            raise DataError(f"sample {sample}", f"neither this nor any other can be scored: {place}.")
-        blanks = {}
-        for name, score in self._lost.items():
-            values = score.values or dict.fromkeys(names)
-            blanks[name] = self._line(self._items[name], msgspec.structs.replace(score, values=values))
-        return blanks
+    def _without_values(self, others: dict[str, Scored]) -> dict[str, Scored]:
+        """The excluded samples: each value that others have is None."""
+        names = dict.fromkeys(chain.from_iterable(scored.score.values for scored in others.values()))
+        if self._excluded and not names and not any(score.values for score in self._excluded.values()):
+            sample, failure = next(iter(self.failed.items()))
+            raise DataError(f"sample {sample}", f"neither this nor any other can be scored: {failure}.")
+        return {
+            name: self._line(
+                self._items[name], msgspec.structs.replace(score, values=score.values or dict.fromkeys(names))
+            )
+            for name, score in self._excluded.items()
+        }
 
 
 def _generator(scoring: Scoring | list[Score]) -> Scoring:
@@ -184,7 +174,7 @@ def _generator(scoring: Scoring | list[Score]) -> Scoring:
     return (yield from scoring) if isinstance(scoring, Generator) else scoring
 
 
-def _told(scoring: Scoring) -> Scoring:
+def _unscorable(scoring: Scoring) -> Scoring:
     """A scoring that raises Unscorable for whatever goes wrong in it."""
     try:
         return (yield from scoring)
