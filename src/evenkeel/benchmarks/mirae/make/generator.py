@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from evenkeel.benchmarks.mirae.files import TARGETS
 from evenkeel.benchmarks.mirae.make.phrases import KINDS, Bank, Kind, Material, connectives, topics
 from evenkeel.errors import UsageError
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"

@@ -24,7 +24,7 @@ from evenkeel.benchmarks.miron.make.frames import (
     source,
     unused,
 )
-from evenkeel.make.choice import pick
+from evenkeel.make.grammar import pick
 
 _HISSING = re.compile(r"(?:s|x|z|ch|sh)$")
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.miron.make.frames import BANK, Draft, draft, read_bank, source
 from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import shuffled
+from evenkeel.make.grammar import shuffled
 
 VERSION = 1
 """Goes up whenever the code or a bank changes the examples of a seed."""

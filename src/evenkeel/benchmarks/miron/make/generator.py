@@ -16,7 +16,7 @@ from evenkeel.benchmarks.miron.make import english, facts, logic, russian
 from evenkeel.benchmarks.miron.make.frames import VERSION, Draft, Kinds, deck, source
 from evenkeel.benchmarks.miron.make.noise import EDITS, keys, noisy
 from evenkeel.errors import UsageError
-from evenkeel.make.choice import shuffled
+from evenkeel.make.grammar import shuffled
 
 GENERATOR = "evenkeel-miron"
 LANGUAGES = ("en", "ru")

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, source
-from evenkeel.make.choice import between, pick, shuffled
+from evenkeel.make.grammar import between, pick, shuffled
 
 
 class Numbers(Struct, frozen=True):

@@ -13,7 +13,7 @@ from functools import cache
 from msgspec import Struct, structs
 
 from evenkeel.benchmarks.miron.make.frames import Draft, Span, read_bank
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 
 LONG = 4
 """Letters from which a word is preferred: shorter ones are hard to read with a typo in them."""

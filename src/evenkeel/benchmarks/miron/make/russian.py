@@ -25,7 +25,7 @@ from evenkeel.benchmarks.miron.make.frames import (
     source,
     unused,
 )
-from evenkeel.make.choice import pick
+from evenkeel.make.grammar import pick
 
 CASES = ("nom", "gen", "dat", "acc", "ins", "pre")
 NAMES = ("nominative", "genitive", "dative", "accusative", "instrumental", "prepositional")

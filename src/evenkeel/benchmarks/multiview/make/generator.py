@@ -25,7 +25,7 @@ from msgspec import Struct
 from evenkeel.benchmarks.multiview.files import Triplet, make_triplet
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.errors import UsageError
-from evenkeel.make.choice import between, pick, shuffled
+from evenkeel.make.grammar import between, pick, shuffled
 from evenkeel.make.documents import Document
 
 GENERATOR = "evenkeel-multiview"

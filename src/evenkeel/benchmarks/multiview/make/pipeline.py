@@ -20,7 +20,7 @@ from evenkeel.benchmarks.multiview.make.annotate import Annotation, Asking, Note
 from evenkeel.benchmarks.multiview.make.check import order_blind, rate
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.make.propose import Proposal, propose, select
-from evenkeel.make.choice import shuffled
+from evenkeel.make.grammar import shuffled
 from evenkeel.make.documents import Document
 
 HASTE = 4

@@ -25,7 +25,7 @@ from evenkeel.benchmarks.rgb.make.world import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 
 POSITIVES = 6
 NEGATIVES = 12

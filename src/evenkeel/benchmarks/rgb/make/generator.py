@@ -31,7 +31,7 @@ from evenkeel.benchmarks.rgb.make.world import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 
 GENERATOR = "evenkeel-rgb"
 VERSION = 1

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import between, pick, shuffled
+from evenkeel.make.grammar import between, pick, shuffled
 
 BANK = Path(__file__).with_name("bank")
 LANGUAGES = ("en", "zh")
