@@ -25,8 +25,8 @@ from msgspec import Struct
 from evenkeel.benchmarks.multiview.files import Triplet, make_triplet
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.errors import UsageError
-from evenkeel.make.grammar import between, pick, shuffled
 from evenkeel.make.documents import Document
+from evenkeel.make.grammar import between, pick, shuffled
 
 GENERATOR = "evenkeel-multiview"
 VERSION = 1
