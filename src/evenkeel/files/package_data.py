@@ -22,7 +22,8 @@ def data_path(package: str, *path: str) -> Path:
 
 def read_json(package: str, *path: str, type: type[T]) -> T:
     """A JSON file of a package as `type`. It is read once: everyone gets the same object."""
-    content: T = _read_json(data_path(package, *path), type)
+    kind: Any = type  # mypy does not take `type[T]` for hashable
+    content: T = _read_json(package, path, kind)
     return content
 
 
@@ -31,4 +32,6 @@ def read_text(package: str, *path: str) -> str:
     return data_path(package, *path).read_text(encoding="utf-8")
 
 
-_read_json: Any = cache(jsonfile.read_json)
+@cache
+def _read_json(package: str, path: tuple[str, ...], kind: Any) -> Any:
+    return jsonfile.read_json(data_path(package, *path), kind)
