@@ -9,31 +9,33 @@ import sys
 from collections import Counter
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.make import facts, logic
-from evenkeel.benchmarks.miron.make.frames import Draft, draft, read_bank
-from evenkeel.benchmarks.miron.make.generator import CATEGORIES, LANGUAGES, Row, compose, drafts
+from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example
+from evenkeel.benchmarks.miron.make import logic
+from evenkeel.benchmarks.miron.make.frames import Draft, draft, fact_tables, facts, read_bank, wordings
+from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose
 from evenkeel.errors import UsageError
 
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
 
 
 @cache
-def made(lang: str, seed: int = 0, per_category: int = 500) -> list[Row]:
+def made(lang: str, seed: int = 0, per_category: int = 500) -> list[Example]:
     return compose(lang, seed=seed, per_category=per_category)
 
 
 @cache
 def drafted(lang: str) -> dict[str, list[Draft]]:
-    return drafts(lang)
+    return clean_drafts(lang)
 
 
-def of(lang: str, category: str) -> list[Row]:
+def of(lang: str, category: str) -> list[Example]:
     return [row for row in made(lang) if row.category == category]
 
 
@@ -112,7 +114,7 @@ def test_another_seed_gives_other_examples(lang: str) -> None:
     morphology = {(r.prefix, r.target) for s in (7, 8) for r in made(lang, s) if r.category == "Morphology"}
     assert len(morphology) >= 1000 - 3
     assert len(first & second) < 0.2 * len(first)
-    words = [{one.about for one in drafts(lang, seed=seed)["Morphology"]} for seed in (7, 8)]
+    words = [{one.about for one in clean_drafts(lang, seed=seed)["Morphology"]} for seed in (7, 8)]
     assert len(words[0]) == len(words[1]) == 500, "a pseudo-word serves once in a set"
     assert len(words[0] & words[1]) < 60
 
@@ -125,7 +127,7 @@ def test_a_smaller_set_is_the_beginning_of_a_larger_one(lang: str) -> None:
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.sampled_from(LANGUAGES), st.integers(0, 10**6), st.integers(1, 60))
+@given(st.sampled_from(sorted(LANGUAGES)), st.integers(0, 10**6), st.integers(1, 60))
 def test_every_size_and_seed_gives_a_sound_set(lang: str, seed: int, size: int) -> None:
     rows = compose(lang, seed=seed, per_category=size)
     assert len(rows) == 4 * size
@@ -135,7 +137,7 @@ def test_every_size_and_seed_gives_a_sound_set(lang: str, seed: int, size: int) 
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="no 'de'. It has: en, ru"):
+    with pytest.raises(UsageError, match="'de'. Available: en, ru"):
         compose("de")
 
 
@@ -165,12 +167,12 @@ def test_a_free_word_that_touches_the_end_is_not_free() -> None:
 def test_there_are_facts_enough_that_none_is_asked_twice(lang: str) -> None:
     asked = Counter(one.about for one in drafted(lang)["Facts"])
     assert max(asked.values()) == 1
-    assert sum(len(table.facts) + len(table.sentences) for table in facts.tables(lang)) >= 800
+    assert sum(len(table.facts) + len(table.sentences) for table in fact_tables(lang)) >= 800
 
 
 @every_language
 def test_the_tables_of_facts_are_well_formed(lang: str) -> None:
-    for table in facts.tables(lang):
+    for table in fact_tables(lang):
         assert bool(table.facts) != bool(table.sentences)
         assert bool(table.facts) == bool(table.fields) == bool(table.questions)
         assert len(set(table.facts)) == len(table.facts)
@@ -184,9 +186,9 @@ def test_the_tables_of_facts_are_well_formed(lang: str) -> None:
 
 @every_language
 def test_a_question_about_a_fact_has_one_answer(lang: str) -> None:
-    for table in facts.tables(lang):
+    for table in fact_tables(lang):
         answers: dict[str, str] = {}
-        for ways in facts.askings(table):
+        for ways in wordings(table):
             for way in ways:
                 prefix = draft("", way.frame, way.values, "").prefix
                 assert answers.setdefault(prefix, way.target) == way.target, prefix
@@ -197,8 +199,8 @@ NAMES = "Rome|Christmas|Halloween|X-rays|French|Москва|Новый год|�
 
 @every_language
 def test_frames_of_facts_begin_small_so_that_something_may_stand_before_them(lang: str) -> None:
-    for table in facts.tables(lang):
-        for ways in facts.askings(table):
+    for table in fact_tables(lang):
+        for ways in wordings(table):
             for frame in (way.frame for way in ways):
                 begins = frame.lstrip("[")
                 assert begins[0] == "{" or begins[0].islower() or re.match(NAMES, begins), frame
@@ -208,7 +210,7 @@ def test_frames_of_facts_begin_small_so_that_something_may_stand_before_them(lan
 def test_no_fact_gives_its_answer_away(lang: str) -> None:
     given_away = {
         one.prefix
-        for one in facts.examples(lang, 0)
+        for one in facts(lang, 0)
         if one.target.strip().lower() in re.findall(r"[\w-]+", one.prefix.lower())
     }
     assert given_away == set()
@@ -268,7 +270,7 @@ def test_a_repeating_pattern_shows_two_whole_periods(lang: str) -> None:
 
 @every_language
 def test_the_answer_to_a_comparison_or_an_order_is_one_of_those_named(lang: str) -> None:
-    forms = {name[0]: name[-1] for name in read_bank(lang, "logic")["names"]}
+    forms = {name[0]: name[-1] for name in read_bank(lang, "logic", dict[str, Any])["names"]}
     for one in [*puzzles(lang, "comparison"), *puzzles(lang, "order")]:
         answer = one.target.strip()
         assert answer in one.prefix or forms[answer] in one.prefix
@@ -284,7 +286,7 @@ PAIRS = {
 def test_the_most_of_three_is_nobodys_less(lang: str) -> None:
     """Read from the sentence itself: the answer is never on the lesser side of a comparison."""
     pattern, scales = PAIRS[lang]
-    genitives = {name[-1]: name[0] for name in read_bank(lang, "logic")["names"]}
+    genitives = {name[-1]: name[0] for name in read_bank(lang, "logic", dict[str, Any])["names"]}
     checked = 0
     for one in puzzles(lang, "comparison"):
         claims = [
@@ -301,7 +303,7 @@ def test_the_most_of_three_is_nobodys_less(lang: str) -> None:
 @every_language
 @pytest.mark.parametrize("kind", ["days", "months"])
 def test_rows_of_the_calendar_go_on_with_the_next(lang: str, kind: str) -> None:
-    names = [unit[0] for unit in read_bank(lang, "logic")[kind]]
+    names = [unit[0] for unit in read_bank(lang, "logic", dict[str, Any])[kind]]
     for one in puzzles(lang, kind):
         terms = [name for name in re.findall(r"\w+", one.prefix + one.target) if name in names]
         if one.prefix.endswith(",") and len(terms) > 3:
@@ -312,7 +314,7 @@ def test_rows_of_the_calendar_go_on_with_the_next(lang: str, kind: str) -> None:
 def test_names_of_the_puzzles_have_their_genitive() -> None:
     pymorphy3 = pytest.importorskip("pymorphy3")
     analyzer = pymorphy3.MorphAnalyzer()
-    for name, genitive in read_bank("ru", "logic")["names"]:
+    for name, genitive in read_bank("ru", "logic", dict[str, Any])["names"]:
         readings = analyzer.parse(genitive)
         assert any("gent" in one.tag and one.normal_form == name.lower() for one in readings), name
 
@@ -320,7 +322,7 @@ def test_names_of_the_puzzles_have_their_genitive() -> None:
 def test_things_of_the_puzzles_are_counted_rightly() -> None:
     pymorphy3 = pytest.importorskip("pymorphy3")
     analyzer = pymorphy3.MorphAnalyzer()
-    bank = read_bank("ru", "logic")
+    bank = read_bank("ru", "logic", dict[str, Any])
     for thing, gender in zip(bank["things"], bank["genders"], strict=True):
         noun = next(
             parse for parse in analyzer.parse(thing[0]) if {"NOUN", "nomn", "sing"} <= parse.tag.grammemes
