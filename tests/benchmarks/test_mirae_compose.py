@@ -22,12 +22,15 @@ from evenkeel.benchmarks.mirae.make.phrases import (
     DOMAINS,
     KINDS,
     Material,
+    Topic,
     connectives,
     generic_bank,
     languages,
     topics,
 )
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files import package_data
+from evenkeel.files.package_data import read_json
 from evenkeel.text.token_estimate import TokenCounter, estimate_tokens
 
 if TYPE_CHECKING:
@@ -284,16 +287,23 @@ def test_a_bank_too_small_for_a_target_is_refused_with_the_reason() -> None:
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"'tlh'.* It has: .*en"):
+    with pytest.raises(UsageError, match=r"'tlh'. Available: en, ko, zh"):
         compose("tlh")
 
 
+@every_language
+def test_every_topic_is_in_the_file_of_its_domain(language: str) -> None:
+    for domain in DOMAINS:
+        group = read_json(phrases.__package__, "bank", language, f"{domain.lower()}.json", type=list[Topic])
+        assert {topic.domain for topic in group} == {domain}
+
+
 def test_a_broken_bank_is_refused_with_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "xx"
-    folder.mkdir()
-    for name in phrases.BANK_FILES:
-        (folder / name).write_text("[]")
-    monkeypatch.setattr(phrases, "BANK", tmp_path)
+    folder = tmp_path / "bank" / "xx"
+    folder.mkdir(parents=True)
+    (folder / "connectives.json").write_text("[]")
+    for module in (phrases, package_data):
+        monkeypatch.setattr(module, "data_path", lambda package, *path: tmp_path.joinpath(*path))
     with pytest.raises(DataError, match=r"xx/connectives\.json"):
         connectives("xx")
 
