@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct, structs
 
@@ -69,7 +70,7 @@ def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[s
     prefixes: set[str] = set()
     drafts: dict[str, list[Draft]] = {category: [] for category in CLEAN}
     for category in ("Facts", "Morphology", "Logic"):  # facts are the first to run out
-        drafts[category] = _first_new(streams[category], per_category, prefixes)
+        drafts[category] = list(islice(_unrepeated(streams[category], prefixes), per_category))
         if (available := len(drafts[category])) < per_category:
             raise UsageError(
                 f"There are {available} different examples of {category} in '{lang}', not {per_category}: "
@@ -80,7 +81,7 @@ def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[s
 
 def _in_turn(kinds: Kinds, rng: random.Random) -> Iterator[Draft]:
     """One of each kind, then another of each; a kind that only repeats itself drops out."""
-    streams = [_unrepeated(stream) for _, stream in shuffled(kinds.items(), rng)]
+    streams = [_unrepeated(stream, set()) for _, stream in shuffled(kinds.items(), rng)]
     while streams:
         for stream in list(streams):
             if (draft := next(stream, None)) is not None:
@@ -89,8 +90,8 @@ def _in_turn(kinds: Kinds, rng: random.Random) -> Iterator[Draft]:
                 streams.remove(stream)
 
 
-def _unrepeated(stream: Iterator[Draft]) -> Iterator[Draft]:
-    prefixes: set[str] = set()
+def _unrepeated(stream: Iterator[Draft], prefixes: set[str]) -> Iterator[Draft]:
+    """The drafts whose prefix is not yet among the prefixes, until the stream only repeats itself."""
     repeats = 0
     for draft in stream:
         repeats = repeats + 1 if draft.prefix in prefixes else 0
@@ -99,18 +100,6 @@ def _unrepeated(stream: Iterator[Draft]) -> Iterator[Draft]:
         if not repeats:
             prefixes.add(draft.prefix)
             yield draft
-
-
-def _first_new(stream: Iterator[Draft], count: int, prefixes: set[str]) -> list[Draft]:
-    """The first `count` drafts whose prefix no category has yet."""
-    drafts: list[Draft] = []
-    for draft in stream:
-        if len(drafts) == count:
-            break
-        if draft.prefix not in prefixes:
-            prefixes.add(draft.prefix)
-            drafts.append(draft)
-    return drafts
 
 
 # --- noise ------------------------------------------------------------------------------------------

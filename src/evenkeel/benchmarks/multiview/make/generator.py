@@ -35,15 +35,11 @@ TRIPLETS = 30
 
 
 class MathSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a word problem happens. `box` and `make` hold two forms: one and many, to do and done."""
+    """Where a word problem happens, and the words of that place by slot (`box`, `boxes`, `make`, `made`…)."""
 
     people: tuple[str, ...]
     items: tuple[str, str, str]
-    box: tuple[str, str]
-    make: tuple[str, str]
-    spot: str
-    gone: str
-    buyer: str
+    words: dict[str, str]
     scenes: tuple[str, ...]
     asides: tuple[str, ...]
 
@@ -125,12 +121,9 @@ def _problems(structure: str, setting_name: str, rng: random.Random) -> list[tup
     scenes = shuffled(setting.scenes, rng)[: COPIES["math"]]
     texts: list[tuple[str, Sequence[str]]] = []
     for scene, template in zip(scenes, templates, strict=True):
-        values: dict[str, object] = {**numbers(structure, rng)}
+        values: dict[str, object] = {**setting.words, **numbers(structure, rng)}
         values["who"], values["mate"], *_ = shuffled(setting.people, rng)
         values["items"], values["items2"], values["items3"] = shuffled(setting.items, rng)
-        values["box"], values["boxes"] = setting.box
-        values["make"], values["made"] = setting.make
-        values |= {"spot": setting.spot, "gone": setting.gone, "buyer": setting.buyer}
         problem = fill(template, values)
         texts.append((capitalised(f"{scene} {pick(setting.asides, rng)} {problem}"), [template]))
     return texts
