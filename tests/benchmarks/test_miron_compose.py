@@ -26,7 +26,7 @@ every_language = pytest.mark.parametrize("lang", LANGUAGES)
 
 
 @cache
-def made(lang: str, seed: int = 0, per_category: int = 500) -> list[Example]:
+def examples_of(lang: str, seed: int = 0, per_category: int = 500) -> list[Example]:
     return compose(lang, seed=seed, per_category=per_category)
 
 
@@ -36,28 +36,28 @@ def drafted(lang: str) -> dict[str, list[Draft]]:
 
 
 def of(lang: str, category: str) -> list[Example]:
-    return [row for row in made(lang) if row.category == category]
+    return [row for row in examples_of(lang) if row.category == category]
 
 
 # --- the whole set ----------------------------------------------------------------------------------
 
 
 @every_language
-def test_a_set_has_so_many_rows_a_category_in_a_fixed_order_with_ids_that_count(lang: str) -> None:
-    assert [row.category for row in made(lang)] == [c for c in CATEGORIES for _ in range(500)]
-    assert {row.lang for row in made(lang)} == {lang}
+def test_categories_are_equally_large_in_a_fixed_order_with_ids(lang: str) -> None:
+    assert [row.category for row in examples_of(lang)] == [c for c in CATEGORIES for _ in range(500)]
+    assert {row.lang for row in examples_of(lang)} == {lang}
     numbers = [f"{lang}-{c.lower()}-{n:04d}" for c in CATEGORIES for n in range(1, 501)]
-    assert [row.id for row in made(lang)] == numbers
+    assert [row.id for row in examples_of(lang)] == numbers
 
 
 @every_language
 def test_no_prefix_comes_twice(lang: str) -> None:
-    assert len({row.prefix for row in made(lang)}) == len(made(lang))
+    assert len({row.prefix for row in examples_of(lang)}) == len(examples_of(lang))
 
 
 @every_language
 def test_the_prefix_ends_without_a_space_and_the_target_begins_with_one(lang: str) -> None:
-    for row in made(lang):
+    for row in examples_of(lang):
         assert row.prefix == row.prefix.strip()
         assert re.fullmatch(r" [\w(][\w .'-]*", row.target), row
         assert row.target[-1].isalnum() or row.kind == "possessive plural"
@@ -65,8 +65,8 @@ def test_the_prefix_ends_without_a_space_and_the_target_begins_with_one(lang: st
 
 
 @every_language
-def test_clean_rows_have_no_twin_and_leave_the_fields_of_noise_out(lang: str) -> None:
-    for row in made(lang):
+def test_only_noise_has_the_fields_of_noise(lang: str) -> None:
+    for row in examples_of(lang):
         encoded = msgspec.to_builtins(row)
         assert ("twin" in encoded) == ("edits" in encoded) == (row.category == "Noise")
 
@@ -109,9 +109,10 @@ def test_a_seed_gives_the_same_bytes_in_another_process() -> None:
 @every_language
 def test_another_seed_gives_other_examples(lang: str) -> None:
     """By chance two sets share about 40 of their 500 English pseudo-words, but not in the same sentence."""
-    first = {(row.prefix, row.target) for row in made(lang, 7)}
-    second = {(row.prefix, row.target) for row in made(lang, 8)}
-    morphology = {(r.prefix, r.target) for s in (7, 8) for r in made(lang, s) if r.category == "Morphology"}
+    first = {(row.prefix, row.target) for row in examples_of(lang, 7)}
+    second = {(row.prefix, row.target) for row in examples_of(lang, 8)}
+    both = [row for seed in (7, 8) for row in examples_of(lang, seed)]
+    morphology = {(row.prefix, row.target) for row in both if row.category == "Morphology"}
     assert len(morphology) >= 1000 - 3
     assert len(first & second) < 0.2 * len(first)
     words = [{one.about for one in clean_drafts(lang, seed=seed)["Morphology"]} for seed in (7, 8)]
@@ -121,8 +122,8 @@ def test_another_seed_gives_other_examples(lang: str) -> None:
 
 @every_language
 def test_a_smaller_set_is_the_beginning_of_a_larger_one(lang: str) -> None:
-    small = [row for row in made(lang, 0, 30) if row.category != "Noise"]
-    large = {row.id: row for row in made(lang)}
+    small = [row for row in examples_of(lang, 0, 30) if row.category != "Noise"]
+    large = {row.id: row for row in examples_of(lang)}
     assert all(large[row.id] == row for row in small)
 
 
@@ -165,8 +166,8 @@ def test_a_free_word_that_touches_the_end_is_not_free() -> None:
 
 @every_language
 def test_there_are_facts_enough_that_none_is_asked_twice(lang: str) -> None:
-    asked = Counter(one.about for one in drafted(lang)["Facts"])
-    assert max(asked.values()) == 1
+    counts = Counter(one.about for one in drafted(lang)["Facts"])
+    assert max(counts.values()) == 1
     assert sum(len(table.facts) + len(table.sentences) for table in fact_tables(lang)) >= 800
 
 
@@ -198,7 +199,7 @@ NAMES = "Rome|Christmas|Halloween|X-rays|French|Москва|Новый год|�
 
 
 @every_language
-def test_frames_of_facts_begin_small_so_that_something_may_stand_before_them(lang: str) -> None:
+def test_frames_of_facts_begin_small_to_go_after_a_lead(lang: str) -> None:
     for table in fact_tables(lang):
         for ways in wordings(table):
             for frame in (way.frame for way in ways):

@@ -67,12 +67,12 @@ def lemminflect_form(kind: str, word: str) -> str:
     return f"{word}'s"
 
 
-def test_lemminflect_agrees_with_the_english_forms_but_for_some_doublings() -> None:
+def test_lemminflect_agrees_but_for_some_doublings() -> None:
     """Its guess for unknown words is a small neural network, which now and then forgets to double the last
     consonant of one short syllable (splom → splomed) or doubles it after two vowels; nothing else differs."""
-    asked = [one for one in morphology("en") if one.kind != "adverb"]
-    differing = [one for one in asked if lemminflect_form(one.kind, one.about) != one.target.strip()]
-    assert len(differing) <= 0.02 * len(asked)
+    inflected = [one for one in morphology("en") if one.kind != "adverb"]
+    differing = [one for one in inflected if lemminflect_form(one.kind, one.about) != one.target.strip()]
+    assert len(differing) <= 0.02 * len(inflected)
     for one in differing:
         undoubled = re.sub(r"([bdgklmnprt])\1(?=ed$|er$|est$|ing$)", r"\1", one.target.strip())
         assert undoubled == lemminflect_form(one.kind, one.about), one
@@ -135,7 +135,7 @@ def test_the_rule_for_adverbs_holds_for_real_ones(adjective: str, adverb: str) -
 
 
 @given(st.sampled_from(sorted(english.shapes())), st.integers(0, 10_000))
-def test_every_english_shape_gives_words_that_sound_english_and_are_none(shape: str, seed: int) -> None:
+def test_every_english_shape_gives_pseudo_words(shape: str, seed: int) -> None:
     word = next(english.pseudo_words(shape, rng_for("en", seed, shape)))
     assert english.is_sound(word)
     assert not any(lemminflect.getAllLemmas(rule(word).rstrip("'")) for rule in english.FORMS.values())
@@ -183,7 +183,7 @@ MODELS = {
 }
 
 
-def wanted(one: Draft) -> set[str]:
+def grammemes(one: Draft) -> set[str]:
     """The grammemes that pymorphy3 has for a kind of example."""
     words = one.kind.split()
     if words[0] == "adjective":
@@ -208,7 +208,7 @@ def agreement(one: Draft) -> list[set[str]]:
     """What the example shows of gender, number and life: an adjective by the one it is set against ("не о
     старой улице, а о"), a noun by the determiner of its lemma and the last word of the prefix."""
     words = re.findall(r"\w+", one.prefix)
-    case = wanted(one) & set(CASES.values())
+    case = grammemes(one) & set(CASES.values())
     if one.kind.startswith("adjective"):
         against = [word for word in words if re.match("нов|стар|красив", word)][-1]
         readings = [parse.tag for parse in analyzer().parse(against) if case <= set(parse.tag.grammemes)]
@@ -224,12 +224,12 @@ def model_forms(one: Draft, model: str) -> set[str]:
     """What pymorphy3's dictionary says for a model word, carried over to the lemma."""
     parse = analyzer().parse(model)[0]
     if "VERB" in parse.tag or "INFN" in parse.tag:
-        inflected = [parse.inflect(wanted(one))]
+        inflected = [parse.inflect(grammemes(one))]
     elif one.kind.startswith("adjective"):
-        inflected = [parse.inflect(wanted(one) | agreeing) for agreeing in agreement(one)]
+        inflected = [parse.inflect(grammemes(one) | agreeing) for agreeing in agreement(one)]
     else:
         fits = any(agreeing <= set(parse.tag.grammemes) for agreeing in agreement(one))
-        inflected = [parse.inflect(wanted(one))] if fits else []
+        inflected = [parse.inflect(grammemes(one))] if fits else []
     forms = {as_model(model, form.word, one.about) for form in inflected if form}
     return {form for form in forms if form}
 
@@ -253,7 +253,7 @@ def by_models(one: Draft) -> set[str]:
 def by_guess(one: Draft) -> bool:
     """Whether pymorphy3, which has never seen the word, reads the answer as the wanted form of it."""
     target = one.target.strip()
-    needed = wanted(one) - {"pres", "indc"}  # it may take an unknown verb for a perfective one
+    needed = grammemes(one) - {"pres", "indc"}  # it may take an unknown verb for a perfective one
     read = any(
         needed <= set(parse.tag.grammemes) and parse.normal_form == one.about
         for parse in analyzer().parse(target)

@@ -55,7 +55,7 @@ def alphabet_of(letter: str) -> str:
 
 
 @every_language
-def test_a_noisy_example_differs_from_its_clean_twin_only_by_the_edits(lang: str) -> None:
+def test_a_noisy_example_differs_from_its_clean_version_by_edits(lang: str) -> None:
     for row in noise(lang):
         twin = rows(lang)[row.twin]
         assert twin.category in CLEAN
@@ -65,7 +65,7 @@ def test_a_noisy_example_differs_from_its_clean_twin_only_by_the_edits(lang: str
 
 
 @every_language
-def test_what_decides_the_answer_has_no_typo(lang: str) -> None:
+def test_no_typo_falls_on_what_decides_the_answer(lang: str) -> None:
     """Everything but the free words of the frame stands as it was, the last word before the answer too."""
     for row in noise(lang):
         clean = clean_drafts(lang)[rows(lang)[row.twin].prefix]
@@ -146,7 +146,7 @@ def test_more_edits_than_free_words_do_not_fit() -> None:
 
 
 @every_language
-def test_every_letter_has_neighbours_and_lookalikes_are_of_the_other_alphabet(lang: str) -> None:
+def test_keyboards_have_all_letters_and_foreign_lookalikes(lang: str) -> None:
     assert set(keyboard(lang).neighbours) == set(LETTERS[lang])
     for letter, beside in keyboard(lang).neighbours.items():
         assert letter not in beside

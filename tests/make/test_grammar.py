@@ -41,11 +41,11 @@ def test_a_slot_without_a_value_is_an_error() -> None:
         fill("{a} and {b}", {"a": "x"})
 
 
-def test_a_value_is_written_as_it_is_even_where_it_looks_like_a_template() -> None:
+def test_a_value_that_looks_like_a_template_is_written_as_it_is() -> None:
     assert fill("{a}", {"a": "{b} [c|d]"}) == "{b} [c|d]"
 
 
-def test_a_choice_takes_each_of_its_options_and_may_hold_slots_or_nothing() -> None:
+def test_a_choice_takes_each_option_even_an_empty_one() -> None:
     texts = {fill(choose("x[ {a}| y|].", seeded(number)), {"a": "A"}) for number in range(40)}
     assert texts == {"x A.", "x y.", "x."}
 

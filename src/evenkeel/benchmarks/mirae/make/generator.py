@@ -18,7 +18,7 @@ from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
 VERSION = 1
-"""Goes up whenever the code or a bank changes the texts of a seed, so that a file tells which it is."""
+"""Goes up whenever the code or a bank changes the texts of a seed."""
 
 TOLERANCE = 0.15
 

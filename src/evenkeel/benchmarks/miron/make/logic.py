@@ -1,6 +1,6 @@
 """Small puzzles with one answer: sequences, calendar, letters, sums, patterns, comparison and order.
 
-Each kind draws what is asked (which numbers, which names); the words are in `bank/<language>/logic.json`.
+Each kind chooses its numbers and names; the words are in `bank/<language>/logic.json`.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
 
 
 def _calendar(units: Sequence[Sequence[str]], bank: Bank, rng: random.Random) -> Puzzle:
-    # In Russian "on Monday" is a form of its own, asked for in frames of its own.
+    # In Russian "on Monday" is a fourth form, for which there are separate frames.
     variant = pick(("row", "next", "before", "second", *bank.calendar_forms[3:4]), rng)
     at = between(0, len(units) - 1, rng)
     if variant == "row":

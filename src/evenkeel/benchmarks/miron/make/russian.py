@@ -222,14 +222,14 @@ class NounFrames(Frames, frozen=True):
 
 
 class VerbFrames(Frames, frozen=True):
-    """Leads show the infinitive and a person, which together tell the conjugation."""
+    """Leads show the infinitive and a person, which together give the conjugation."""
 
     plural_leads: tuple[str, ...]
     paradigms: tuple[str, ...]
 
 
 class AdjectiveFrames(Frames, frozen=True):
-    """Leads show the masculine form, which tells that the stress is on the stem."""
+    """Leads show the masculine form, by which the stress is on the stem."""
 
     nouns: dict[str, tuple[tuple[str, ...], ...]]
 
@@ -310,7 +310,7 @@ def _verbs(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
         forms = conjugate(unused(words[name], used), verbs[name])
         ask = next(asks)
         frame = pick(frames.paradigms, rng) if ask in frames.paradigms else f"{pick(leads, rng)} {ask}"
-        values = {**forms, "given": f"{shown} {forms[shown]}", "asked": form}
+        values = {**forms, "shown": f"{shown} {forms[shown]}", "person": form}
         yield draft(kind, frame, values, forms[form], forms["инф"])
 
 

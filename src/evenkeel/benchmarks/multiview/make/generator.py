@@ -26,7 +26,7 @@ from evenkeel.make.grammar import between, capitalised, fill, pick, seeded, shuf
 
 GENERATOR = "evenkeel-multiview"
 VERSION = 1
-"""Goes up whenever the code or a bank changes the texts of a seed, so that a file tells which it is."""
+"""Goes up whenever the code or a bank changes the texts of a seed."""
 
 COPIES = {"math": 3, "stories": 4}
 """Documents for each pair of views: 10 × 10 × 3 problems and 8 × 8 × 4 stories."""
@@ -51,7 +51,7 @@ class MathBank(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StorySetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a story happens, and what there is in that place to make a plot of."""
+    """Where a story happens, and what a plot can be made of there."""
 
     people: tuple[str, ...]
     things: tuple[str, ...]
@@ -95,7 +95,7 @@ class Composed(NamedTuple):
 
 
 def compose_documents(docset: str, seed: int = 0) -> list[Document]:
-    """All documents of a set in an order that tells nothing, with both labels of each in `views`."""
+    """All documents of a set in a random order, with both labels of each in `views`."""
     return [composed.document for composed in _composed(docset, seed)]
 
 
@@ -203,7 +203,7 @@ def _sharing_only(
 ) -> list[Document]:
     """The documents like the anchor in one view, unlike it in the other, and in other words.
 
-    Without the last, the same sentence with other nouns would stand for the same arithmetic or plot.
+    Without the last, a positive could be the same sentence with other nouns.
     """
     labels = anchor.document.views
     return [

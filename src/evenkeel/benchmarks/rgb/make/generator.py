@@ -273,7 +273,7 @@ class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts of one sort (capitals, authors, inventors) and how they are told."""
+    """Facts of one sort (capitals, authors, inventors) and the documents that state them."""
 
     queries: tuple[str, ...]
     forms: tuple[Form, ...]
@@ -349,7 +349,7 @@ def _versions(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> t
 
 
 def _fact_negatives(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> list[str]:
-    """What is told about the subject besides the answer, and about other subjects of the relation."""
+    """Documents about the subject without the answer, and about other subjects of the relation."""
     forbidden = _giveaways(fact.answer) + _giveaways(fact.fake)
     general = cycle(shuffled(relation.general, rng))
     asides = [_fact_aside(fact, note, general, gap, rng) for note in fact.notes]
