@@ -73,29 +73,19 @@ def _row(terms: Sequence[object], variant: str = "all", **values: str) -> Puzzle
 # --- numbers ----------------------------------------------------------------------------------------
 
 
-def _sum(rng: random.Random, top: int) -> tuple[str, int, int, int]:
-    """An operation, two numbers and the result, none of them above `top` or below 1."""
+def _arithmetic(top: int, write: Callable[[int], str], rng: random.Random) -> Puzzle:
+    """Two numbers and the result of an operation, none of them above `top` or below 1."""
     operation = pick(("plus", "minus", "times", "divided"), rng)
     if operation in ("plus", "minus"):
         whole = between(3, top, rng)
         part = between(1, whole - 1, rng)
-        if operation == "plus":
-            return operation, part, whole - part, whole
-        return operation, whole, part, whole - part
-    a = between(2, 9, rng)
-    b = between(2, min(10, top // a), rng)
-    return (operation, a, b, a * b) if operation == "times" else (operation, a * b, a, b)
-
-
-def arithmetic_in_digits(bank: Bank, rng: random.Random) -> Puzzle:
-    operation, a, b, result = _sum(rng, 99)
-    return Puzzle(operation, {"a": str(a), "b": str(b)}, str(result))
-
-
-def arithmetic_in_words(bank: Bank, rng: random.Random) -> Puzzle:
-    operation, a, b, result = _sum(rng, 50)
-    word = bank.numbers.word
-    return Puzzle(operation, {"a": word(a), "b": word(b)}, word(result))
+        a, b, result = (part, whole - part, whole) if operation == "plus" else (whole, part, whole - part)
+    else:
+        one = between(2, 9, rng)
+        other = between(2, min(10, top // one), rng)
+        product = one * other
+        a, b, result = (one, other, product) if operation == "times" else (product, one, other)
+    return Puzzle(operation, {"a": write(a), "b": write(b)}, write(result))
 
 
 def number_sequence(bank: Bank, rng: random.Random) -> Puzzle:
@@ -143,17 +133,14 @@ def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
         word = bank.numbers.word(value)
         return bank.numbers.feminine.get(word, word) if bank.genders[index] == "f" else word
 
-    def counted(value: int) -> str:
-        return thing[0 if value == 1 else 1 if value < 5 else 2]
-
     variant = pick(("less", "more"), rng)
     a = between(5, 12, rng)
     b = between(2, a - 2 if variant == "less" else 8, rng)
     values = {
         "a": number(a),
         "b": number(b),
-        "things_a": counted(a),
-        "things_b": counted(b),
+        "things_a": thing[1 if a < 5 else 2],
+        "things_b": thing[1 if b < 5 else 2],
         "things": thing[2],
         "name": pick(bank.names, rng)[0],
     }
@@ -232,11 +219,11 @@ def order(bank: Bank, rng: random.Random) -> Puzzle:
 
 
 MAKERS: Mapping[str, Maker] = {
-    "arithmetic in digits": arithmetic_in_digits,
+    "arithmetic in digits": lambda bank, rng: _arithmetic(99, str, rng),
     "comparison": comparison,
     "number sequence": number_sequence,
     "days": lambda bank, rng: _calendar(bank.days, bank, rng),
-    "arithmetic in words": arithmetic_in_words,
+    "arithmetic in words": lambda bank, rng: _arithmetic(50, bank.numbers.word, rng),
     "letters": letters,
     "repeating pattern": repeating_pattern,
     "counting": counting,
