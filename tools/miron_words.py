@@ -20,8 +20,8 @@ from importlib import resources
 from itertools import product
 
 from evenkeel.benchmarks.miron.make import english, russian
-from evenkeel.benchmarks.miron.make.frames import BANK
 from evenkeel.benchmarks.miron.make.russian import Shape
+from evenkeel.files.package_data import data_path
 
 
 def english_words() -> set[str]:
@@ -39,12 +39,11 @@ def english_words() -> set[str]:
 
 def english_lemmas() -> Iterator[str]:
     """Whatever pseudo-words must not be: with a real form, with a real one before an ending (clip-py)."""
-    parts = english.sounds()
-    real = english_words() | set(parts.rare)
-    for choices in english.shapes(parts).values():
-        for joined in product(*choices):
-            if english.is_sound("".join(joined), parts):
-                yield from (lemma for lemma in english.lemmas(joined) if english_forms(lemma) & real)
+    real = english_words() | set(english.sounds().rare)
+    for options_by_part in english.shapes().values():
+        for parts in product(*options_by_part):
+            if english.is_sound("".join(parts)):
+                yield from (lemma for lemma in english.lemmas(parts) if english_forms(lemma) & real)
 
 
 def english_forms(word: str) -> set[str]:
@@ -110,6 +109,6 @@ def _pattern(shape: Shape) -> re.Pattern[str]:
 if __name__ == "__main__":
     lang = sys.argv[1]
     lemmas = sorted(set(english_lemmas() if lang == "en" else russian_lemmas()))
-    path = BANK / lang / "words.txt"
+    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, "words.txt")
     path.write_text("".join(f"{lemma}\n" for lemma in lemmas), encoding="utf-8")
     print(f"{path}: {len(lemmas)} entries, {path.stat().st_size} bytes")

@@ -22,12 +22,15 @@ from evenkeel.benchmarks.mirae.make.phrases import (
     DOMAINS,
     KINDS,
     Material,
+    Topic,
     connectives,
     generic_bank,
     languages,
     topics,
 )
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files import package_data
+from evenkeel.files.package_data import read_json
 from evenkeel.text.token_estimate import TokenCounter, estimate_tokens
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ every_language = pytest.mark.parametrize("language", languages())
 
 
 @cache
-def made(language: str, seed: int) -> dict[str, Any]:
+def question_set(language: str, seed: int) -> dict[str, Any]:
     return compose(language, seed)
 
 
@@ -47,8 +50,8 @@ def texts(question: dict[str, Any]) -> list[str]:
 
 
 def sentences_of(material: Material) -> list[str]:
-    own = [text for kind in KINDS for paragraph in getattr(material, kind) for text in paragraph]
-    return [*material.askers, *own]
+    material_texts = [text for kind in KINDS for paragraph in getattr(material, kind) for text in paragraph]
+    return [*material.askers, *material_texts]
 
 
 def runs(text: str, length: int) -> set[tuple[str, ...]]:
@@ -75,9 +78,9 @@ def test_seed_0_is_the_pinned_starter_set(language: str) -> None:
 
 @every_language
 def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: str) -> None:
-    made_set = made(language, 0)
-    assert list(made_set) == ["metadata", "questions"]
-    metadata = made_set["metadata"]
+    content = question_set(language, 0)
+    assert list(content) == ["metadata", "questions"]
+    metadata = content["metadata"]
     assert metadata["research_project"] == "MIRAE"
     assert metadata["language"] == connectives(language).name
     assert metadata["total_questions"] == 40
@@ -86,12 +89,12 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
     assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 0)
     assert metadata["token_counter"] == "evenkeel-approx-1"
     fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
-    assert all(list(question) == ["question_id", "domain", *fields] for question in made_set["questions"])
+    assert all(list(question) == ["question_id", "domain", *fields] for question in content["questions"])
 
 
 @every_language
 def test_there_are_ten_questions_of_each_domain_in_blocks(language: str) -> None:
-    questions = made(language, 0)["questions"]
+    questions = question_set(language, 0)["questions"]
     assert [question["question_id"] for question in questions] == list(range(1, 41))
     assert [question["domain"] for question in questions] == [domain for domain in DOMAINS for _ in range(10)]
     assert len({question["level_1_text"] for question in questions}) == 40
@@ -100,7 +103,7 @@ def test_there_are_ten_questions_of_each_domain_in_blocks(language: str) -> None
 @every_language
 @pytest.mark.parametrize("seed", [0, 1, 2024])
 def test_every_level_is_within_15_percent_of_its_target(language: str, seed: int) -> None:
-    for question in made(language, seed)["questions"]:
+    for question in question_set(language, seed)["questions"]:
         for level, target in zip(LEVELS, TARGETS, strict=True):
             text = question[f"level_{level}_text"]
             assert question[f"level_{level}_tokens"] == estimate_tokens(text)
@@ -109,44 +112,44 @@ def test_every_level_is_within_15_percent_of_its_target(language: str, seed: int
 
 @every_language
 @pytest.mark.parametrize("seed", [0, 1])
-def test_every_level_asks_the_question_of_level_1_word_for_word_and_once(language: str, seed: int) -> None:
-    for question in made(language, seed)["questions"]:
-        asked = question["level_1_text"]
-        assert all(text.count(asked) == 1 for text in texts(question))
+def test_every_level_asks_the_question_word_for_word_and_once(language: str, seed: int) -> None:
+    for question in question_set(language, seed)["questions"]:
+        question_text = question["level_1_text"]
+        assert all(text.count(question_text) == 1 for text in texts(question))
 
 
 @every_language
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_prompt_says_a_sentence_twice(language: str, seed: int) -> None:
-    for question in made(language, seed)["questions"]:
+    for question in question_set(language, seed)["questions"]:
         for text in texts(question):
             assert [sentence for sentence, times in Counter(split(text)).items() if times > 1] == []
 
 
 @every_language
 def test_a_level_keeps_every_sentence_of_the_level_before_and_adds_some(language: str) -> None:
-    for topic, question in zip(topics(language), made(language, 0)["questions"], strict=True):
+    for topic, question in zip(topics(language), question_set(language, 0)["questions"], strict=True):
         before: set[str] = set()
         for text in texts(question)[1:]:
-            said = {sentence for sentence in sentences_of(topic) if sentence[1:] in text}
-            assert before < said
-            before = said
+            sentences = {sentence for sentence in sentences_of(topic) if sentence[1:] in text}
+            assert before < sentences
+            before = sentences
 
 
 @every_language
 def test_long_prompts_are_laid_out_in_paragraphs(language: str) -> None:
-    for question in made(language, 0)["questions"]:
+    for question in question_set(language, 0)["questions"]:
         assert 8 <= len(question["level_7_text"].split("\n\n")) <= 35
         assert "\n" not in question["level_2_text"]
 
 
 def test_the_question_stands_at_the_start_in_the_middle_and_at_the_end() -> None:
-    places: Counter[str] = Counter()
-    for question in made("en", 0)["questions"]:
+    positions: Counter[str] = Counter()
+    for question in question_set("en", 0)["questions"]:
         for text in texts(question)[3:]:
-            asked = question["level_1_text"]
-            places["start" if text.startswith(asked) else "end" if text.endswith(asked) else "middle"] += 1
-    assert min(places[place] for place in ("start", "middle", "end")) >= 10
+            before, _, after = text.partition(question["level_1_text"])
+            positions["start" if not before else "end" if not after else "middle"] += 1
+    assert min(positions[position] for position in ("start", "middle", "end")) >= 10
 
 
 # --- seeds -------------------------------------------------------------------------------------------
@@ -154,12 +157,13 @@ def test_the_question_stands_at_the_start_in_the_middle_and_at_the_end() -> None
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     assert make_starter("en") == make_starter("en")
-    assert compose("en", 3) == made("en", 3)
+    assert compose("en", 3) == question_set("en", 3)
 
 
 def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
     alike = 0
-    for one, other in zip(made("en", 0)["questions"], made("en", 1)["questions"], strict=True):
+    first, second = (question_set("en", seed)["questions"] for seed in (0, 1))
+    for one, other in zip(first, second, strict=True):
         assert one["level_1_text"] == other["level_1_text"]
         assert not set(texts(one)[2:]) & set(texts(other)[2:])
         alike += one["level_2_text"] == other["level_2_text"]
@@ -171,7 +175,7 @@ def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
 def test_a_question_does_not_depend_on_which_others_are_asked() -> None:
     some = compose("en", 0, questions={3, 31})
     assert [question["question_id"] for question in some["questions"]] == [3, 31]
-    assert some["questions"] == [made("en", 0)["questions"][at] for at in (2, 30)]
+    assert some["questions"] == [question_set("en", 0)["questions"][at] for at in (2, 30)]
     assert some["metadata"]["total_questions"] == 2
 
 
@@ -198,7 +202,7 @@ def test_no_sentence_of_a_factual_question_gives_its_answer_away(language: str) 
 
 
 def test_two_questions_share_no_more_than_connectives() -> None:
-    questions = made("en", 0)["questions"]
+    questions = question_set("en", 0)["questions"]
     for level in LEVELS[3:]:
         paragraphs = [set(question[f"level_{level}_text"].split("\n\n")) for question in questions]
         shingles = [runs(question[f"level_{level}_text"], 8) for question in questions]
@@ -222,7 +226,7 @@ def test_no_two_topics_share_a_run_of_nine_words() -> None:
     assert [run for run, names in owners.items() if len(names) > 1] == []
 
 
-def test_no_english_sentence_begins_with_a_name_since_a_link_makes_its_first_letter_small() -> None:
+def test_no_english_sentence_begins_with_a_name() -> None:
     every = [s for m in (*topics("en"), generic_bank("en").material) for s in sentences_of(m)]
     inside = {word for sentence in every for word in re.findall(r"[A-Za-z'-]+", sentence)[1:]}
     names = {word for word in inside if word[0].isupper() and word.lower() not in inside} - {"I"}
@@ -266,9 +270,9 @@ def test_any_question_fits_the_generic_bank_by_any_counter(words: list[str], see
 
 
 def test_a_counter_of_ones_own_is_used_and_named() -> None:
-    made_set = compose("en", 0, TokenCounter("words", by_words), questions=[1])
-    assert made_set["metadata"]["token_counter"] == "words"
-    question = made_set["questions"][0]
+    content = compose("en", 0, TokenCounter("words", by_words), questions=[1])
+    assert content["metadata"]["token_counter"] == "words"
+    question = content["questions"][0]
     assert question["level_5_tokens"] == by_words(question["level_5_text"])
     assert in_tolerance(question["level_5_text"], 500, by_words)
 
@@ -284,16 +288,23 @@ def test_a_bank_too_small_for_a_target_is_refused_with_the_reason() -> None:
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"'tlh'.* It has: .*en"):
+    with pytest.raises(UsageError, match=r"'tlh'. Available: en, ko, zh"):
         compose("tlh")
 
 
+@every_language
+def test_every_topic_is_in_the_file_of_its_domain(language: str) -> None:
+    for domain in DOMAINS:
+        group = read_json(phrases.__package__, "bank", language, f"{domain.lower()}.json", type=list[Topic])
+        assert {topic.domain for topic in group} == {domain}
+
+
 def test_a_broken_bank_is_refused_with_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "xx"
-    folder.mkdir()
-    for name in phrases.BANK_FILES:
-        (folder / name).write_text("[]")
-    monkeypatch.setattr(phrases, "BANK", tmp_path)
+    folder = tmp_path / "bank" / "xx"
+    folder.mkdir(parents=True)
+    (folder / "connectives.json").write_text("[]")
+    for module in (phrases, package_data):
+        monkeypatch.setattr(module, "data_path", lambda package, *path: tmp_path.joinpath(*path))
     with pytest.raises(DataError, match=r"xx/connectives\.json"):
         connectives("xx")
 
@@ -301,7 +312,7 @@ def test_a_broken_bank_is_refused_with_its_path(tmp_path: Path, monkeypatch: pyt
 @every_language
 def test_no_two_questions_share_a_paragraph_or_a_sentence_of_their_own(language: str) -> None:
     paragraphs: dict[str, int] = {}
-    for question in made(language, 0)["questions"]:
+    for question in question_set(language, 0)["questions"]:
         for text in texts(question):
             for paragraph in text.split("\n\n"):
                 assert paragraphs.setdefault(paragraph, question["question_id"]) == question["question_id"]

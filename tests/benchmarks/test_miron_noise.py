@@ -12,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from evenkeel.benchmarks.miron.make.frames import Draft, draft, source
-from evenkeel.benchmarks.miron.make.generator import CLEAN, LANGUAGES, Row, compose, drafts
-from evenkeel.benchmarks.miron.make.noise import EDITS, LONG, keys, noisy, typo
+from evenkeel.benchmarks.miron.files import LANGUAGES, Example
+from evenkeel.benchmarks.miron.make import generator
+from evenkeel.benchmarks.miron.make.frames import Draft, draft, rng_for
+from evenkeel.benchmarks.miron.make.generator import (
+    CLEAN,
+    EDIT_KINDS,
+    LONG_WORD,
+    add_typos,
+    compose,
+    keyboard,
+    typo,
+)
 
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
 LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "ru": "абвгдежзийклмнопрстуфхцчшщъыьэюя"}
@@ -22,20 +31,20 @@ ALPHABETS = {"en": "LATIN", "ru": "CYRILLIC"}
 
 
 @cache
-def rows(lang: str) -> dict[str, Row]:
+def rows(lang: str) -> dict[str, Example]:
     return {row.id: row for row in compose(lang)}
 
 
-def noise(lang: str) -> list[Row]:
+def noise(lang: str) -> list[Example]:
     return [row for row in rows(lang).values() if row.category == "Noise"]
 
 
 @cache
 def clean_drafts(lang: str) -> dict[str, Draft]:
-    return {one.prefix: one for found in drafts(lang).values() for one in found}
+    return {one.prefix: one for drafts in generator.clean_drafts(lang).values() for one in drafts}
 
 
-def edited_words(row: Row) -> list[tuple[str, str]]:
+def edited_words(row: Example) -> list[tuple[str, str]]:
     """Pairs of a clean word and what the typo made of it."""
     before, after = rows(row.lang)[row.twin].prefix.split(), row.prefix.split()
     return [(one, two) for one, two in zip(before, after, strict=True) if one != two]
@@ -46,7 +55,7 @@ def alphabet_of(letter: str) -> str:
 
 
 @every_language
-def test_a_noisy_example_differs_from_its_clean_twin_only_by_the_edits(lang: str) -> None:
+def test_a_noisy_example_differs_from_its_clean_version_by_edits(lang: str) -> None:
     for row in noise(lang):
         twin = rows(lang)[row.twin]
         assert twin.category in CLEAN
@@ -56,7 +65,7 @@ def test_a_noisy_example_differs_from_its_clean_twin_only_by_the_edits(lang: str
 
 
 @every_language
-def test_what_decides_the_answer_has_no_typo(lang: str) -> None:
+def test_no_typo_falls_on_what_decides_the_answer(lang: str) -> None:
     """Everything but the free words of the frame stands as it was, the last word before the answer too."""
     for row in noise(lang):
         clean = clean_drafts(lang)[rows(lang)[row.twin].prefix]
@@ -80,7 +89,7 @@ def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
             elif kind == "case":
                 assert before.lower() == after.lower()
             elif kind == "neighbour":
-                assert changed[0][1] in keys(lang).neighbours[changed[0][0]]
+                assert changed[0][1] in keyboard(lang).neighbours[changed[0][0]]
             elif kind == "lookalike":
                 assert alphabet_of(changed[0][0]) != alphabet_of(changed[0][1])
 
@@ -92,7 +101,7 @@ def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> No
     assert len(shares) == 9
     assert max(shares.values()) - min(shares.values()) <= 1
     kinds = Counter(kind for row in noise(lang) for kind in row.edit_kinds)
-    assert set(kinds) == set(EDITS)
+    assert set(kinds) == set(EDIT_KINDS)
     assert max(kinds.values()) - min(kinds.values()) <= 1
     assert len({row.twin for row in noise(lang)}) == len(noise(lang)), "no clean example serves twice"
 
@@ -100,7 +109,7 @@ def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> No
 @every_language
 def test_nearly_all_typos_fall_on_words_of_four_letters_and_more(lang: str) -> None:
     words = [before.strip(".,:;!?«»\"'") for row in noise(lang) for before, _ in edited_words(row)]
-    assert sum(len(word) >= LONG for word in words) > 0.95 * len(words)
+    assert sum(len(word) >= LONG_WORD for word in words) > 0.95 * len(words)
     assert min(map(len, words)) >= 3
 
 
@@ -112,10 +121,10 @@ def test_a_typo_never_makes_another_word_of_the_set(lang: str) -> None:
             assert not set(re.findall(r"\w+", after)) <= vocabulary
 
 
-@given(st.sampled_from(LANGUAGES), st.sampled_from(sorted(EDITS)), st.integers(0, 999), st.data())
+@given(st.sampled_from(sorted(LANGUAGES)), st.sampled_from(EDIT_KINDS), st.integers(0, 999), st.data())
 def test_a_typo_is_one_edit_inside_a_word(lang: str, kind: str, seed: int, data: st.DataObject) -> None:
     word = data.draw(st.text(LETTERS[lang], min_size=3, max_size=12))
-    edited = typo(word, kind, keys(lang), source(lang, seed, "test"))
+    edited = typo(word, kind, keyboard(lang), rng_for(lang, seed, "test"))
     if edited is not None:
         assert OSA.distance(word, edited) == 1
         assert (edited[0], edited[-1]) == (word[0], word[-1])
@@ -123,24 +132,24 @@ def test_a_typo_is_one_edit_inside_a_word(lang: str, kind: str, seed: int, data:
 
 @pytest.mark.parametrize(("word", "kind"), [("eee", "swap"), ("abt", "swap"), ("зщз", "lookalike")])
 def test_there_may_be_no_place_for_a_typo(word: str, kind: str) -> None:
-    assert typo(word, kind, keys("ru"), source("ru", 0, "test")) is None
+    assert typo(word, kind, keyboard("ru"), rng_for("ru", 0, "test")) is None
 
 
 def test_more_edits_than_free_words_do_not_fit() -> None:
     one = draft("capital", "the [capital] of {country} is", {"country": "France"}, "Paris")
     assert [one.prefix[slice(*span)] for span in one.free] == ["The", "of"]
-    assert noisy(one, ["drop", "drop"], keys("en"), source("en", 0, "test"), ()) is None
-    assert noisy(one, ["drop"], keys("en"), source("en", 0, "test"), ()) == (
+    assert add_typos(one, ["drop", "drop"], keyboard("en"), rng_for("en", 0, "test"), ()) is None
+    assert add_typos(one, ["drop"], keyboard("en"), rng_for("en", 0, "test"), ()) == (
         "Te capital of France is",
         ("drop",),
     )
 
 
 @every_language
-def test_every_letter_has_neighbours_and_lookalikes_are_of_the_other_alphabet(lang: str) -> None:
-    assert set(keys(lang).neighbours) == set(LETTERS[lang])
-    for letter, beside in keys(lang).neighbours.items():
+def test_keyboards_have_all_letters_and_foreign_lookalikes(lang: str) -> None:
+    assert set(keyboard(lang).neighbours) == set(LETTERS[lang])
+    for letter, beside in keyboard(lang).neighbours.items():
         assert letter not in beside
-        assert all(letter in keys(lang).neighbours[other] for other in beside), "neighbours are mutual"
-    for letter, alike in keys(lang).lookalikes.items():
+        assert all(letter in keyboard(lang).neighbours[other] for other in beside), "neighbours are mutual"
+    for letter, alike in keyboard(lang).lookalikes.items():
         assert alphabet_of(letter) == ALPHABETS[lang] != alphabet_of(alike)

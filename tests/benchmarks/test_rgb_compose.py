@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.make.counterfactual import relations_of
-from evenkeel.benchmarks.rgb.make.generator import SIZES, Event, compose, events_of
-from evenkeel.benchmarks.rgb.make.world import LANGUAGES
+from evenkeel.benchmarks.rgb.make.generator import LANGUAGES, SIZES, Event, compose, events_of, relations_of
 from evenkeel.errors import UsageError
 
 SEEDS = (0, 1, 2)
@@ -30,7 +28,7 @@ Row = dict[str, Any]
 
 
 @cache
-def made(lang: str, kind: str, seed: int) -> list[Row]:
+def rows_of(lang: str, kind: str, seed: int) -> list[Row]:
     return compose(lang, kind, seed=seed)
 
 
@@ -82,7 +80,7 @@ FIELDS = {
 @every_kind
 @every_seed
 def test_rows_have_the_published_fields_and_running_ids(lang: str, kind: str, seed: int) -> None:
-    rows = made(lang, kind, seed)
+    rows = rows_of(lang, kind, seed)
     assert all(list(row) == FIELDS[kind] for row in rows)
     assert [row["id"] for row in rows] == list(range(SIZES[kind]))
     if kind == "int":
@@ -99,7 +97,7 @@ def test_the_sets_are_as_large_as_promised() -> None:
 @every_kind
 @every_seed
 def test_every_question_has_enough_documents_and_none_twice(lang: str, kind: str, seed: int) -> None:
-    for row in made(lang, kind, seed):
+    for row in rows_of(lang, kind, seed):
         groups = [texts for _, texts in parts(row)]
         assert sum(map(len, groups)) >= 5
         assert all(len(texts) >= 3 for texts in groups)
@@ -112,7 +110,7 @@ def test_every_question_has_enough_documents_and_none_twice(lang: str, kind: str
 @every_kind
 @every_seed
 def test_no_question_is_asked_twice(lang: str, kind: str, seed: int) -> None:
-    queries = [row["query"] for row in made(lang, kind, seed)]
+    queries = [row["query"] for row in rows_of(lang, kind, seed)]
     assert len(set(queries)) == len(queries)
     assert all(query.endswith(("?", "？", "Give both dates.")) for query in queries)
 
@@ -124,7 +122,7 @@ def test_no_question_is_asked_twice(lang: str, kind: str, seed: int) -> None:
 @every_kind
 @every_seed
 def test_every_positive_states_its_answer(lang: str, kind: str, seed: int) -> None:
-    for row in made(lang, kind, seed):
+    for row in rows_of(lang, kind, seed):
         for spellings, texts in parts(row):
             assert all(states(text, spellings) for text in texts), row["query"]
 
@@ -133,7 +131,7 @@ def test_every_positive_states_its_answer(lang: str, kind: str, seed: int) -> No
 @every_kind
 @every_seed
 def test_no_negative_and_no_query_states_an_answer(lang: str, kind: str, seed: int) -> None:
-    for row in made(lang, kind, seed):
+    for row in rows_of(lang, kind, seed):
         for spellings, _ in parts(row):
             for text in (row["query"], *row["negative"]):
                 assert not states(text, spellings), (row["query"], text)
@@ -142,7 +140,7 @@ def test_no_negative_and_no_query_states_an_answer(lang: str, kind: str, seed: i
 @every_language
 @every_seed
 def test_a_document_of_one_part_does_not_state_the_other(lang: str, seed: int) -> None:
-    for row in made(lang, "int", seed):
+    for row in rows_of(lang, "int", seed):
         (first, first_texts), (second, second_texts) = parts(row)
         assert not any(states(text, second) for text in first_texts), row["query"]
         assert not any(states(text, first) for text in second_texts), row["query"]
@@ -150,8 +148,8 @@ def test_a_document_of_one_part_does_not_state_the_other(lang: str, seed: int) -
 
 @every_language
 @every_seed
-def test_a_false_twin_is_its_original_with_the_false_answer(lang: str, seed: int) -> None:
-    for row in made(lang, "fact", seed):
+def test_a_false_version_is_its_original_with_the_false_answer(lang: str, seed: int) -> None:
+    for row in rows_of(lang, "fact", seed):
         true, false = row["answer"], row["fakeanswer"]
         assert len(row["positive"]) == len(row["positive_wrong"])
         for one, other in zip(row["positive"], row["positive_wrong"], strict=True):
@@ -176,7 +174,7 @@ def named(query: str, lang: str) -> set[str]:
 def test_every_negative_is_about_somebody_or_something_in_the_question(
     lang: str, kind: str, seed: int
 ) -> None:
-    for row in made(lang, kind, seed):
+    for row in rows_of(lang, kind, seed):
         names = named(row["query"], lang)
         for text in row["negative"]:
             assert any(name in text for name in names), (row["query"], text)
@@ -188,10 +186,10 @@ def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str
     facts = {
         fact.answer + fact.fake: fact for relation in relations_of(lang).values() for fact in relation.facts
     }
-    for row in made(lang, "fact", seed):
+    for row in rows_of(lang, "fact", seed):
         notes = facts[row["answer"] + row["fakeanswer"]].notes
-        own = [text for text in row["negative"] if any(note in text for note in notes)]
-        assert len(own) == len(notes), row["query"]
+        about_subject = [text for text in row["negative"] if any(note in text for note in notes)]
+        assert len(about_subject) == len(notes), row["query"]
 
 
 # --- variety ------------------------------------------------------------------------------------------
@@ -199,10 +197,10 @@ def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str
 
 @every_language
 @every_kind
-def test_the_answer_stands_at_the_beginning_in_the_middle_and_at_the_end(lang: str, kind: str) -> None:
+def test_answers_are_at_the_beginning_in_the_middle_and_at_the_end(lang: str, kind: str) -> None:
     thirds: Counter[int] = Counter()
     for seed in SEEDS:
-        for row in made(lang, kind, seed):
+        for row in rows_of(lang, kind, seed):
             for spellings, texts in parts(row):
                 for text in map(plain, texts):
                     first = min(text.find(plain(spelling)) % len(text) for spelling in spellings)
@@ -214,7 +212,7 @@ def test_the_answer_stands_at_the_beginning_in_the_middle_and_at_the_end(lang: s
 @every_kind
 @every_seed
 def test_documents_are_short_news_of_varied_length(lang: str, kind: str, seed: int) -> None:
-    rows = made(lang, kind, seed)
+    rows = rows_of(lang, kind, seed)
     lengths = sorted(size(text, lang) for text in positives(rows))
     shortest, longest = (5, 120) if lang == "en" else (10, 220)
     assert shortest <= lengths[0]
@@ -228,7 +226,7 @@ def test_documents_are_short_news_of_varied_length(lang: str, kind: str, seed: i
 @every_seed
 def test_documents_of_one_question_are_worded_differently(lang: str, kind: str, seed: int) -> None:
     """Two positives share less than half of their runs of words (names and titles recur)."""
-    for row in made(lang, kind, seed):
+    for row in rows_of(lang, kind, seed):
         texts = [text for _, group in parts(row) for text in group]
         for one, other in combinations([runs(text, lang) for text in texts], 2):
             shared = len(one & other) / max(1, min(len(one), len(other)))
@@ -239,7 +237,7 @@ def test_documents_of_one_question_are_worded_differently(lang: str, kind: str, 
 def test_all_kinds_of_news_are_asked_about_equally_often(lang: str) -> None:
     """Each event gives as many questions as any other, give or take one."""
     counts: Counter[str] = Counter()
-    for row in made(lang, "plain", 0):
+    for row in rows_of(lang, "plain", 0):
         counts[next(name for name, event in events_of(lang).items() if asks(event, row["query"]))] += 1
     assert set(counts) == set(events_of(lang))
     assert max(counts.values()) - min(counts.values()) <= 1
@@ -268,14 +266,14 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(lang: str, kind: 
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
     )
-    assert run.stdout.strip() == digest(made(lang, kind, 1))
+    assert run.stdout.strip() == digest(rows_of(lang, kind, 1))
 
 
 @every_language
 @pytest.mark.parametrize("kind", ["plain", "int"])
 def test_another_seed_is_another_world(lang: str, kind: str) -> None:
     for one, other in combinations(SEEDS, 2):
-        first, second = made(lang, kind, one), made(lang, kind, other)
+        first, second = rows_of(lang, kind, one), rows_of(lang, kind, other)
         assert not {row["query"] for row in first} & {row["query"] for row in second}
         assert not set(positives(first)) & set(positives(second))
 
@@ -283,9 +281,9 @@ def test_another_seed_is_another_world(lang: str, kind: str) -> None:
 @every_language
 def test_another_seed_chooses_and_words_other_facts(lang: str) -> None:
     for one, other in combinations(SEEDS, 2):
-        first, second = made(lang, "fact", one), made(lang, "fact", other)
-        asked = {(row["answer"], row["fakeanswer"]) for row in first}
-        assert asked != {(row["answer"], row["fakeanswer"]) for row in second}
+        first, second = rows_of(lang, "fact", one), rows_of(lang, "fact", other)
+        facts = {(row["answer"], row["fakeanswer"]) for row in first}
+        assert facts != {(row["answer"], row["fakeanswer"]) for row in second}
         same = set(positives(first)) & set(positives(second))
         assert len(same) < 0.2 * len(positives(first))
 
@@ -293,7 +291,7 @@ def test_another_seed_chooses_and_words_other_facts(lang: str) -> None:
 @every_language
 @every_kind
 def test_a_smaller_set_is_the_beginning_of_the_larger(lang: str, kind: str) -> None:
-    assert compose(lang, kind, seed=2, size=7) == made(lang, kind, 2)[:7]
+    assert compose(lang, kind, seed=2, size=7) == rows_of(lang, kind, 2)[:7]
 
 
 # --- the bank -----------------------------------------------------------------------------------------
@@ -313,16 +311,16 @@ def surely_said(form: Any) -> set[str]:
 def test_an_event_has_forms_enough_and_each_tells_the_whole_fact(lang: str, name: str) -> None:
     event = events_of(lang)[name]
     answer = slots(event.answer)
-    asked = set.intersection(*map(slots, event.queries))
+    queried = set.intersection(*map(slots, event.queries))
     known = set(event.frame) | set(event.fact)
     assert len(event.forms) >= 8
     assert len(event.asides) >= 6
     for form in event.forms:
-        assert answer | asked | set(event.keys) <= surely_said(form), form
+        assert answer | queried | set(event.keys) <= surely_said(form), form
         assert slots(form) <= known
     for aside in event.asides:
         assert not slots(aside) & answer, aside
-        assert asked & set(event.frame) <= surely_said(aside), aside
+        assert queried & set(event.frame) <= surely_said(aside), aside
     for text in event.extras:
         assert slots(text) <= set(event.frame) - answer, text
 
@@ -363,10 +361,10 @@ def test_an_unknown_kind_is_refused() -> None:
 
 
 def test_an_empty_set_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least one question"):
+    with pytest.raises(UsageError, match="must be at least 1, not 0"):
         compose("en", "plain", size=0)
 
 
 def test_more_facts_than_the_bank_holds_are_refused() -> None:
-    with pytest.raises(UsageError, match="holds 97 facts in 'en'; 500 were asked for"):
+    with pytest.raises(UsageError, match="There are 97 facts in 'en', not 500"):
         compose("en", "fact", size=500)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from itertools import islice
 from math import log2
 from pathlib import Path
@@ -18,6 +16,7 @@ from evenkeel.benchmarks.mirae import files as data
 from evenkeel.benchmarks.mirae.page import LAYOUT, METRICS, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
+from evenkeel.files.package_data import read_json
 from evenkeel.messages import suggestion
 from evenkeel.models.vectors import usable
 from evenkeel.options import ASKING
@@ -284,11 +283,9 @@ def halved(text: str) -> tuple[str, str]:
     return text[:at], text[at:]
 
 
-@cache
 def probes() -> dict[str, list[str]]:
     """The same sentences in every language, which an embedder that reads them puts together."""
-    content = resources.files("evenkeel.benchmarks.mirae").joinpath("probes.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, list[str]])
+    return read_json(__package__, "probes.json", type=dict[str, list[str]])
 
 
 def _reads(lang: str, embedded: Mapping[str, Response]) -> float | None:

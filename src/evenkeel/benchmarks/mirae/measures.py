@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.files import METRICS
 from evenkeel.benchmarks.mirae.page import READS
+from evenkeel.files.package_data import read_json
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Response, Score
@@ -129,10 +127,8 @@ def _share(facts: Iterable[bool]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-@cache
 def _refusals() -> dict[str, list[str]]:
-    content = resources.files("evenkeel.benchmarks.mirae").joinpath("refusals.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, list[str]])
+    return read_json(__package__, "refusals.json", type=dict[str, list[str]])
 
 
 def is_refusal(text: str, lang: str) -> bool:

@@ -20,7 +20,7 @@ CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
-class Example(Struct, frozen=True, kw_only=True):
+class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A text to continue, and how it goes on."""
 
     id: str

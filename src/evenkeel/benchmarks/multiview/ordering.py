@@ -6,16 +6,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.methods import Method
 from evenkeel.errors import UsageError
+from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.run import judge
 from evenkeel.run.answers import Rule
@@ -80,10 +78,8 @@ class Templates(Struct, frozen=True):
     instruct: dict[str, str]
 
 
-@cache
 def templates() -> Templates:
-    content = resources.files("evenkeel.benchmarks.multiview").joinpath("prompts.json").read_bytes()
-    return msgspec.json.decode(content, type=Templates)
+    return read_json(__package__, "prompts.json", type=Templates)
 
 
 def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") -> Asking:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from importlib import resources
 
-import msgspec
 from msgspec import Struct
+
+from evenkeel.files.package_data import read_json
 
 DATE, DATE_END = "\u27e6", "\u27e7"
 """Around each part of a date in the text that `digits` gives back."""
@@ -29,9 +29,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     months: tuple[str, ...]
 
 
-_TABLE = msgspec.json.decode(
-    resources.files("evenkeel.benchmarks.rgb").joinpath("wording.json").read_bytes(), type=_Table
-)
+_TABLE = read_json(__package__, "wording.json", type=_Table)
 _UNITS, _TEENS, _TENS = _TABLE.units, _TABLE.teens, _TABLE.tens
 _VALUES = (
     {word: value for value, word in enumerate(_UNITS + _TEENS)}

@@ -12,14 +12,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.wording import HAN, LOOK_BACK, sentence_starts
+from evenkeel.files.package_data import read_json
 
 FINAL = 4
 """As many times in one sentence "the answer is" is followed up: the first, and the last three."""
@@ -70,10 +69,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     function_words: tuple[str, ...]
 
 
-@cache
 def phrases() -> Phrases:
-    content = resources.files("evenkeel.benchmarks.rgb").joinpath("phrases.json").read_bytes()
-    return msgspec.json.decode(content, type=Phrases)
+    return read_json(__package__, "phrases.json", type=Phrases)
 
 
 class Hit(NamedTuple):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files import datasets
+from evenkeel.files import datasets, package_data
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
 from evenkeel.messages import explain
@@ -46,8 +45,7 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
 def load_prompts(source: str) -> dict[str, Prompts]:
     """By language: our own wording, the published one from the fetched data, or a person's file."""
     if source == "own":
-        package = resources.files("evenkeel.benchmarks.rgb")
-        return _parsed("prompts.yaml", package.joinpath("prompts.yaml").read_text(encoding="utf-8"))
+        return _parsed("prompts.yaml", package_data.read_text(__package__, "prompts.yaml"))
     path = datasets.published_path("rgb", PUBLISHED) if source == "published" else Path(source)
     return _parsed(path, read_text(path))
 

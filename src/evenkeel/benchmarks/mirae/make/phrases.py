@@ -1,27 +1,23 @@
 """The phrase banks that MIRAE prompts are composed from: what is in them, and how they are read.
 
 A language is a folder `bank/<code>/` of six files: `connectives.json`, shared by all topics;
-`factual.json`, `analytical.json`, `opinion.json` and `creative.json`, ten questions each with material
-of their own; and `generic.json`, material for any other question.
+`factual.json`, `analytical.json`, `opinion.json` and `creative.json`, ten questions each with their
+material; and `generic.json`, material for any other question.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError
-from evenkeel.files.jsonfile import read_json
+from evenkeel.errors import UsageError
+from evenkeel.files.package_data import data_path, read_json
 
-DOMAINS = ("FACTUAL", "ANALYTICAL", "OPINION", "CREATIVE")
-BANK = Path(__file__).with_name("bank")
-BANK_FILES = ("connectives.json", "generic.json", *(f"{domain.lower()}.json" for domain in DOMAINS))
-
+Domain: TypeAlias = Literal["FACTUAL", "ANALYTICAL", "OPINION", "CREATIVE"]
+DOMAINS: tuple[Domain, ...] = get_args(Domain)
 Kind: TypeAlias = Literal["situation", "purpose", "background", "consideration", "constraint", "form"]
-KINDS: tuple[Kind, ...] = ("situation", "purpose", "background", "consideration", "constraint", "form")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Paragraphs: TypeAlias = tuple[tuple[str, ...], ...]
 
 
@@ -44,22 +40,22 @@ class Material(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Topic(Material, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question of the starter set, with material of its own."""
+    """A question of the starter set, with its material."""
 
     id: int
-    domain: Literal["FACTUAL", "ANALYTICAL", "OPINION", "CREATIVE"]
+    domain: Domain
     question: str
     answer: tuple[str, ...] = ()
     """Words of the right answer that the material must not give away (checked by a test)."""
 
 
 class Connectives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The phrases that every topic of a language shares. `{topic}` stands for the topic's name."""
+    """The phrases that every topic of a language shares, as templates with the slot `{topic}`."""
 
     name: str
     """The language as the published files write it."""
     gap: str
-    """What stands between two sentences: a space, or nothing in Chinese."""
+    """What separates two sentences: a space, or nothing in Chinese."""
     openings: dict[Kind, tuple[str, ...]]
     """Whole sentences that open a kind's first paragraph."""
     further: dict[Kind, tuple[str, ...]]
@@ -71,47 +67,33 @@ class Connectives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Bank(NamedTuple):
-    """All that levels are made of, for one topic in one language."""
+    """What the levels of one question in one language are made of."""
 
     connectives: Connectives
     material: Material
 
 
 def languages() -> list[str]:
-    """The languages that have a whole bank, as their codes."""
-    return sorted(
-        folder.name for folder in BANK.iterdir() if all((folder / name).is_file() for name in BANK_FILES)
-    )
+    """The codes of the languages that have a bank."""
+    return sorted(folder.name for folder in data_path(__package__, "bank").iterdir())
 
 
-def _folder(language: str) -> Path:
-    if language not in languages():
-        raise UsageError(
-            f"MIRAE has no phrase bank for the language '{language}'. It has: {', '.join(languages())}."
-        )
-    return BANK / language
-
-
-@cache
 def connectives(language: str) -> Connectives:
-    found: Connectives = read_json(_folder(language) / "connectives.json", Connectives)
-    return found
+    if language not in languages():
+        raise UsageError(f"MIRAE has no phrase bank in '{language}'. Available: {', '.join(languages())}.")
+    return read_json(__package__, "bank", language, "connectives.json", type=Connectives)
 
 
-@cache
-def topics(language: str) -> tuple[Topic, ...]:
+def topics(language: str) -> list[Topic]:
     """The questions of the starter set, in the order of their ids."""
-    found: list[Topic] = []
-    for domain in DOMAINS:
-        path = _folder(language) / f"{domain.lower()}.json"
-        of_domain = read_json(path, tuple[Topic, ...])
-        stray = [topic.id for topic in of_domain if topic.domain != domain]
-        if stray:
-            raise DataError(path, f"question {stray[0]} is not {domain}")
-        found += of_domain
-    return tuple(sorted(found, key=lambda topic: topic.id))
+    by_domain = [
+        read_json(__package__, "bank", language, f"{domain.lower()}.json", type=tuple[Topic, ...])
+        for domain in DOMAINS
+    ]
+    return sorted((topic for group in by_domain for topic in group), key=lambda topic: topic.id)
 
 
 def generic_bank(language: str) -> Bank:
-    """Material that fits any question, for questions of a person's own."""
-    return Bank(connectives(language), read_json(_folder(language) / "generic.json", Material))
+    """Material that fits any question."""
+    shared = connectives(language)
+    return Bank(shared, read_json(__package__, "bank", language, "generic.json", type=Material))

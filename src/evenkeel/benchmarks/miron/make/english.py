@@ -17,14 +17,13 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
-    deck,
     draft,
     read_bank,
-    read_words,
-    source,
+    real_words,
+    rng_for,
     unused,
 )
-from evenkeel.make.choice import pick
+from evenkeel.make.grammar import deck, pick
 
 _HISSING = re.compile(r"(?:s|x|z|ch|sh)$")
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")
@@ -37,22 +36,16 @@ _ODD = re.compile(
 )
 
 
-class Middles(Struct, frozen=True):
-    """What stands in the middle of a word of two syllables."""
-
-    vowels: tuple[str, ...]
-    consonants: tuple[str, ...]
-
-
 class Sounds(Struct, frozen=True):
     """What pseudo-words are built of."""
 
     singles: tuple[str, ...]
-    """Onsets of one sound. With one of them a word of one syllable is too often a word."""
+    """Onsets of one sound. With one of them a pseudo-word of one syllable is too often a real word."""
     clusters: tuple[str, ...]
     rhymes: dict[str, tuple[str, ...]]
     """By what their spelling does before an ending: doubling, plain, hissing, mute e."""
-    middles: Middles
+    middles: dict[str, tuple[str, ...]]
+    """Vowels and consonants in the middle of a word of two syllables."""
     endings: tuple[str, ...]
     descriptive: tuple[str, ...]
     """Endings that make an adjective."""
@@ -111,13 +104,13 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 
 
 def sounds() -> Sounds:
-    found: Sounds = read_bank("en", "sounds", Sounds)
-    return found
+    return read_bank("en", "sounds", Sounds)
 
 
-def shapes(parts: Sounds) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """What a word of each shape is joined from, part by part."""
-    first = ((*parts.singles, *parts.clusters), parts.middles.vowels, parts.middles.consonants)
+def shapes() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The options for each part of a word, by the shape of the word."""
+    parts = sounds()
+    first = ((*parts.singles, *parts.clusters), parts.middles["vowels"], parts.middles["consonants"])
     return {
         **{name: (parts.clusters, rhymes) for name, rhymes in parts.rhymes.items()},
         "y": (*first, ("y",)),
@@ -126,34 +119,34 @@ def shapes(parts: Sounds) -> dict[str, tuple[tuple[str, ...], ...]]:
     }
 
 
-def is_sound(word: str, parts: Sounds) -> bool:
-    """Whether a join of parts looks like English."""
-    return not (_ODD.search(word) or any(part in word for part in parts.avoid))
+def is_sound(word: str) -> bool:
+    """Whether joined parts look like English."""
+    return not (_ODD.search(word) or any(part in word for part in sounds().avoid))
 
 
 def pseudo_words(shape: str, rng: random.Random) -> Iterator[str]:
     """Words of one shape that obey the sound patterns, none of which has a form that is a word."""
-    parts = sounds()
-    choices = shapes(parts)[shape]
+    options_by_part = shapes()[shape]
     while True:
-        joined = tuple(pick(options, rng) for options in choices)
-        if is_sound("".join(joined), parts) and not read_words("en", "words") & lemmas(joined):
-            yield "".join(joined)
+        parts = [pick(options, rng) for options in options_by_part]
+        word = "".join(parts)
+        if is_sound(word) and not real_words("en") & lemmas(parts):
+            yield word
 
 
-def lemmas(joined: Sequence[str]) -> set[str]:
+def lemmas(parts: Sequence[str]) -> set[str]:
     """What must not be real: the word, and of a longer one also what is before its ending (wart-less)."""
-    return {"".join(joined), "".join(joined[:-1])} if len(joined) > 2 else {"".join(joined)}
+    return {"".join(parts), "".join(parts[:-1])} if len(parts) > 2 else {"".join(parts)}
 
 
 # --- examples ---------------------------------------------------------------------------------------
 
 
 def examples(seed: int) -> Kinds:
-    """For each inflection a stream of examples, each with a pseudo-word of its own."""
-    kinds: dict[str, Kind] = read_bank("en", "morphology", dict[str, Kind])
+    """For each inflection a stream of examples, no two with the same pseudo-word."""
+    kinds = read_bank("en", "morphology", dict[str, Kind])
     used: set[str] = set()
-    return {name: _stream(name, kind, source("en", seed, name), used) for name, kind in kinds.items()}
+    return {name: _stream(name, kind, rng_for("en", seed, name), used) for name, kind in kinds.items()}
 
 
 def _stream(name: str, kind: Kind, rng: random.Random, used: set[str]) -> Iterator[Draft]:
@@ -161,5 +154,5 @@ def _stream(name: str, kind: Kind, rng: random.Random, used: set[str]) -> Iterat
     frames = deck(kind.frames, rng)
     for shape in deck(kind.shapes, rng):
         word = unused(words[shape], used)
-        shown = {"word": word, "plural": plural(word), "third": plural(word)}
-        yield draft(name, next(frames), shown, FORMS[name](word), word)
+        values = {"word": word, "plural": plural(word), "third": plural(word)}
+        yield draft(name, next(frames), values, FORMS[name](word), word)

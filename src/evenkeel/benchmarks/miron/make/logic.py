@@ -1,6 +1,6 @@
 """Small puzzles with one answer: sequences, calendar, letters, sums, patterns, comparison and order.
 
-Each kind draws what is asked (which numbers, which names); the words are in `bank/<language>/logic.json`.
+Each kind chooses its numbers and names; the words are in `bank/<language>/logic.json`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, source
-from evenkeel.make.choice import between, pick, shuffled
+from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, rng_for
+from evenkeel.make.grammar import between, pick, shuffled
 
 
 class Numbers(Struct, frozen=True):
@@ -32,12 +32,12 @@ class Numbers(Struct, frozen=True):
 
 
 class Bank(Struct, frozen=True):
-    """Words and wordings of one language."""
+    """The words and frames of one language."""
 
     numbers: Numbers
     days: tuple[tuple[str, ...], ...]
     months: tuple[tuple[str, ...], ...]
-    calendar_forms: tuple[str, ...] = field(name="calendar forms")
+    calendar_forms: tuple[str, ...]
     """What the forms of a day or a month are called in the frames."""
     alphabets: tuple[str, ...]
     """Stretches of the alphabet in which the next letter is beyond doubt."""
@@ -48,7 +48,7 @@ class Bank(Struct, frozen=True):
     scales: tuple[tuple[str, str, str], ...]
     """taller, tallest, shortest"""
     things: tuple[tuple[str, str, str], ...]
-    """As they stand after 1, after 2 to 4, and after 5 and more."""
+    """Their form after 1, after 2 to 4, and after 5 and more."""
     genders: tuple[str, ...]
     frames: dict[str, dict[str, tuple[str, ...]]]
 
@@ -61,42 +61,31 @@ class Puzzle(NamedTuple):
     target: str
 
 
+PERIODS = ("ab", "abc", "aab", "abb", "abcd", "aabb")
 Maker: TypeAlias = Callable[[Bank, random.Random], Puzzle]
 
 
-def _chain(terms: Sequence[object], variant: str = "all") -> Puzzle:
-    """A row whose last term is the answer."""
-    return Puzzle(variant, {"terms": ", ".join(map(str, terms[:-1]))}, str(terms[-1]))
+def _row(terms: Sequence[object], variant: str = "all", **values: str) -> Puzzle:
+    """Terms of which the last is the answer."""
+    return Puzzle(variant, {"terms": ", ".join(map(str, terms[:-1])), **values}, str(terms[-1]))
 
 
 # --- numbers ----------------------------------------------------------------------------------------
 
 
-def _sum(rng: random.Random, top: int) -> tuple[str, int, int, int]:
-    """An operation, two numbers and the result, none of them above `top` or below 1."""
+def _arithmetic(top: int, write: Callable[[int], str], rng: random.Random) -> Puzzle:
+    """Two numbers and the result of an operation, none of them above `top` or below 1."""
     operation = pick(("plus", "minus", "times", "divided"), rng)
     if operation in ("plus", "minus"):
         whole = between(3, top, rng)
         part = between(1, whole - 1, rng)
-        return (
-            (operation, part, whole - part, whole)
-            if operation == "plus"
-            else (operation, whole, part, whole - part)
-        )
-    a = between(2, 9, rng)
-    b = between(2, min(10, top // a), rng)
-    return (operation, a, b, a * b) if operation == "times" else (operation, a * b, a, b)
-
-
-def arithmetic_in_digits(bank: Bank, rng: random.Random) -> Puzzle:
-    operation, a, b, result = _sum(rng, 99)
-    return Puzzle(operation, {"a": str(a), "b": str(b)}, str(result))
-
-
-def arithmetic_in_words(bank: Bank, rng: random.Random) -> Puzzle:
-    operation, a, b, result = _sum(rng, 50)
-    word = bank.numbers.word
-    return Puzzle(operation, {"a": word(a), "b": word(b)}, word(result))
+        a, b, result = (part, whole - part, whole) if operation == "plus" else (whole, part, whole - part)
+    else:
+        one = between(2, 9, rng)
+        other = between(2, min(10, top // one), rng)
+        product = one * other
+        a, b, result = (one, other, product) if operation == "times" else (product, one, other)
+    return Puzzle(operation, {"a": write(a), "b": write(b)}, write(result))
 
 
 def number_sequence(bank: Bank, rng: random.Random) -> Puzzle:
@@ -105,18 +94,18 @@ def number_sequence(bank: Bank, rng: random.Random) -> Puzzle:
     rule = pick(("up", "up", "down", "times", "squares", "sums"), rng)
     if rule == "times":
         start, factor = between(1, 9, rng), between(2, 3, rng)
-        return _chain([start * factor**place for place in range(length)])
+        return _row([start * factor**index for index in range(length)])
     if rule == "squares":
         start = between(1, 9, rng)
-        return _chain([(start + place) ** 2 for place in range(length)])
+        return _row([(start + index) ** 2 for index in range(length)])
     if rule == "sums":
         terms = [between(1, 9, rng), between(1, 9, rng)]
         while len(terms) < length + 1:
             terms.append(terms[-1] + terms[-2])
-        return _chain(terms)
+        return _row(terms)
     start, step = between(1, 60, rng), between(2, 12, rng)
-    terms = [start + place * step for place in range(length)]
-    return _chain(terms[::-1] if rule == "down" else terms)
+    terms = [start + index * step for index in range(length)]
+    return _row(terms[::-1] if rule == "down" else terms)
 
 
 def counting(bank: Bank, rng: random.Random) -> Puzzle:
@@ -128,7 +117,7 @@ def counting(bank: Bank, rng: random.Random) -> Puzzle:
         length = between(5, 6, rng)
         start = between(0, len(terms) - length, rng)
         row = terms[start : start + length]
-        return _chain(row[::-1] if step and rng.random() < 0.3 else row, "row")  # ordinals only go up
+        return _row(row[::-1] if step and rng.random() < 0.3 else row, "row")  # ordinals only go up
     a = between(3, 97, rng)
     if variant == "between":
         return Puzzle(variant, {"a": word(a - 1), "b": word(a + 1)}, word(a))
@@ -137,15 +126,12 @@ def counting(bank: Bank, rng: random.Random) -> Puzzle:
 
 def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
     """Results stay between 2 and 20, so that every numeral has one form for a gender."""
-    place = between(0, len(bank.things) - 1, rng)
-    thing = bank.things[place]
+    index = between(0, len(bank.things) - 1, rng)
+    thing = bank.things[index]
 
     def number(value: int) -> str:
         word = bank.numbers.word(value)
-        return bank.numbers.feminine.get(word, word) if bank.genders[place] == "f" else word
-
-    def counted(value: int) -> str:
-        return thing[0 if value == 1 else 1 if value < 5 else 2]
+        return bank.numbers.feminine.get(word, word) if bank.genders[index] == "f" else word
 
     variant = pick(("less", "more"), rng)
     a = between(5, 12, rng)
@@ -153,11 +139,11 @@ def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
     values = {
         "a": number(a),
         "b": number(b),
-        "things_a": counted(a),
-        "things_b": counted(b),
+        "things_a": thing[1 if a < 5 else 2],
+        "things_b": thing[1 if b < 5 else 2],
         "things": thing[2],
+        "name": pick(bank.names, rng)[0],
     }
-    values["name"] = pick(bank.names, rng)[0]
     return Puzzle(variant, values, number(a - b if variant == "less" else a + b))
 
 
@@ -165,24 +151,16 @@ def word_problem(bank: Bank, rng: random.Random) -> Puzzle:
 
 
 def _calendar(units: Sequence[Sequence[str]], bank: Bank, rng: random.Random) -> Puzzle:
-    # In Russian "on Monday" is a form of its own, asked for in frames of its own.
+    # In Russian "on Monday" is a fourth form, for which there are separate frames.
     variant = pick(("row", "next", "before", "second", *bank.calendar_forms[3:4]), rng)
     at = between(0, len(units) - 1, rng)
     if variant == "row":
         length = between(4, 5, rng)
-        return _chain([units[(at + place) % len(units)][0] for place in range(length)], "row")
+        return _row([units[(at + index) % len(units)][0] for index in range(length)], "row")
     step = {"next": 1, "before": -1, "second": 2, "when": 1}[variant]
     values = dict(zip(bank.calendar_forms, units[at], strict=True))
     answer = dict(zip(bank.calendar_forms, units[(at + step) % len(units)], strict=True))
     return Puzzle(variant, values, answer["when" if variant == "when" else "nom"])
-
-
-def days(bank: Bank, rng: random.Random) -> Puzzle:
-    return _calendar(bank.days, bank, rng)
-
-
-def months(bank: Bank, rng: random.Random) -> Puzzle:
-    return _calendar(bank.months, bank, rng)
 
 
 def letters(bank: Bank, rng: random.Random) -> Puzzle:
@@ -190,9 +168,7 @@ def letters(bank: Bank, rng: random.Random) -> Puzzle:
     variant = pick(("row", "row", "next", "spelling"), rng)
     if variant == "spelling":
         word = pick(bank.words, rng)
-        cut = between(3, len(word), rng)
-        spelt = _chain(word[:cut], variant)
-        return spelt._replace(values={**spelt.values, "word": word})
+        return _row(word[: between(3, len(word), rng)], variant, word=word)
     alphabet = pick(bank.alphabets, rng)
     if variant == "next":
         at = between(0, len(alphabet) - 2, rng)
@@ -200,7 +176,7 @@ def letters(bank: Bank, rng: random.Random) -> Puzzle:
     step = pick((1, 2), rng) if len(alphabet) > 9 else 1
     start = between(0, len(alphabet) - 1 - 4 * step, rng)
     row = alphabet[start : start + 4 * step + 1 : step]
-    return _chain(row[::-1] if rng.random() < 0.3 else row, variant)
+    return _row(row[::-1] if rng.random() < 0.3 else row, variant)
 
 
 # --- patterns, comparison, order --------------------------------------------------------------------
@@ -209,18 +185,17 @@ def letters(bank: Bank, rng: random.Random) -> Puzzle:
 def repeating_pattern(bank: Bank, rng: random.Random) -> Puzzle:
     """At least two whole periods, then a part of a third."""
     things = shuffled(pick(bank.patterns, rng), rng)
-    period = [
-        things[ord(letter) - ord("a")] for letter in pick(("ab", "abc", "aab", "abb", "abcd", "aabb"), rng)
-    ]
+    period = [things["abcd".index(letter)] for letter in pick(PERIODS, rng)]
     length = 2 * len(period) + between(1, len(period), rng)
-    return _chain([period[place % len(period)] for place in range(length + 1)])
+    return _row([period[index % len(period)] for index in range(length + 1)])
 
 
 def _people(bank: Bank, rng: random.Random) -> dict[str, str]:
     """Three names, a, b and c, each also in the genitive."""
-    chosen = shuffled(bank.names, rng)[:3]
-    nominatives = {key: name[0] for key, name in zip("abc", chosen, strict=True)}
-    return nominatives | {f"{key}_gen": name[-1] for key, name in zip("abc", chosen, strict=True)}
+    people = {}
+    for key, name in zip("abc", shuffled(bank.names, rng)[:3], strict=True):
+        people[key], people[f"{key}_gen"] = name[0], name[-1]
+    return people
 
 
 def comparison(bank: Bank, rng: random.Random) -> Puzzle:
@@ -244,24 +219,24 @@ def order(bank: Bank, rng: random.Random) -> Puzzle:
 
 
 MAKERS: Mapping[str, Maker] = {
-    "arithmetic in digits": arithmetic_in_digits,
+    "arithmetic in digits": lambda bank, rng: _arithmetic(99, str, rng),
     "comparison": comparison,
     "number sequence": number_sequence,
-    "days": days,
-    "arithmetic in words": arithmetic_in_words,
+    "days": lambda bank, rng: _calendar(bank.days, bank, rng),
+    "arithmetic in words": lambda bank, rng: _arithmetic(50, bank.numbers.word, rng),
     "letters": letters,
     "repeating pattern": repeating_pattern,
     "counting": counting,
     "order": order,
-    "months": months,
+    "months": lambda bank, rng: _calendar(bank.months, bank, rng),
     "word problem": word_problem,
 }
 
 
 def examples(lang: str, seed: int) -> Kinds:
     """For each kind an endless stream of puzzles, which may repeat themselves."""
-    bank: Bank = read_bank(lang, "logic", Bank)
-    return {kind: _stream(kind, maker, bank, source(lang, seed, kind)) for kind, maker in MAKERS.items()}
+    bank = read_bank(lang, "logic", Bank)
+    return {kind: _stream(kind, maker, bank, rng_for(lang, seed, kind)) for kind, maker in MAKERS.items()}
 
 
 def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator[Draft]:

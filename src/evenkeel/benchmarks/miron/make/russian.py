@@ -10,25 +10,30 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
-    deck,
     draft,
     read_bank,
-    read_words,
-    source,
+    real_words,
+    rng_for,
     unused,
 )
-from evenkeel.make.choice import pick
+from evenkeel.make.grammar import deck, pick
 
-CASES = ("nom", "gen", "dat", "acc", "ins", "pre")
-NAMES = ("nominative", "genitive", "dative", "accusative", "instrumental", "prepositional")
+CASES = {
+    "nominative": "nom",
+    "genitive": "gen",
+    "dative": "dat",
+    "accusative": "acc",
+    "instrumental": "ins",
+    "prepositional": "pre",
+}
 PERSONS = ("я", "ты", "он", "мы", "вы", "они")
 PAST = {"m": "", "f": "а", "n": "о", "pl": "и"}
 
@@ -36,6 +41,7 @@ Forms: TypeAlias = Mapping[str, str]
 Shape: TypeAlias = tuple[tuple[str, ...], ...]
 
 _VOWELS = "аеиоуыэюя"
+_SOFT = str.maketrans("ыоау", "иеяю")
 _ODD = re.compile(
     rf"[кгхжшчщц][ыяю]|[чщ]о|ио|([^{_VOWELS}])[{_VOWELS}]\1|([{_VOWELS}])[^{_VOWELS}]*\2[^{_VOWELS}]+\2"
 )
@@ -43,7 +49,7 @@ _ODD = re.compile(
 
 
 class NounClass(Struct, frozen=True):
-    """A declension. `*` is an accusative that follows the nominative or, of a living being, the genitive."""
+    """A declension. `*` is an accusative like the nominative or, of a living being, like the genitive."""
 
     gender: str
     finals: tuple[str, ...]
@@ -93,20 +99,18 @@ class Sounds(Struct, frozen=True):
     clusters: tuple[str, ...]
     vowels: tuple[str, ...]
     middles: tuple[str, ...]
-    steady: tuple[str, ...] = field(name="steady vowels")
+    steady_vowels: tuple[str, ...]
     """Vowels that never flee before a last consonant."""
-    avoid: tuple[str, ...] = ()
+    avoid: tuple[str, ...]
     """Parts that would remind of a rude word."""
 
 
 def endings() -> Endings:
-    found: Endings = read_bank("ru", "endings", Endings)
-    return found
+    return read_bank("ru", "endings", Endings)
 
 
 def sounds() -> Sounds:
-    found: Sounds = read_bank("ru", "sounds", Sounds)
-    return found
+    return read_bank("ru", "sounds", Sounds)
 
 
 # --- the rules --------------------------------------------------------------------------------------
@@ -128,20 +132,20 @@ def join(stem: str, ending: str) -> str:
     return stem + ending
 
 
-def accusative(forms: dict[str, str], suffix: str, *, animate: bool) -> None:
-    """Put in the accusative that has no ending of its own."""
-    if forms[f"acc{suffix}"].endswith("*"):
-        forms[f"acc{suffix}"] = forms[f"gen{suffix}" if animate else f"nom{suffix}"]
+def by_case(forms: Iterable[str], *, animate: bool) -> Forms:
+    """Six forms by their case, the accusative (`*`) put in where it is that of another case."""
+    cases = dict(zip(CASES.values(), forms, strict=True))
+    if cases["acc"].endswith("*"):
+        cases["acc"] = cases["gen" if animate else "nom"]
+    return cases
 
 
 def decline(lemma: str, noun: NounClass, *, animate: bool = False) -> Forms:
     """All twelve forms, as nom, gen, … and nom_pl, gen_pl, …"""
     stem = lemma.removesuffix(noun.singular[0])
-    forms = {case: join(stem, ending) for case, ending in zip(CASES, noun.singular, strict=True)}
-    forms |= {f"{case}_pl": join(stem, ending) for case, ending in zip(CASES, noun.plural, strict=True)}
-    accusative(forms, "", animate=animate)
-    accusative(forms, "_pl", animate=animate)
-    return forms
+    singular = by_case((join(stem, ending) for ending in noun.singular), animate=animate)
+    plural = by_case((join(stem, ending) for ending in noun.plural), animate=animate)
+    return {**singular, **{f"{case}_pl": form for case, form in plural.items()}}
 
 
 def conjugate(stem: str, verb: VerbClass) -> Forms:
@@ -158,19 +162,17 @@ def agree(stem: str, agreement: str, *, soft: bool = False, animate: bool = Fals
 
     A soft stem has и, е, я, ю where a hard one has ы, о, а, у.
     """
-    found = endings().agreement[agreement]
+    suffixes = endings().agreement[agreement]
     if soft:
-        found = tuple(re.sub("^[ыоау]", lambda first: "иеяю"["ыоау".index(first[0])], one) for one in found)
-    forms = {case: join(stem, ending) for case, ending in zip(CASES, found, strict=True)}
-    accusative(forms, "", animate=animate)
-    return forms
+        suffixes = tuple(suffix[:1].translate(_SOFT) + suffix[1:] for suffix in suffixes)
+    return by_case((join(stem, suffix) for suffix in suffixes), animate=animate)
 
 
 # --- pseudo-words -----------------------------------------------------------------------------------
 
 
 def shapes(final: str, *, short: bool = False) -> tuple[Shape, ...]:
-    """What words with this final may be joined from, part by part: the base, then the final.
+    """The options for each part of a word with this final: those of its base, then the final itself.
 
     The base ends in a vowel before a consonant and in a consonant before a vowel.
     """
@@ -182,12 +184,12 @@ def shapes(final: str, *, short: bool = False) -> tuple[Shape, ...]:
         return ((onsets, parts.vowels, parts.middles, (final,)),)
     return (
         (parts.clusters, parts.vowels, (final,)),
-        (onsets, parts.vowels, parts.middles, parts.steady, (final,)),
+        (onsets, parts.vowels, parts.middles, parts.steady_vowels, (final,)),
     )
 
 
 def is_sound(word: str) -> bool:
-    """Whether a join of parts looks like Russian."""
+    """Whether joined parts look like Russian."""
     return not (_ODD.search(word) or any(part in word for part in sounds().avoid))
 
 
@@ -195,10 +197,10 @@ def pseudo_words(
     finals: Sequence[str], rng: random.Random, *, suffix: str = "", short: bool = False
 ) -> Iterator[str]:
     """Stems of one class, by the sound patterns; with `suffix` the lemma, no form of which is a word."""
-    real = read_words("ru", "words")
+    real = real_words("ru")
     while True:
-        joined = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
-        stem, base = "".join(joined), "".join(joined[:-1])
+        parts = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
+        stem, base = "".join(parts), "".join(parts[:-1])
         if is_sound(stem) and stem + suffix not in real and base not in real:
             yield stem
 
@@ -206,43 +208,41 @@ def pseudo_words(
 # --- examples ---------------------------------------------------------------------------------------
 
 
-class NounFrames(
-    Struct, frozen=True, rename={"animate_leads": "animate leads", "stress_leads": "stress leads"}
-):
+class Frames(Struct, frozen=True):
     """A lead shows the word, an ask leaves one form of it to choose."""
 
     leads: tuple[str, ...]
+    asks: dict[str, tuple[str, ...]]
+
+
+class NounFrames(Frames, frozen=True):
     animate_leads: tuple[str, ...]
     stress_leads: tuple[str, ...]
     """Leads that also say where the stress is."""
-    asks: dict[str, tuple[str, ...]]
 
 
-class VerbFrames(Struct, frozen=True, rename={"plural_leads": "plural leads"}):
-    """Leads show the infinitive and a person, which together tell the conjugation."""
+class VerbFrames(Frames, frozen=True):
+    """Leads show the infinitive and a person, which together give the conjugation."""
 
-    leads: tuple[str, ...]
     plural_leads: tuple[str, ...]
-    asks: dict[str, tuple[str, ...]]
     paradigms: tuple[str, ...]
 
 
-class AdjectiveFrames(Struct, frozen=True):
-    """Leads show the masculine form, which tells that the stress is on the stem."""
+class AdjectiveFrames(Frames, frozen=True):
+    """Leads show the masculine form, by which the stress is on the stem."""
 
-    leads: tuple[str, ...]
-    asks: dict[str, tuple[str, ...]]
     nouns: dict[str, tuple[tuple[str, ...], ...]]
 
 
 def examples(seed: int) -> Kinds:
-    """For each form a stream of examples, each with a pseudo-word of its own."""
+    """For each form a stream of examples, no two with the same pseudo-word."""
     used: set[str] = set()
-    streams: dict[str, Iterator[Draft]] = {}
-    for part, stream in (("nouns", _nouns), ("verbs", _verbs), ("adjectives", _adjectives)):
-        for kind in read_bank("ru", part)["asks"]:
-            streams[kind] = stream(kind, source("ru", seed, kind), used)
-    return streams
+    streams = {"nouns": _nouns, "verbs": _verbs, "adjectives": _adjectives}
+    return {
+        kind: stream(kind, rng_for("ru", seed, kind), used)
+        for part, stream in streams.items()
+        for kind in read_bank("ru", part, Frames).asks
+    }
 
 
 def determiner(lemma: str, agreement: str, case: str, *, animate: bool) -> str:
@@ -250,9 +250,7 @@ def determiner(lemma: str, agreement: str, case: str, *, animate: bool) -> str:
     table = endings().determiners.get(lemma)
     if table is None:
         return agree(lemma[:-2], agreement, animate=animate)[case]
-    forms = dict(zip(CASES, table[agreement], strict=True))
-    accusative(forms, "", animate=animate)
-    return forms[case]
+    return by_case(table[agreement], animate=animate)[case]
 
 
 def slots(words: Mapping[str, Forms], agreement: str, *, animate: bool) -> Callable[[str], str]:
@@ -269,62 +267,60 @@ def slots(words: Mapping[str, Forms], agreement: str, *, animate: bool) -> Calla
 
 
 def _nouns(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames: NounFrames = read_bank("ru", "nouns", NounFrames)
-    known = endings().nouns
+    frames = read_bank("ru", "nouns", NounFrames)
+    nouns = endings().nouns
     case, number = kind.split()
-    asked = CASES[NAMES.index(case)] + ("_pl" if number == "plural" else "")
+    form = CASES[case] + ("_pl" if number == "plural" else "")
     classes = [
         (name, animate)
-        for name, noun in known.items()
+        for name, noun in nouns.items()
         for animate in ((False, True) if noun.animate else (False,))
-        if asked not in noun.never
+        if form not in noun.never
     ]
-    words = {name: pseudo_words(noun.finals, rng, short=noun.short) for name, noun in known.items()}
+    words = {name: pseudo_words(noun.finals, rng, short=noun.short) for name, noun in nouns.items()}
     asks = deck(frames.asks[kind], rng)
     for name, animate in deck(classes, rng):
-        forms = decline(unused(words[name], used), known[name], animate=animate)
-        lead = pick(_leads(frames, known[name], forms, asked, animate=animate), rng)
-        value = slots({"noun": forms}, known[name].gender, animate=animate)
-        yield draft(kind, f"{lead} {next(asks)}", value, forms[asked], forms["nom"])
+        forms = decline(unused(words[name], used), nouns[name], animate=animate)
+        lead = pick(_leads(frames, nouns[name], forms, form, animate=animate), rng)
+        values = slots({"noun": forms}, nouns[name].gender, animate=animate)
+        yield draft(kind, f"{lead} {next(asks)}", values, forms[form], forms["nom"])
 
 
-def _leads(
-    frames: NounFrames, noun: NounClass, forms: Forms, asked: str, *, animate: bool
-) -> tuple[str, ...]:
-    """The leads that show enough of a word, but not the form that is asked for."""
+def _leads(frames: NounFrames, noun: NounClass, forms: Forms, target: str, *, animate: bool) -> list[str]:
+    """The leads that show enough of a word, but not the form that is to be chosen."""
     leads = frames.animate_leads if animate else frames.leads
-    if asked in noun.stress:
+    if target in noun.stress:
         leads = frames.stress_leads
     shown = {lead: set(re.findall(r"\{noun_(\w+)\}", lead)) - {"nom"} for lead in leads}
-    return tuple(
+    return [
         lead
         for lead in leads
-        if (shown[lead] or not noun.show) and forms[asked] not in {forms[form] for form in shown[lead]}
-    )
+        if (shown[lead] or not noun.show) and forms[target] not in {forms[form] for form in shown[lead]}
+    ]
 
 
 def _verbs(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames: VerbFrames = read_bank("ru", "verbs", VerbFrames)
-    asked = dict(zip(frames.asks, (*PERSONS, *PAST), strict=True))[kind]
-    classes = {name: verb for name, verb in endings().verbs.items() if asked not in verb.never}
-    words = {name: pseudo_words(verb.finals, rng, suffix=verb.infinitive) for name, verb in classes.items()}
-    leads, other = (frames.plural_leads, "они") if asked == "он" else (frames.leads, "он")
-    asks = deck((*frames.asks[kind], *frames.paradigms[:1]) if asked in PERSONS else frames.asks[kind], rng)
-    for name in deck(tuple(classes), rng):
-        forms = conjugate(unused(words[name], used), classes[name])
+    frames = read_bank("ru", "verbs", VerbFrames)
+    form = dict(zip(frames.asks, (*PERSONS, *PAST), strict=True))[kind]
+    verbs = {name: verb for name, verb in endings().verbs.items() if form not in verb.never}
+    words = {name: pseudo_words(verb.finals, rng, suffix=verb.infinitive) for name, verb in verbs.items()}
+    leads, shown = (frames.plural_leads, "они") if form == "он" else (frames.leads, "он")
+    asks = deck((*frames.asks[kind], *frames.paradigms[:1]) if form in PERSONS else frames.asks[kind], rng)
+    for name in deck(tuple(verbs), rng):
+        forms = conjugate(unused(words[name], used), verbs[name])
         ask = next(asks)
         frame = pick(frames.paradigms, rng) if ask in frames.paradigms else f"{pick(leads, rng)} {ask}"
-        shown = {**forms, "given": f"{other} {forms[other]}", "asked": asked}
-        yield draft(kind, frame, shown, forms[asked], forms["инф"])
+        values = {**forms, "shown": f"{shown} {forms[shown]}", "person": form}
+        yield draft(kind, frame, values, forms[form], forms["инф"])
 
 
 def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames: AdjectiveFrames = read_bank("ru", "adjectives", AdjectiveFrames)
-    known = endings().adjectives
-    case = CASES[NAMES.index(kind.split()[1])]
+    frames = read_bank("ru", "adjectives", AdjectiveFrames)
+    adjectives = endings().adjectives
+    case = CASES[kind.split()[1]]
     words = {
-        name: pseudo_words(one.finals, rng, suffix="ый" if name == "hard" else "ий")
-        for name, one in known.items()
+        name: pseudo_words(adjective.finals, rng, suffix="ый" if name == "hard" else "ий")
+        for name, adjective in adjectives.items()
     }
     # In the nominative and the accusative a masculine form would only repeat the lemma.
     agreements = {"nom": ("f", "n", "pl"), "acc": ("f", "n", "pl", "animate")}.get(
@@ -332,11 +328,11 @@ def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft
     )
     asks = deck(frames.asks[kind], rng)
     for name, agreement in deck([(name, agreement) for name in words for agreement in agreements], rng):
-        stem = unused(words[name], used)
+        stem, soft = unused(words[name], used), adjectives[name].soft
         animate = agreement == "animate"
         gender = "m" if animate else agreement
-        noun = dict(zip(CASES, pick(frames.nouns[agreement], rng), strict=True))
-        lemma = agree(stem, "m", soft=known[name].soft)["nom"]
-        target = agree(stem, gender, soft=known[name].soft, animate=animate)[case]
-        value = slots({"noun": noun, "adj": {"": lemma}}, gender, animate=animate)
-        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", value, target, lemma)
+        noun = by_case(pick(frames.nouns[agreement], rng), animate=animate)
+        lemma = agree(stem, "m", soft=soft)["nom"]
+        target = agree(stem, gender, soft=soft, animate=animate)[case]
+        values = slots({"noun": noun, "adj": {"": lemma}}, gender, animate=animate)
+        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", values, target, lemma)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.make.wording import LISTED, in_a_line, prompts, question, shortened
-from evenkeel.make.choice import shuffled
 from evenkeel.make.documents import Document
+from evenkeel.make.grammar import shuffled
 from evenkeel.run import judge
 from evenkeel.types import Request, Response, Status
 

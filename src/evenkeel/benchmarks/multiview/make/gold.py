@@ -15,8 +15,8 @@ from typing import NamedTuple
 from evenkeel.benchmarks.multiview.files import Triplet, make_triplet
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.errors import UsageError
-from evenkeel.make.choice import pick, shuffled
 from evenkeel.make.documents import Document
+from evenkeel.make.grammar import pick, shuffled
 
 
 class Gold(NamedTuple):

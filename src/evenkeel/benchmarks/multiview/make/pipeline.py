@@ -20,8 +20,8 @@ from evenkeel.benchmarks.multiview.make.annotate import Annotation, Asking, Note
 from evenkeel.benchmarks.multiview.make.check import order_blind, rate
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.make.propose import Proposal, propose, select
-from evenkeel.make.choice import shuffled
 from evenkeel.make.documents import Document
+from evenkeel.make.grammar import shuffled
 
 HASTE = 4
 """Anchors of a round for each triplet that is missing, at the most."""

@@ -92,8 +92,7 @@ class RgbBuilder:
         return (yield from self._from_documents(Path(self.options.docs)))
 
     def _from_seed(self) -> Built:
-        from evenkeel.benchmarks.rgb.make.counterfactual import relations_of
-        from evenkeel.benchmarks.rgb.make.generator import compose
+        from evenkeel.benchmarks.rgb.make.generator import compose, relations_of
 
         files, notes = {}, []
         for lang in self.options.languages or LANGUAGES:

@@ -1,75 +1,97 @@
-"""Make the RGB starter set: questions about an invented world, with documents that do and do not answer.
+"""Make the RGB starter set: questions with documents that do and do not answer them.
 
-An event of the bank (an election, a prize, a takeover) says what is drawn for it and how it is reported.
-One question is about one fact; the look-alikes among its negatives report other facts of the same family
-(same prize, other year), the rest tell something else about the same fact and never the answer. A seed
-decides everything, so the same seed gives the same bytes on every machine.
+The sets `plain` and `int` are about an invented world. An event of the bank (an election, a prize) says
+what is invented for it and how it is reported. One question is about one fact; of its negatives some report
+other facts of the same family (same prize, other year), the rest say something else about the same fact and
+never the answer. The set `fact` is about well-known facts, with false versions of its documents.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.make.counterfactual import compose_facts
 from evenkeel.benchmarks.rgb.make.world import (
-    Deck,
-    Form,
     Slots,
     Value,
     World,
-    folder,
     names_of,
-    sentences,
+    read_folder,
     spellings,
     states,
     write,
+    write_document,
 )
 from evenkeel.errors import UsageError
-from evenkeel.files.jsonfile import read_json
-from evenkeel.make.choice import pick, shuffled
+from evenkeel.make.grammar import fill, pick, seeded, shuffled
 
 GENERATOR = "evenkeel-rgb"
 VERSION = 1
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
+LANGUAGES = ("en", "zh")
 SIZES = {"plain": 100, "int": 50, "fact": 60}
 POSITIVES = 6
 POSITIVES_PER_PART = 4
 LOOKALIKES = 6
 ASIDES = 6
+FACT_NEGATIVES = 12
 ATTEMPTS = 200
+
+Form: TypeAlias = tuple[str, ...]
+"""The sentences of one kind of document."""
+
+
+def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> list[dict[str, Any]]:
+    """The starter set of a seed, as rows of the published format.
+
+    `kind` is `plain` (noise robustness and negative rejection), `int` (information integration: answers
+    of two parts, one group of positives for each) or `fact` (counterfactual robustness: well-known facts,
+    each true document with its false version).
+    """
+    if lang not in LANGUAGES:
+        raise UsageError(f"RGB has no starter set in '{lang}'. Available: {', '.join(LANGUAGES)}.")
+    if kind not in SIZES:
+        raise UsageError(f"'{kind}' is not a kind of RGB set. Available: {', '.join(SIZES)}.")
+    size = SIZES[kind] if size is None else size
+    if size < 1:
+        raise UsageError(f"The size of a set must be at least 1, not {size}.")
+    key = f"{GENERATOR}/{VERSION}/{seed}/{lang}/{kind}"
+    return _fact_rows(lang, key, size) if kind == "fact" else _event_rows(lang, kind, key, size)
+
+
+# --- invented events --------------------------------------------------------------------------------
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A kind of news: what is drawn for it, what is asked, and how it is told."""
+    """A kind of news: what is invented for it, what is asked, and how it is reported."""
 
     local: bool
     """Whether its question names the town, so that it may be joined to another about the same town."""
     frame: dict[str, str]
     """What all facts of a family share, by slot."""
     fact: dict[str, str]
-    """What is drawn anew for every fact."""
+    """What is invented anew for every fact."""
     keys: tuple[str, ...]
-    """The slots that, with the frame, tell one fact from another."""
+    """The slots that, with the frame, distinguish one fact from another."""
     answer: tuple[str, ...]
     queries: tuple[str, ...]
     pairs: tuple[str, ...]
     """Questions for two facts at once; the slots of the second begin with `other_`."""
     forms: tuple[Form, ...]
-    """Documents that tell the fact."""
+    """Documents that state the fact."""
     asides: tuple[Form, ...]
-    """Documents about the same fact that do not tell the answer."""
+    """Documents about the same fact that do not state the answer."""
     extras: tuple[str, ...]
     """Sentences that may close any document of the event."""
 
 
 class Part(NamedTuple):
-    """One thing asked for: the ways to write it, and the documents that say it."""
+    """One thing asked for: the ways to write it, and the documents that state it."""
 
     answer: list[str]
     positive: list[str]
@@ -83,101 +105,68 @@ class Draft(NamedTuple):
     negative: list[str]
 
 
-def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> list[dict[str, Any]]:
-    """The starter set of a seed, as rows of the published format.
-
-    `kind` is `plain` (noise robustness and negative rejection), `int` (information integration: answers
-    of two parts, one group of positives for each) or `fact` (counterfactual robustness: well-known facts,
-    each true document with its false twin).
-    """
-    folder(lang)
-    if kind not in SIZES:
-        raise UsageError(f"There is no RGB set of the kind '{kind}'. Choose one of: {', '.join(SIZES)}.")
-    wanted = SIZES[kind] if size is None else size
-    if wanted < 1:
-        raise UsageError(f"A set needs at least one question; {wanted} were asked for.")
-    key = f"{GENERATOR}/{VERSION}/{seed}/{lang}/{kind}"
-    if kind == "fact":
-        return compose_facts(lang, key, wanted)
-    return _plain_rows(lang, key, wanted) if kind == "plain" else _int_rows(lang, key, wanted)
-
-
-@cache
 def events_of(lang: str) -> dict[str, Event]:
     """The events of a language, by name."""
-    paths = sorted((folder(lang) / "events").glob("*.json"))
-    return {path.stem: read_json(path, Event) for path in paths}
+    return read_folder(lang, "events", Event)
 
 
-def _plain_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
-    deck = Deck(list(events_of(lang).values()), random.Random(key))
+def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any]]:
+    """In `int` two of three questions ask for two facts of a family, the third for two events of one town."""
+    events = list(events_of(lang).values())
+    rng = seeded(key)
+    every = cycle(shuffled(events, rng))
+    local = cycle(shuffled([event for event in events if event.local], rng))
     rows: list[dict[str, Any]] = []
-    asked: set[str] = set()
+    queries: set[str] = set()
     for number in range(size):
-        world = World(names_of(lang), random.Random(f"{key}/{number}"))
-        query, (part,), negative = _sound([deck.draw()], world, asked, parts=1)
-        answer = [part.answer] if len(part.answer) > 1 else part.answer[0]
-        rows.append(
-            {"id": number, "query": query, "answer": answer, "positive": part.positive, "negative": negative}
-        )
+        chosen = [next(local), next(local)] if kind == "int" and number % 3 == 2 else [next(every)]
+        world = World(names_of(lang), seeded(key, number))
+        draft = _sound_draft(kind, chosen, world, queries)
+        queries.add(draft.query)
+        rows.append({"id": number, "query": draft.query, **_parts(draft.parts), "negative": draft.negative})
     return rows
 
 
-def _int_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
-    """Two of three questions ask for two facts of a family, the third for two events of one town."""
-    rng = random.Random(key)
-    every = Deck(list(events_of(lang).values()), rng)
-    local = Deck([event for event in events_of(lang).values() if event.local], rng)
-    rows: list[dict[str, Any]] = []
-    asked: set[str] = set()
-    for number in range(size):
-        world = World(names_of(lang), random.Random(f"{key}/{number}"))
-        chosen = [local.draw(), local.draw()] if number % 3 == 2 else [every.draw()]
-        query, (first, second), negative = _sound(chosen, world, asked, parts=2)
-        rows.append(
-            {
-                "id": number,
-                "query": query,
-                "answer": [first.answer, second.answer],
-                "answer1": first.answer,
-                "answer2": second.answer,
-                "positive": [first.positive, second.positive],
-                "negative": negative,
-            }
-        )
-    return rows
+def _parts(parts: Sequence[Part]) -> dict[str, Any]:
+    """The answers and positives of a row, in the published format."""
+    if len(parts) == 1:
+        answer = parts[0].answer
+        return {"answer": [answer] if len(answer) > 1 else answer[0], "positive": parts[0].positive}
+    first, second = parts
+    return {
+        "answer": [first.answer, second.answer],
+        "answer1": first.answer,
+        "answer2": second.answer,
+        "positive": [first.positive, second.positive],
+    }
 
 
-def _sound(events: Sequence[Event], world: World, asked: set[str], *, parts: int) -> Draft:
-    """The first draft that gives nothing away and has not been asked yet."""
+def _sound_draft(kind: str, events: Sequence[Event], world: World, queries: set[str]) -> Draft:
+    """The first draft that gives nothing away and is not yet among the queries."""
     for _ in range(ATTEMPTS):
-        if parts == 1:
+        if kind == "plain":
             draft = _one_fact(events[0], world)
         elif len(events) == 2 and events[0] is not events[1]:
             draft = _two_events(events[0], events[1], world)
         else:
             draft = _two_facts(events[0], world)
-        if draft.query not in asked and is_sound(draft.query, draft.parts, draft.negative):
-            asked.add(draft.query)
+        if draft.query not in queries and _is_sound(draft):
             return draft
     raise UsageError(f"No sound question in {ATTEMPTS} attempts: this set is too large for the word bank.")
 
 
-def is_sound(query: str, parts: Sequence[Part], negative: Sequence[str]) -> bool:
-    """Every part stands in its own positives and nowhere else; no document stands there twice."""
-    texts = [text for part in parts for text in part.positive] + list(negative)
+def _is_sound(draft: Draft) -> bool:
+    """Whether every part is stated in its positives and nowhere else, and no document appears twice."""
+    texts = [text for part in draft.parts for text in part.positive] + draft.negative
     if len(set(texts)) < len(texts):
         return False
-    for part in parts:
-        others = [text for other in parts if other is not part for text in other.positive]
+    for part in draft.parts:
+        others = [text for other in draft.parts if other is not part for text in other.positive]
         if not all(states(text, part.answer) for text in part.positive):
             return False
-        if any(states(text, part.answer) for text in (query, *others, *negative)):
+        if any(states(text, part.answer) for text in (draft.query, *others, *draft.negative)):
             return False
     return True
-
-
-# --- one draft --------------------------------------------------------------------------------------
 
 
 class Family:
@@ -192,9 +181,9 @@ class Family:
         self.facts: list[Slots] = []
         for number in range(size):
             self.facts.append(self._fact(number))
-        self.forms = Deck(event.forms, world.rng)
-        self.asides = Deck(event.asides, world.rng)
-        self.extras = Deck(event.extras, world.rng)
+        self.forms = cycle(shuffled(event.forms, world.rng))
+        self.asides = cycle(shuffled(event.asides, world.rng))
+        self.extras = cycle(shuffled(event.extras, world.rng))
 
     def _fact(self, number: int) -> Slots:
         """A new fact; where facts have several keys it shares one of them with the first, by turns."""
@@ -211,35 +200,33 @@ class Family:
             if [fact[key] for key in keys] not in known:
                 return fact
 
-    def answer(self, fact: Slots) -> list[str]:
-        found = [text for template in self.event.answer for text in spellings(template, fact)]
-        return list(dict.fromkeys(found))
-
     def query(self, fact: Slots) -> str:
         return write(pick(self.event.queries, self.world.rng), fact, self.world.rng)
 
     def part(self, fact: Slots, count: int) -> Part:
-        return Part(self.answer(fact), [self._document(self.forms.draw(), fact) for _ in range(count)])
+        answer = [text for template in self.event.answer for text in spellings(template, fact)]
+        return Part(list(dict.fromkeys(answer)), self.reports([fact] * count))
 
-    def lookalikes(self, facts: Sequence[Slots]) -> list[str]:
-        return [self._document(self.forms.draw(), fact) for fact in facts]
+    def reports(self, facts: Sequence[Slots]) -> list[str]:
+        """For each fact a document that states it."""
+        return [self._document(next(self.forms), fact) for fact in facts]
 
     def aside(self, fact: Slots) -> str:
-        return self._document(self.asides.draw(), fact)
+        return self._document(next(self.asides), fact)
 
     def _document(self, form: Form, fact: Slots) -> str:
         """A form filled in, with none, one or two closing sentences."""
         rng = self.world.rng
         luck = rng.random()
-        closing = [self.extras.draw() for _ in range((luck < 0.5) + (luck < 0.15))]
-        return self.world.names.gap.join(sentences((*form, *closing), fact, rng))
+        closing = [next(self.extras) for _ in range((luck < 0.5) + (luck < 0.15))]
+        return write_document((*form, *closing), fact, self.world.names.gap, rng)
 
 
 def _one_fact(event: Event, world: World) -> Draft:
     family = Family(event, world, 1 + LOOKALIKES)
     fact, *others = family.facts
     part = family.part(fact, POSITIVES)
-    negative = family.lookalikes(others) + [family.aside(fact) for _ in range(ASIDES)]
+    negative = family.reports(others) + [family.aside(fact) for _ in range(ASIDES)]
     return Draft(family.query(fact), [part], shuffled(negative, world.rng))
 
 
@@ -251,19 +238,137 @@ def _two_facts(event: Event, world: World) -> Draft:
     query = write(pick(event.pairs, world.rng), slots, world.rng)
     parts = [family.part(fact, POSITIVES_PER_PART) for fact in (first, second)]
     asides = [family.aside((first, second)[turn % 2]) for turn in range(ASIDES)]
-    return Draft(query, parts, shuffled(family.lookalikes(others) + asides, world.rng))
+    return Draft(query, parts, shuffled(family.reports(others) + asides, world.rng))
 
 
 def _two_events(one: Event, other: Event, world: World) -> Draft:
     """Two events in one town."""
     first = Family(one, world, 1 + LOOKALIKES // 2)
     second = Family(other, world, 1 + LOOKALIKES // 2, town=first.frame["town"])
-    queries = [family.query(family.facts[0]).rstrip("?？") for family in (first, second)]
-    end = "？" if world.names.gap == "" else "?"
-    joined = world.names.join.format(first=queries[0], second=queries[1][:1].lower() + queries[1][1:])
+    one_query, other_query = (family.query(family.facts[0]).rstrip("?？") for family in (first, second))
+    other_query = other_query[:1].lower() + other_query[1:]
+    query = fill(world.names.join, {"first": one_query, "second": other_query})
     negative: list[str] = []
     for family in (first, second):
-        negative += family.lookalikes(family.facts[1:])
+        negative += family.reports(family.facts[1:])
         negative += [family.aside(family.facts[0]) for _ in range(ASIDES // 2)]
     parts = [family.part(family.facts[0], POSITIVES_PER_PART) for family in (first, second)]
-    return Draft(joined + end, parts, shuffled(negative, world.rng))
+    mark = "?" if world.names.gap else "？"
+    return Draft(query + mark, parts, shuffled(negative, world.rng))
+
+
+# --- well-known facts -------------------------------------------------------------------------------
+
+
+class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A true answer and a plausible false one."""
+
+    subject: str
+    answer: str
+    fake: str
+    notes: tuple[str, ...]
+    """True sentences about the subject, without the answer and without the false one."""
+    more: dict[str, str] = {}
+    """Further slots that the forms of the relation use."""
+
+
+class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Facts of one sort (capitals, authors, inventors) and the documents that state them."""
+
+    queries: tuple[str, ...]
+    forms: tuple[Form, ...]
+    """Documents that state the fact."""
+    general: tuple[str, ...]
+    """Sentences that go with any note."""
+    facts: tuple[Fact, ...]
+
+
+def relations_of(lang: str) -> dict[str, Relation]:
+    """The relations of a language, by name."""
+    return read_folder(lang, "facts", Relation)
+
+
+def _fact_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
+    facts = [(relation, fact) for relation in relations_of(lang).values() for fact in relation.facts]
+    if size > len(facts):
+        raise UsageError(f"There are {len(facts)} facts in '{lang}', not {size}: ask for fewer.")
+    gap = names_of(lang).gap
+    rows = []
+    for number, (relation, fact) in enumerate(shuffled(facts, seeded(key))[:size]):
+        rng = seeded(key, number)
+        true, false = _versions(relation, fact, gap, rng)
+        rows.append(
+            {
+                "id": number,
+                "query": write(pick(relation.queries, rng), _fact_slots(fact), rng),
+                "answer": fact.answer,
+                "fakeanswer": fact.fake,
+                "positive": true,
+                "positive_wrong": false,
+                "negative": _fact_negatives(relation, fact, gap, rng),
+            }
+        )
+    return rows
+
+
+def _fact_slots(fact: Fact, *, answer: str = "", note: str = "") -> Slots:
+    texts = {"subject": fact.subject, "answer": answer, "note": note, **fact.more}
+    return {slot: Value((text,)) for slot, text in texts.items()}
+
+
+def _giveaways(name: str) -> list[str]:
+    """What gives an answer away: all of it, or the last name where that is long enough to tell."""
+    last = name.rpartition(" ")[2]
+    return [name, last] if len(last) >= 5 else [name]
+
+
+def _versions(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> tuple[list[str], list[str]]:
+    """True documents and their false versions: the same draws, once with each answer."""
+    forms = shuffled(relation.forms, rng)
+    # No note is used in two documents; the forms that cannot do without one come first.
+    needing = [index for need in ("{note}", "?{note}") for index, form in enumerate(forms) if need in form]
+    notes = dict(zip(needing, shuffled(fact.notes, rng), strict=False))
+    general = cycle(shuffled(relation.general, rng))
+    versions: list[tuple[str, str]] = []
+    for index, form in enumerate(forms):
+        templates = [text for text in form if index in notes or text != "?{note}"]
+        templates.append(f"?{next(general)}")
+        draws = rng.getrandbits(64)
+        true, false = (
+            write_document(
+                templates,
+                _fact_slots(fact, answer=answer, note=notes.get(index, "")),
+                gap,
+                random.Random(draws),
+            )
+            for answer in (fact.answer, fact.fake)
+        )
+        if not states(true, _giveaways(fact.fake)) and not states(false, _giveaways(fact.answer)):
+            versions.append((true, false))
+    return [true for true, _ in versions[:POSITIVES]], [false for _, false in versions[:POSITIVES]]
+
+
+def _fact_negatives(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> list[str]:
+    """Documents about the subject without the answer, and about other subjects of the relation."""
+    forbidden = _giveaways(fact.answer) + _giveaways(fact.fake)
+    general = cycle(shuffled(relation.general, rng))
+    asides = [_fact_aside(fact, note, general, gap, rng) for note in fact.notes]
+    negatives = [text for text in asides if not states(text, forbidden)]
+    others = cycle(shuffled([other for other in relation.facts if other is not fact], rng))
+    forms = cycle(shuffled(relation.forms, rng))
+    while len(negatives) < FACT_NEGATIVES:
+        other = next(others)
+        note = pick(other.notes, rng)
+        if rng.random() < 0.7:
+            slots = _fact_slots(other, answer=other.answer, note=note)
+            text = write_document((*next(forms), f"?{next(general)}"), slots, gap, rng)
+        else:
+            text = _fact_aside(other, note, general, gap, rng)
+        if text not in negatives and not states(text, forbidden):
+            negatives.append(text)
+    return shuffled(negatives, rng)
+
+
+def _fact_aside(fact: Fact, note: str, general: Iterator[str], gap: str, rng: random.Random) -> str:
+    """A note with one or two general sentences after it."""
+    return write_document((note, next(general), f"?{next(general)}"), _fact_slots(fact), gap, rng)
