@@ -15,7 +15,7 @@ from evenkeel.benchmarks.multiview.make.tags import tag_rows
 from evenkeel.benchmarks.multiview.make.wording import in_a_line, prompts, question
 from evenkeel.run import judge
 from evenkeel.text.bm25 import Alike, best, lexical_rows
-from evenkeel.text.templates import filled
+from evenkeel.text.prompts import fill
 
 
 class Proposal(NamedTuple):
@@ -112,6 +112,6 @@ def _listed(letter: str, candidates: Sequence[Noted]) -> str:
 
 
 def _shown(noted: Noted) -> str:
-    return filled(
+    return fill(
         prompts().summary, TEXT=in_a_line(noted.document.text), SUMMARY=in_a_line(noted.annotation.summary)
     )

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.text.templates import filled
+from evenkeel.text.prompts import fill
 from evenkeel.types import Message
 
 LONGEST = 2_000
@@ -40,11 +40,11 @@ def prompts() -> Prompts:
 
 def question(template: str, criterion: Criterion, **places: str) -> tuple[Message, ...]:
     """A prompt about a criterion, its other places filled in."""
-    return (Message("user", filled(template, CRITERION=told(criterion), **places)),)
+    return (Message("user", fill(template, CRITERION=told(criterion), **places)),)
 
 
 def told(criterion: Criterion) -> str:
-    head = filled(prompts().criterion, NAME=criterion.name, DESCRIPTION=criterion.description)
+    head = fill(prompts().criterion, NAME=criterion.name, DESCRIPTION=criterion.description)
     return "\n".join([head, *(f"- {hint}" for hint in criterion.hints)])
 
 

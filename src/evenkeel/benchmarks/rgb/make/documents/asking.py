@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.run import judge
-from evenkeel.text.templates import filled
+from evenkeel.text.prompts import fill
 from evenkeel.types import Message, Request, Response, Status
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class Author:
         max_tokens: int = judge.MAX_TOKENS,
     ) -> Asking[list[Kind | None]]:
         """For each filling of the template what the model wrote; None, and counted, where it did not."""
-        questions = [(Message("user", filled(template, **values)),) for values in places]
+        questions = [(Message("user", fill(template, **values)),) for values in places]
         verdicts = yield from judge.ask(kind, questions, role="model", max_tokens=max_tokens)
         for verdict in verdicts:
             if verdict.value is None:
