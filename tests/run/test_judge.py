@@ -105,7 +105,7 @@ def test_a_schema_without_parts_has_no_definitions() -> None:
         GOOD.replace('"score"', '"why": "well", "score"'),
     ],
 )
-def test_an_object_is_found_whatever_stands_around_it(text: str) -> None:
+def test_an_object_is_read_whatever_surrounds_it(text: str) -> None:
     assert read(Opinion, said(text)) == Verdict(OPINION, "ok", "")
 
 
@@ -180,20 +180,15 @@ def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
     assert verdicts(asking, [said(GOOD)]) == [Verdict(OPINION, "ok")]
 
 
-def test_the_role_the_length_and_the_repeats_are_the_callers() -> None:
-    asking = ask(Opinion, [question("a")] * 3, role="model", max_tokens=9, repeats=[0, 1, 2])
-    requests = asked(asking)
-    assert [request.repeat for request in requests] == [0, 1, 2]
-    assert {(request.role, request.sampling.max_tokens) for request in requests} == {("model", 9)}
-    with pytest.raises(ValueError, match="shorter"):
-        next(ask(Opinion, [question("a")] * 2, repeats=[0]))
+def test_the_role_and_the_length_are_the_callers() -> None:
+    (request,) = asked(ask(Opinion, [question("a")], role="model", max_tokens=9))
+    assert (request.role, request.sampling.max_tokens) == ("model", 9)
 
 
 def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> None:
-    asking = ask(Opinion, [question("a"), question("b"), question("c")], repeats=[0, 5, 0])
+    asking = ask(Opinion, [question("a"), question("b"), question("c")])
     first = asked(asking)
     (again,) = asked(asking, [said(GOOD), said('{"right": true}'), said(GOOD)])
-    assert again.repeat == 5
     assert again.schema == first[1].schema
     assert again.prompt[0] == first[1].prompt[0]
     before, after = first[1].prompt[-1], again.prompt[-1]
@@ -214,7 +209,7 @@ def test_the_second_answer_is_final() -> None:
     assert (second.value, second.status, second.reason) == (None, "error", "HTTP 500")
 
 
-def test_refusals_and_failures_are_not_argued_with() -> None:
+def test_refusals_and_failures_are_not_asked_again() -> None:
     asking = ask(Opinion, [question("a"), question("b")])
     asked(asking)
     found = verdicts(asking, [said("I would rather not.", "refused", "refusal"), said("", "error", "x")])
@@ -227,7 +222,7 @@ def test_no_question_needs_no_answer() -> None:
     assert verdicts(asking, []) == []
 
 
-# Over the road, to a real server
+# With a real server
 
 
 class Judge(Loopback):
@@ -243,7 +238,7 @@ class Judge(Loopback):
         return msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
 
 
-def test_verdicts_take_the_road_of_every_request_and_are_not_asked_twice(tmp_path: Path) -> None:
+def test_verdicts_are_journaled_and_not_asked_twice(tmp_path: Path) -> None:
     questions = [question(text) for text in ("an easy one", "a hard one", "a rude one")]
     with Judge(record=True) as server, contextlib.closing(Journal(tmp_path / "journal.sqlite")) as journal:
         model = load_model("openai:judge", base_url=server.url)
