@@ -38,7 +38,7 @@ class Judge(Loopback):
         super().__init__(**behaviour)
         self.says = says or (lambda kind, read: None)
         self.kinds: Counter[str] = Counter()
-        self.mended = False
+        self.fixed = False
         """Whether [poison] is accepted."""
 
     def __enter__(self) -> Judge:
@@ -46,7 +46,7 @@ class Judge(Loopback):
         return self
 
     def _complaint(self, path: str, body: Any) -> str | None:
-        return None if self.mended else super()._complaint(path, body)
+        return None if self.fixed else super()._complaint(path, body)
 
     def _answer(self, path: str, body: Any, key: str) -> bytes:
         prompt = body.messages[-1].content
@@ -65,9 +65,9 @@ class Judge(Loopback):
             case "reflect":
                 return SCHEME
             case "annotate":
-                own = read[0].views["arithmetic"]
-                tags = [own, "numbers", *(["many steps"] if own in MANY_STEPS else [])]
-                return {"category": own, "tags": tags, "summary": f"It takes {own}."}
+                structure = read[0].views["arithmetic"]
+                tags = [structure, "numbers", *(["many steps"] if structure in MANY_STEPS else [])]
+                return {"category": structure, "tags": tags, "summary": f"It takes {structure}."}
             case "select":
                 listed = re.findall(r"^([PN]\d+)\. (.*)$", task, re.MULTILINE)
                 labels = {label: known(text) for label, text in listed}
