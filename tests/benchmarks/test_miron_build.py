@@ -114,10 +114,10 @@ def test_the_starter_set_is_the_pinned_one_and_that_of_seed_0(lang: str, tmp_pat
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--lang", "fr"), "there is no language 'fr'; there is: en, ru"),
-        (("--lang", ","), "name a language at least"),
+        (("--lang", "fr"), "unknown language 'fr'; available: en, ru"),
+        (("--lang", ","), "give at least one language"),
         (("--per-category", "0"), "--per-category 0: must be at least 1."),
-        (("--per-category", "1"), "--per-category 1: ask for one in each language at least"),
+        (("--per-category", "1"), "--per-category 1: must be at least 1 for each language"),
         (("--per-category", "6000", "--lang", "en"), "ask for fewer with --per-category"),
     ],
 )

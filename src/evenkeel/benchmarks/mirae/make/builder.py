@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -68,19 +68,6 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         parse_languages(self.translate, LANGUAGES)
 
 
-class Failure(NamedTuple):
-    """A question that the model did not write well in any of its tries."""
-
-    question: UserQuestion
-    lang: str
-    level: int
-    reason: str
-
-    def __str__(self) -> str:
-        part = f"level {self.level}" if self.level > 1 else "translation"
-        return f"line {self.question.line}, {self.lang}, {part}: {self.reason}"
-
-
 class MiraeBuilder:
     """Builds one file for each language."""
 
@@ -105,23 +92,23 @@ class MiraeBuilder:
             return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
         questions, notes = self._read(Path(options.questions))
         files: dict[str, bytes] = {}
-        failures: list[Failure] = []
+        failures: list[str] = []
         for lang in (options.lang, *parse_languages(options.translate, LANGUAGES)):
-            translated, faults = questions, []
+            translated = questions
             if lang != options.lang:
                 translated, faults = yield from self._translate(questions, lang)
-            failures += faults
+                failures += faults
             if options.model:
                 levels, faults = yield from self._write_levels(translated, lang)
             else:
                 levels, faults = self._compose_levels(translated, lang)
             failures += faults
             files[LANGUAGES[lang]] = _encode(self._file(translated, levels, lang))
-        return Built(files, notes, list(map(str, failures)))
+        return Built(files, notes, failures)
 
     def _read(self, path: Path) -> tuple[list[UserQuestion], list[str]]:
         questions, problems = read_user_questions(path, count=self._counter.count, longest=LONGEST)
-        listed = "\n  ".join(map(str, problems))
+        listed = "\n  ".join(problems)
         if problems and self.options.on_bad == "stop":
             raise DataError(path, f"some rows cannot be used (--on-bad skip leaves them out):\n  {listed}")
         if not questions:
@@ -143,7 +130,7 @@ class MiraeBuilder:
 
     def _compose_levels(
         self, questions: Sequence[UserQuestion], lang: str
-    ) -> tuple[dict[UserQuestion, list[str]], list[Failure]]:
+    ) -> tuple[dict[UserQuestion, list[str]], list[str]]:
         """Levels by the composer. One draw in two thousand misses the tolerance: it is drawn again."""
         bank = generic_bank(lang)
         levels: dict[UserQuestion, list[str]] = {}
@@ -160,27 +147,26 @@ class MiraeBuilder:
                 except UsageError as error:
                     reason = str(error)
             else:
-                failures.append(Failure(question, lang, 2, reason))
+                failures.append(f"line {question.line}, {lang}, level 2: {reason}")
         return levels, failures
 
     def _write_levels(
         self, questions: Sequence[UserQuestion], lang: str
-    ) -> Asking[tuple[dict[UserQuestion, list[str]], list[Failure]]]:
+    ) -> Asking[tuple[dict[UserQuestion, list[str]], list[str]]]:
         """Levels 2 to 7 by the model, checked for their length and for the question in them."""
         parts = [(question, level) for question in questions for level in range(2, 8)]
 
         def attempt(pending: Sequence[tuple[UserQuestion, int]], number: int) -> Asking[list[Draft]]:
             responses = yield [self._rewrite(question, lang, level, number) for question, level in pending]
-            texts = [response.text for response in responses]
-            pairs = zip((question.text for question, _ in pending), texts, strict=True)
-            similarities = yield from _similarities(list(pairs))
+            pairs = [(q.text, response.text) for (q, _), response in zip(pending, responses, strict=True)]
+            similarities = yield from _similarities(pairs)
             return [
                 Draft(response.text.strip(), self._fault(response, TARGETS[level - 1], similarity))
                 for (_, level), response, similarity in zip(pending, responses, similarities, strict=True)
             ]
 
         texts, faults = yield from ask_until_usable(parts, attempt, TRIES)
-        failures = [Failure(question, lang, level, reason) for (question, level), reason in faults.items()]
+        failures = [f"line {q.line}, {lang}, level {level}: {why}" for (q, level), why in faults.items()]
         failed = {question for question, _ in faults}
         levels = {
             question: [question.text, *(texts[question, level] for level in range(2, 8))]
@@ -216,35 +202,27 @@ class MiraeBuilder:
 
     def _translate(
         self, questions: Sequence[UserQuestion], lang: str
-    ) -> Asking[tuple[list[UserQuestion], list[Failure]]]:
+    ) -> Asking[tuple[list[UserQuestion], list[str]]]:
         """The questions in another language, checked for its script and for their length."""
         fault = f"no usable {LANGUAGES[lang]} in {TRIES} tries"
 
         def attempt(pending: Sequence[UserQuestion], number: int) -> Asking[list[Draft]]:
             sampling = Sampling(temperature=0.7 if number else 0.0, max_tokens=256, seed=self.options.seed)
-            template = _prompt("translate")
-            responses = yield [
-                Generate(
-                    prompt=user_prompt(template, LANGUAGE=LANGUAGES[lang], QUESTION=question.text),
-                    sampling=sampling,
-                    repeat=number,
-                )
+            prompts = (
+                user_prompt(_prompt("translate"), LANGUAGE=LANGUAGES[lang], QUESTION=question.text)
                 for question in pending
-            ]
-            texts = [" ".join(response.text.split()) for response in responses]
-            return [
-                Draft(text, "" if self._is_translation(response, text, lang) else fault)
-                for text, response in zip(texts, responses, strict=True)
-            ]
+            )
+            drafts = []
+            for response in (yield [Generate(prompt=p, sampling=sampling, repeat=number) for p in prompts]):
+                text = " ".join(response.text.split())
+                short = self._counter.count(text) <= LONGEST
+                usable_text = response.status == "ok" and short and is_in_script(text, lang)
+                drafts.append(Draft(text, "" if usable_text else fault))
+            return drafts
 
         texts, faults = yield from ask_until_usable(questions, attempt, TRIES)
-        failures = [Failure(question, lang, 1, reason) for question, reason in faults.items()]
-        return [
-            question._replace(text=texts[question]) for question in questions if question in texts
-        ], failures
-
-    def _is_translation(self, response: Response, text: str, lang: str) -> bool:
-        return response.status == "ok" and is_in_script(text, lang) and self._counter.count(text) <= LONGEST
+        failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]
+        return [q._replace(text=texts[q]) for q in questions if q in texts], failures
 
 
 def _similarities(pairs: Sequence[tuple[str, str]]) -> Asking[list[float]]:

@@ -16,7 +16,6 @@ from evenkeel.files.tables import read_text
 
 DOMAIN = "OWN"
 """The domain of a question that names none, as built files have it."""
-BLANK = "this is blank."
 
 
 class UserQuestion(NamedTuple):
@@ -25,15 +24,8 @@ class UserQuestion(NamedTuple):
     domain: str
 
 
-class Problem(NamedTuple):
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.message}"
-
-
-Rows: TypeAlias = Iterator[UserQuestion | Problem]
+Rows: TypeAlias = Iterator[UserQuestion | str]
+"""Each row as a question, or as what is wrong with it."""
 
 
 class _Row(Struct):
@@ -43,21 +35,21 @@ class _Row(Struct):
 
 def read_user_questions(
     path: Path, *, count: Callable[[str], int], longest: int
-) -> tuple[list[UserQuestion], list[Problem]]:
-    """The questions of at most `longest` tokens, and the rows that cannot be used."""
+) -> tuple[list[UserQuestion], list[str]]:
+    """The questions of at most `longest` tokens, and what is wrong with the other rows."""
     readers = {".txt": _text_rows, ".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in readers:
         raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
     # Lines as editors count them: a line separator of Unicode inside a text does not end one.
     lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     questions: list[UserQuestion] = []
-    problems: list[Problem] = []
+    problems: list[str] = []
     first_lines: dict[str, int] = {}
     for row in readers[path.suffix.lower()](path, lines if lines[-1] else lines[:-1]):
-        if isinstance(row, Problem):
+        if isinstance(row, str):
             problems.append(row)
         elif fault := _fault(row, first_lines, count(row.text), longest):
-            problems.append(Problem(row.line, fault))
+            problems.append(f"line {row.line}: {fault}")
         else:
             questions.append(row)
     return questions, problems
@@ -65,7 +57,7 @@ def read_user_questions(
 
 def _fault(question: UserQuestion, first_lines: dict[str, int], tokens: int, longest: int) -> str:
     if not question.text:
-        return BLANK
+        return "this is blank."
     first = first_lines.setdefault(" ".join(question.text.casefold().split()), question.line)
     if first != question.line:
         return f"the same question as in line {first}."
@@ -89,24 +81,25 @@ def _csv_rows(path: Path, lines: list[str]) -> Rows:
         for cells in reader:
             number = reader.line_num
             if not cells:
-                yield Problem(number, BLANK)
+                yield f"line {number}: this is blank."
             elif len(cells) != len(header):
-                yield Problem(number, f"this row has {len(cells)} cells, the first line {len(header)}.")
+                yield f"line {number}: this row has {len(cells)} cells, the first line {len(header)}."
             else:
                 row = dict(zip(header, cells, strict=True))
                 domain = row.get("domain", "").strip() or DOMAIN
                 yield UserQuestion(number, row["question"].strip(), domain)
     except csv.Error as error:
-        yield Problem(number + 1, f"this row and all rows after it cannot be read: {error}.")
+        yield f"line {number + 1}: this row and all rows after it cannot be read: {error}."
 
 
 def _json_rows(path: Path, lines: list[str]) -> Rows:
     for number, line in enumerate(lines, 1):
+        expected = f"line {number}: expected an object with 'question'"
         try:
             row = convert(path, decode(line.encode()), _Row) if line.strip() else _Row("")
         except (msgspec.DecodeError, RecursionError):
-            yield Problem(number, "expected an object with 'question': this is not JSON.")
+            yield f"{expected}: this is not JSON."
         except DataError as error:
-            yield Problem(number, f"expected an object with 'question': {str(error).partition(': ')[2]}")
+            yield f"{expected}: {str(error).partition(': ')[2]}"
         else:
             yield UserQuestion(number, row.question.strip(), row.domain)

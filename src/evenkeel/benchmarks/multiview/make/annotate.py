@@ -33,27 +33,15 @@ LISTED = 600
 """Characters of a document among many in one prompt."""
 
 
-class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a judge is asked while triplets are built."""
-
-    criterion: str
-    reflect: str
-    annotate: str
-    select: str
-    rate: str
-    summary: str
-    none: str
+def template(name: str) -> str:
+    return read_json(__package__, "prompts.json", type=dict[str, str])[name]
 
 
-def prompts() -> Prompts:
-    return read_json(__package__, "prompts.json", type=Prompts)
-
-
-def criterion_prompt(template: str, criterion: Criterion, **slots: str) -> tuple[Message, ...]:
-    """A prompt about a criterion."""
-    head = fill(prompts().criterion, NAME=criterion.name, DESCRIPTION=criterion.description)
+def criterion_prompt(name: str, criterion: Criterion, **slots: str) -> tuple[Message, ...]:
+    """The prompt of this name, about a criterion."""
+    head = fill(template("criterion"), NAME=criterion.name, DESCRIPTION=criterion.description)
     lines = [head, *(f"- {hint}" for hint in criterion.hints)]
-    return user_prompt(template, CRITERION="\n".join(lines), **slots)
+    return user_prompt(template(name), CRITERION="\n".join(lines), **slots)
 
 
 def shorten(text: str, longest: int = LONGEST) -> str:
@@ -135,7 +123,7 @@ def reflect(
     for _ in range(REFLECT_TRIES):
         shown = shuffled(documents, rng)[:sample]
         listed = "\n".join(f"{number}. {in_one_line(d.text)}" for number, d in enumerate(shown, 1))
-        prompt = criterion_prompt(prompts().reflect, criterion, DOCUMENTS=listed)
+        prompt = criterion_prompt("reflect", criterion, DOCUMENTS=listed)
         answers = yield from ask(Schema, [(criterion, prompt)], counts, role=role, max_tokens=REFLECT_TOKENS)
         ((_, verdict),) = answers
         counts["asked"] += 1
@@ -174,7 +162,7 @@ def annotate(
     annotations: list[Annotation] = []
     for start in range(0, len(documents), PORTION):
         asked = [
-            (d.id, criterion_prompt(prompts().annotate, criterion, **slots, TEXT=shorten(d.text)))
+            (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text)))
             for d in documents[start : start + PORTION]
         ]
         for document, verdict in (yield from ask(Description, asked, counts, role=role)):
@@ -188,7 +176,7 @@ def annotate(
 
 def _list(parts: Iterable[Named]) -> str:
     lines = [f"- {part.name}: {part.description}" if part.description else f"- {part.name}" for part in parts]
-    return "\n".join(lines) or prompts().none
+    return "\n".join(lines) or template("none")
 
 
 def conform(description: Description, schema: Schema, document: str, counts: Counter[str]) -> Annotation:

@@ -24,9 +24,9 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     annotate,
     criterion_prompt,
     in_one_line,
-    prompts,
     reflect,
     shorten,
+    template,
 )
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.methods import Method
@@ -203,7 +203,7 @@ def select(
         (
             proposal,
             criterion_prompt(
-                prompts().select,
+                "select",
                 criterion,
                 ANCHOR=_show(proposal.anchor),
                 POSITIVES=_list("P", proposal.positives),
@@ -247,7 +247,7 @@ def _list(letter: str, candidates: Sequence[Annotated]) -> str:
 
 def _show(annotated: Annotated) -> str:
     text, summary = in_one_line(annotated.document.text), in_one_line(annotated.annotation.summary)
-    return fill(prompts().summary, TEXT=text, SUMMARY=summary)
+    return fill(template("summary"), TEXT=text, SUMMARY=summary)
 
 
 # --- check ------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _rate(
 ) -> Asking[list[Triplet]]:
     """The triplets that the judge rates well enough, each with its rating."""
     asked = [
-        (triplet, criterion_prompt(prompts().rate, criterion, **{
+        (triplet, criterion_prompt("rate", criterion, **{
             role.upper(): text for role, text in _shorten(triplet).items()
         }))
         for triplet in triplets
