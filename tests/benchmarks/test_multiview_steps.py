@@ -259,10 +259,10 @@ def test_only_what_is_right_in_both_orders_is_kept(picked: Any, statuses: Any, f
     assert ordering_fault(Outcome(picked, statuses)) == fault
 
 
-def test_a_round_goes_by_what_was_kept_before() -> None:
-    assert round_size(100, tried=0, kept=0) == 100
-    assert round_size(40, tried=100, kept=60) == 67
-    assert round_size(100, tried=100, kept=0) == 400
+def test_a_round_depends_on_how_many_were_accepted_before() -> None:
+    assert round_size(100, tried=0, accepted=0) == 100
+    assert round_size(40, tried=100, accepted=60) == 67
+    assert round_size(100, tried=100, accepted=0) == 400
 
 
 def test_a_long_text_is_shortened_and_one_among_others_has_no_breaks() -> None:

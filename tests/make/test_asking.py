@@ -40,11 +40,13 @@ def test_a_tally_notes_every_step_in_the_order_of_work() -> None:
     tally = Tally()
     assert tally.accept("questions")
     assert not tally.accept("questions", "empty")
+    assert tally.passes("questions", "")
+    assert not tally.passes("questions", "empty")
     tally.accept("questions", "error")
     tally.accept("answers", "unparsed")
     assert tally["nothing"] == {}
     assert tally.notes() == [
-        "questions: 1 of 3 (1 dropped: empty; 1 dropped: error)",
+        "questions: 1 of 4 (2 dropped: empty; 1 dropped: error)",
         "answers: 0 of 1 (1 dropped: unparsed)",
     ]
     assert tally.failed == 1

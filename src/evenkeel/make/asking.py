@@ -28,8 +28,14 @@ class Tally(defaultdict[str, Counter[str]]):
     def __init__(self) -> None:
         super().__init__(Counter)
 
+    def passes(self, step: str, fault: str) -> bool:
+        """Whether an item has no fault; one that has is counted under it."""
+        if fault:
+            self[step][fault] += 1
+        return not fault
+
     def accept(self, step: str, fault: str = "") -> bool:
-        """Count an item, under its fault if it has one; whether it has none."""
+        """Whether an item has no fault; it is counted under its fault, or else as `ok`."""
         self[step][fault or "ok"] += 1
         return not fault
 

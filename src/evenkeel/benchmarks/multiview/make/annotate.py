@@ -161,11 +161,11 @@ def annotate(
     }
     annotations: list[Annotation] = []
     for start in range(0, len(documents), PORTION):
-        asked = [
+        prompts = [
             (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text)))
             for d in documents[start : start + PORTION]
         ]
-        for document, verdict in (yield from ask(Description, asked, counts, role=role)):
+        for document, verdict in (yield from ask(Description, prompts, counts, role=role)):
             if verdict.value is None:
                 annotations.append(Annotation(document, status=verdict.status))
             else:

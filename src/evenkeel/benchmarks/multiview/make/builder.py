@@ -209,8 +209,8 @@ class MultiviewBuilder:
         criteria, failures = [], []
         notes = list(read.notes)
         for result in results:
-            name, counts, kept = result.criterion.name, result.counts, len(result.triplets)
-            criteria.append(_about(result.criterion, {**counts, "kept": kept}))
+            name, counts, number = result.criterion.name, result.counts, len(result.triplets)
+            criteria.append(_about(result.criterion, {**counts, "kept": number}))
             task = task_name(docset_name(path), name)
             failures += [f"{task}: {failure}" for failure in failures_of(result)]
             if result.schema is None:
@@ -221,9 +221,9 @@ class MultiviewBuilder:
             summary = (
                 f"{counts['annotate']['annotated']} documents annotated; of {counts['select']['proposed']} "
                 f"anchors proposed the judge abstained from {counts['select']['abstained']}; "
-                f"{counts['discarded'].total()} triplets discarded, {kept} kept"
+                f"{counts['discarded'].total()} triplets discarded, {number} kept"
             )
-            notes += [f"{task}: {note}" for note in (summary, *self._too_few(kept))]
+            notes += [f"{task}: {note}" for note in (summary, *self._too_few(number))]
         triplets = [triplet for result in results for triplet in result.triplets]
         files["triplets.jsonl"] = encode_triplets(triplets)
         if not triplets:
@@ -232,9 +232,10 @@ class MultiviewBuilder:
         facts = {"documents": _about_documents(path, read), "criteria": criteria}
         return self._built(files, facts, notes, failures)
 
-    def _too_few(self, kept: int) -> list[str]:
-        number = self.options.number
-        return [f"{kept} triplets instead of {number}: every anchor was tried"] if kept < number else []
+    def _too_few(self, number: int) -> list[str]:
+        if number >= self.options.number:
+            return []
+        return [f"{number} triplets instead of {self.options.number}: every anchor was tried"]
 
     def _built(
         self, files: Mapping[str, bytes], facts: Mapping[str, Any], notes: list[str], failures: list[str]

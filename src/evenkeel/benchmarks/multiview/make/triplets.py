@@ -100,7 +100,7 @@ def _rounds(
     triplets: list[Triplet] = []
     discarded = tally["discarded"]
     while (missing := options.number - len(triplets)) > 0:
-        size = round_size(missing, tried=tally["select"]["proposed"], kept=len(triplets))
+        size = round_size(missing, tried=tally["select"]["proposed"], accepted=len(triplets))
         proposed = list(islice(proposals, size))
         if not proposed:
             break
@@ -113,12 +113,12 @@ def _rounds(
     return triplets[: options.number]
 
 
-def round_size(missing: int, *, tried: int, kept: int) -> int:
-    """How many anchors to try for what is missing, by the share that was kept so far.
+def round_size(missing: int, *, tried: int, accepted: int) -> int:
+    """How many anchors to try for what is missing, by the share that was accepted so far.
 
-    missing · (tried + 1) / (kept + 1), rounded up, and at most MAX_OVERSHOOT times what is missing
+    missing · (tried + 1) / (accepted + 1), rounded up, and at most MAX_OVERSHOOT times what is missing
     """
-    return min(MAX_OVERSHOOT * missing, -(-missing * (tried + 1) // (kept + 1)))
+    return min(MAX_OVERSHOOT * missing, -(-missing * (tried + 1) // (accepted + 1)))
 
 
 def _draft(chosen: Chosen, criterion: Criterion, docset: str) -> Triplet:
@@ -199,7 +199,7 @@ def select(
     proposals: Sequence[Proposal], criterion: Criterion, *, role: str, counts: Counter[str]
 ) -> Asking[list[Chosen]]:
     """The proposals of which the judge picked a positive and a negative."""
-    asked = [
+    prompts = [
         (
             proposal,
             criterion_prompt(
@@ -213,7 +213,7 @@ def select(
         for proposal in proposals
     ]
     chosen: list[Chosen] = []
-    for proposal, verdict in (yield from ask(Selection, asked, counts, role=role)):
+    for proposal, verdict in (yield from ask(Selection, prompts, counts, role=role)):
         if verdict.value is not None:
             picked = pick_documents(proposal, verdict.value)
             counts[picked if isinstance(picked, str) else "selected"] += 1
@@ -263,14 +263,14 @@ def _rate(
     triplets: Sequence[Triplet], criterion: Criterion, options: BuildOptions, discarded: Counter[str]
 ) -> Asking[list[Triplet]]:
     """The triplets that the judge rates well enough, each with its rating."""
-    asked = [
+    prompts = [
         (triplet, criterion_prompt("rate", criterion, **{
             role.upper(): text for role, text in _shorten(triplet).items()
         }))
         for triplet in triplets
     ]  # fmt: skip
     rated = []
-    for triplet, verdict in (yield from ask(Rating, asked, discarded, prefix="rating_", role=options.role)):
+    for triplet, verdict in (yield from ask(Rating, prompts, discarded, prefix="rating_", role=options.role)):
         if verdict.value is None:
             continue
         if verdict.value.quality < options.min_quality:

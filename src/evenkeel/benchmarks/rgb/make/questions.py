@@ -47,7 +47,7 @@ LEAST = 5
 NEAR = 20
 """Only among so many of the nearest passages are others with the answer looked for."""
 PARTNERS = 20
-"""Partners that are tried for a question, by likeness, before any other."""
+"""Partners that are tried for a question, by similarity, before any other."""
 PASSAGE_TOKENS = 1024
 """Of a rewritten passage, with room for a language that takes many."""
 
@@ -203,9 +203,7 @@ def _write(
     drafts: list[Question] = []
     for passage, text in (yield from writer.ask(QuestionText, QUESTIONS, writer.prompts.question, slots)):
         draft = Question(passage, text.question, text.answer, [passage.text])
-        if fault := question_fault(draft, [*earlier, *drafts], writer):
-            writer.tally.accept(QUESTIONS, fault)
-        else:
+        if writer.tally.passes(QUESTIONS, question_fault(draft, [*earlier, *drafts], writer)):
             drafts.append(draft)
     texts = [(draft, draft.query, draft.passage.text) for draft in drafts]
     readings = yield from writer.read(QUESTIONS, texts)
@@ -307,19 +305,19 @@ def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Ask
         ((first, second), {"FIRST": first.query, "SECOND": second.query})
         for first, second in partners(questions, writer.lang)
     ]
-    drafts = []
-    for couple, text in (yield from writer.ask(JoinedText, TWO_PARTS, writer.prompts.join, slots)):
-        if fault := _join_fault(text.question, couple):
-            writer.tally.accept(TWO_PARTS, fault)
-        else:
-            drafts.append(TwoPart(text.question, couple))
-    texts = [(draft, draft.query, "\n\n".join(part.passage.text for part in draft.parts)) for draft in drafts]
-    confirmed = []
-    for draft, reading in (yield from writer.read(TWO_PARTS, texts)):
-        if all(states(reading, answer) for answer in draft.answers):
-            confirmed.append(draft)
-        else:
-            writer.tally.accept(TWO_PARTS, "the passages, read again, do not give both answers")
+    drafts = [
+        TwoPart(text.question, couple)
+        for couple, text in (yield from writer.ask(JoinedText, TWO_PARTS, writer.prompts.join, slots))
+        if writer.tally.passes(TWO_PARTS, _join_fault(text.question, couple))
+    ]
+    passages = ["\n\n".join(part.passage.text for part in draft.parts) for draft in drafts]
+    texts = [(draft, draft.query, passage) for draft, passage in zip(drafts, passages, strict=True)]
+    fault = "the passages, read again, do not give both answers"
+    confirmed = [
+        draft
+        for draft, reading in (yield from writer.read(TWO_PARTS, texts))
+        if writer.tally.passes(TWO_PARTS, "" if all(states(reading, a) for a in draft.answers) else fault)
+    ]
     rankings = yield from nearest.of([draft.query for draft in confirmed])
     joined = []
     for draft, near in zip(confirmed, rankings, strict=True):
@@ -402,9 +400,8 @@ def _add_false_versions(facts: Sequence[Counterfactual], writer: Writer) -> Aski
     versions: dict[tuple[int, str], str | None] = {}
     for index, fact in enumerate(facts):
         for text in fact.question.positive:
-            if reveals(text, fact.false_answer):
-                writer.tally.accept(FALSE_VERSIONS, "the document gives the false answer too")
-            else:
+            fault = "the document gives the false answer too" if reveals(text, fact.false_answer) else ""
+            if writer.tally.passes(FALSE_VERSIONS, fault):
                 versions[index, text] = false_version(text, *fact.answers)
     slots = [
         ((index, text), {"ANSWER": facts[index].question.answer, "FALSE": facts[index].false_answer,
@@ -416,10 +413,9 @@ def _add_false_versions(facts: Sequence[Counterfactual], writer: Writer) -> Aski
         PassageText, FALSE_VERSIONS, writer.prompts.false_version, slots, max_tokens=PASSAGE_TOKENS
     )
     for (index, text), rewritten in texts:
-        if is_false_version(rewritten.text, *facts[index].answers):
+        correct = is_false_version(rewritten.text, *facts[index].answers)
+        if writer.tally.passes(FALSE_VERSIONS, "" if correct else "still true, or not false as asked"):
             versions[index, text] = rewritten.text
-        else:
-            writer.tally.accept(FALSE_VERSIONS, "still true, or not false as asked")
     for (index, text), version in versions.items():
         if version is not None:
             writer.tally.accept(FALSE_VERSIONS)
