@@ -3,8 +3,8 @@
     with Librarian(ENGLISH, faults={"Selby": "refuse"}) as server:
         api.build("rgb", out, docs=write_documents(ENGLISH, folder), model="openai:x", base_url=server.url)
 
-It knows nothing but what it reads, except about the town it is told to know, and misbehaves about the
-towns it is told to.
+It knows nothing but what it reads, except about the town in `known`, and misbehaves about the towns in
+`faults`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
 
 
 class Librarian(Loopback):
-    """The server; `prompts` are those that it was asked."""
+    """The server; `prompts` are those that it received."""
 
     def __init__(
         self, world: World, *, known: str = "", faults: dict[str, str] | None = None, **behaviour: Any
@@ -154,7 +154,7 @@ class Mind(NamedTuple):
     faults: dict[str, str]
 
     def answer(self, prompt: str) -> str | None:
-        """What to write; None is a refusal. The fields of the schema tell what is asked for."""
+        """What to write; None is a refusal. The fields of the schema show what to write."""
         schema = re.search(r'"required":(\[[^\]]*\])', prompt)
         mentioned = [library for library in self.world.libraries if library.town in prompt]
         named = sorted(mentioned, key=lambda library: prompt.index(library.town))
@@ -166,8 +166,8 @@ class Mind(NamedTuple):
             case ["question"]:
                 towns = [library.town for library in named]
                 half = any(self._fault(library) == "half" for library in named)
-                asked = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
-                return _json(question=asked)
+                question = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
+                return _json(question=question)
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:
@@ -197,12 +197,12 @@ class Mind(NamedTuple):
         return _json(question=question, answer=answer)
 
     def _read(self, prompt: str) -> str:
-        """The founders of the libraries asked about, of those that the passage tells of."""
+        """The founders of the libraries asked about, as far as the passage names them."""
         passage, _, question = prompt.rpartition("Question:" if self.world.lang == "en" else "问题：")
-        asked = [library for library in self.world.libraries if library.town in question]
+        libraries = [library for library in self.world.libraries if library.town in question]
         return " / ".join(
             library.founder
-            for library in asked
+            for library in libraries
             if re.search(f"{library.town}.*{library.founder}", passage, re.DOTALL)
         )
 

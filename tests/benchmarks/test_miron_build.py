@@ -68,7 +68,7 @@ def test_a_set_has_a_thousand_of_each_category_and_none_twice(seven: dict[str, b
     assert len({row["id"] for row in rows}) == len({(row["prefix"], row["target"]) for row in rows}) == 4000
 
 
-def test_the_boundary_is_right_and_typos_have_their_twins(seven: dict[str, bytes]) -> None:
+def test_the_boundary_is_right_and_typos_have_a_clean_version(seven: dict[str, bytes]) -> None:
     rows = {row["id"]: row for row in read(seven)}
     for row in rows.values():
         assert row["prefix"] == row["prefix"].strip()

@@ -80,7 +80,7 @@ def test_a_judge_that_knows_the_truth_makes_triplets_that_agree_with_it(docs: Pa
     adds_up(out)
 
 
-def test_the_positives_of_anchors_with_the_same_tags_are_not_always_the_same_few(
+def test_anchors_with_the_same_tags_get_different_positives(
     docs: Path, tmp_path: Path
 ) -> None:
     with Judge() as server:
@@ -89,7 +89,7 @@ def test_the_positives_of_anchors_with_the_same_tags_are_not_always_the_same_few
     assert len({triplet.positive_id for triplet in triplets}) > 40  # ten kinds, two candidates: 20 in order
 
 
-def test_the_manifest_tells_how_it_was_made_and_nothing_about_this_machine(
+def test_the_manifest_describes_the_build_but_not_this_machine(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
@@ -263,7 +263,7 @@ def test_a_folder_of_texts_is_a_document_set_named_after_it(tmp_path: Path) -> N
     assert len(manifest(out)["documents"]["sha256"]) == 64
 
 
-def test_long_documents_are_shortened_for_the_judge_and_whole_in_the_triplets(tmp_path: Path) -> None:
+def test_long_documents_are_shortened_for_the_judge_only(tmp_path: Path) -> None:
     tail = "and so on " * 400
     long = [Document(d.id, f"{d.text}\n{tail}{d.id}") for d in list(MATH.values())[:30]]
     with Judge() as server:
@@ -313,7 +313,7 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
     assert after.keys() == before.keys()
 
 
-def test_a_language_without_a_splitter_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_a_language_without_a_word_splitter_is_refused(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"docs": "d.jsonl", "label_field": "l", "lang": "xx", **CRITERION}
     with pytest.raises(UsageError, match="--lang xx: words can be split as in en, zh, ko"):
         api.build("multiview", tmp_path / "made", **settings)

@@ -35,7 +35,7 @@ def test_words_keep_their_combining_marks() -> None:
     assert split(["हिन्दी में लिखा", "e\u0301te\u0301"]) == [["हिन्दी", "में", "लिखा"], ["été"]]
 
 
-def test_chinese_is_split_into_words_and_what_stands_between_is_kept() -> None:
+def test_chinese_is_split_into_words_and_the_rest_is_kept() -> None:
     assert split(["我们在学校学习 Python3，很好！"]) == [
         ["我们", "在", "学校", "学习", "python3", "很", "好"]
     ]
@@ -47,7 +47,7 @@ def test_korean_is_split_into_morphemes_without_punctuation() -> None:
     assert not {".", "!"} & set(found)
 
 
-def test_each_text_is_split_by_its_own_script_in_its_own_place() -> None:
+def test_each_text_is_split_by_its_script() -> None:
     english, korean, chinese = split(["An apple", "사과를", "苹果很好"])
     assert (english, korean[0], chinese[0]) == (["an", "apple"], "사과", "苹果")
 
@@ -104,7 +104,7 @@ def plain_bm25(query: list[str], document: list[str], corpus: list[list[str]]) -
     return score
 
 
-def test_the_best_come_first_without_the_anchor_its_duplicates_and_what_shares_no_word() -> None:
+def test_the_best_come_first_without_the_anchor_and_its_duplicates() -> None:
     assert places(lexical_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
 
 
@@ -115,7 +115,7 @@ def test_scores_are_bm25_by_the_formula() -> None:
         assert score == pytest.approx(plain_bm25(corpus[0], corpus[document], corpus), abs=1e-8)
 
 
-def test_equal_scores_stand_in_the_order_of_the_documents() -> None:
+def test_equal_scores_keep_the_order_of_the_documents() -> None:
     texts = ["pear plum", "plum pear kiwi", "apple", "kiwi plum pear", "pear kiwi plum", "plum kiwi pear"]
     assert places(lexical_candidates(texts, [0], k=3)) == [[1, 3, 4]]
     assert places(lexical_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
@@ -179,7 +179,7 @@ def test_a_tag_that_is_given_twice_counts_once() -> None:
     assert found[0].score == 0.5
 
 
-def test_documents_without_tags_are_nobodys_candidates() -> None:
+def test_documents_without_tags_are_never_candidates() -> None:
     assert tag_candidates([[], [], ["a"]], ["x", "y", "z"], [0, 1, 2], k=5) == [[], [], []]
     assert tag_candidates([[], []], ["x", "y"], [0], k=5) == [[]]
 

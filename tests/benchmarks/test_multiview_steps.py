@@ -44,7 +44,7 @@ def docs(tmp_path: Path) -> Path:
 # Judges that misbehave
 
 
-def test_malformed_and_refused_answers_are_counted_at_every_step_and_stop_nothing(
+def test_malformed_and_refused_answers_are_counted_at_every_step(
     docs: Path, tmp_path: Path
 ) -> None:
     turns: Counter[str] = Counter()

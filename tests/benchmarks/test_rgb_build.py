@@ -196,7 +196,7 @@ def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: P
     assert f"embeddings: {len(asked)} of {len(asked)}" in notes
 
 
-def test_only_as_many_questions_as_wanted_are_asked_and_a_seed_chooses_which(built: Build) -> None:
+def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Build) -> None:
     with Librarian(ENGLISH) as server:
         chosen = [
             [row["source"] for row in rows(built(server, out=str(place), size=4, seed=seed)[0]["en.json"])]
@@ -300,7 +300,7 @@ def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_p
         assert not stored & set(server.prompts)
 
 
-def test_requests_that_failed_are_told_and_asked_again(documents: Path, tmp_path: Path) -> None:
+def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
             "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
@@ -360,7 +360,7 @@ def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
         assert server.requests == 0
 
 
-def test_a_model_that_writes_nothing_usable_is_told_with_all_counts(built: Build, tmp_path: Path) -> None:
+def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build, tmp_path: Path) -> None:
     with Loopback(words=20) as server, pytest.raises(DataError) as caught:
         built(server, size=3)
     assert "no question came out of it: try a stronger --model, or other documents." in str(caught.value)

@@ -111,7 +111,7 @@ def test_passages_are_ranked_by_the_words_they_share() -> None:
     assert rank_by_words(passages, [], "en") == []
 
 
-def test_what_is_near_by_meaning_takes_turns_with_what_is_near_rank_by_words() -> None:
+def test_passages_near_by_embedding_and_by_words_take_turns() -> None:
     passages = [
         "The mill burnt.",
         "The mill stands.",
