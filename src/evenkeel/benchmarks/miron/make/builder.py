@@ -51,5 +51,5 @@ class MironBuilder:
         for index, lang in enumerate(languages):
             share = total * (index + 1) // len(languages) - total * index // len(languages)
             rows = compose(lang, seed=self.options.seed, per_category=share)
-            files[f"miron_{lang}.jsonl"] = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+            files[f"miron_{lang}.jsonl"] = msgspec.json.Encoder().encode_lines(rows)
         return Built(files, notes=[], failures=[])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from evenkeel.run.benchmark import Built
 from evenkeel.types import Capability, to_jsonable
 
 FORMAT = 1
+LINES = msgspec.json.Encoder()
 MIN_DOCUMENTS = 3
 JUDGED = 100
 """The default number of triplets for each criterion."""
@@ -178,7 +179,7 @@ class MultiviewBuilder:
         files = {"triplets.jsonl": encode_triplets(triplets)}
         for docset in COPIES:
             documents = compose_documents(docset, seed)
-            files[f"documents_{docset}.jsonl"] = _lines(
+            files[f"documents_{docset}.jsonl"] = LINES.encode_lines(
                 {"id": d.id, "text": d.text, **d.views} for d in documents
             )
         tasks = Counter(triplet.task for triplet in triplets)
@@ -217,7 +218,7 @@ class MultiviewBuilder:
                 continue
             suffix = f"_{name}" if len(results) > 1 else ""
             files[f"schema{suffix}.json"] = _readable(result.schema)
-            files[f"annotations{suffix}.jsonl"] = _lines(result.annotations)
+            files[f"annotations{suffix}.jsonl"] = LINES.encode_lines(result.annotations)
             summary = (
                 f"{counts['annotate']['annotated']} documents annotated; of {counts['select']['proposed']} "
                 f"anchors proposed the judge abstained from {counts['select']['abstained']}; "
@@ -279,7 +280,11 @@ def failures_of(result: JudgedTriplets) -> list[str]:
 
 def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
     """What was read. A folder's hash is that of the documents in it, as they were read."""
-    sha256 = hashlib.sha256(_lines(read.documents)).hexdigest() if path.is_dir() else own_file(path).sha256
+    sha256 = (
+        hashlib.sha256(LINES.encode_lines(read.documents)).hexdigest()
+        if path.is_dir()
+        else own_file(path).sha256
+    )
     return {
         "name": path.name,
         "sha256": sha256,
@@ -291,10 +296,6 @@ def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
 
 def _about(criterion: Criterion, counts: Mapping[str, Any]) -> dict[str, Any]:
     return {**to_jsonable(criterion), "counts": counts}
-
-
-def _lines(records: Iterable[Any]) -> bytes:
-    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
 def _readable(record: Any) -> bytes:

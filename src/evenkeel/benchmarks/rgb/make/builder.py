@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 
+LINES = msgspec.json.Encoder()
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 QUESTIONS = 50
@@ -111,7 +112,8 @@ class RgbBuilder:
                     # People, towns and prizes can be invented without end, well-known facts cannot.
                     notes.append(f"{file_name(lang, kind)}: only {facts} facts are available, not {size}")
                     size = facts
-                files[file_name(lang, kind)] = _encode(compose(lang, kind, seed=self.options.seed, size=size))
+                rows = compose(lang, kind, seed=self.options.seed, size=size)
+                files[file_name(lang, kind)] = LINES.encode_lines(rows)
         return Built(files, notes, failures=[])
 
     def _from_documents(self, path: Path) -> Asking[Built]:
@@ -150,7 +152,7 @@ class RgbBuilder:
             for kind in rows
             if not rows[kind]
         ]
-        files = {file_name(lang, kind): _encode(listed) for kind, listed in rows.items() if listed}
+        files = {file_name(lang, kind): LINES.encode_lines(listed) for kind, listed in rows.items() if listed}
         failed = writer.tally.failed
         failures = [f"{failed} requests failed: the same command asks them again"] if failed else []
         return Built(files, notes, failures)
@@ -248,7 +250,3 @@ def _remarks(rows: Mapping[Kind, Sequence[Row]]) -> list[str]:
 
 def file_name(lang: str, kind: Kind) -> str:
     return f"{lang}.json" if kind == "plain" else f"{lang}_{kind}.json"
-
-
-def _encode(rows: Sequence[Row]) -> bytes:
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
