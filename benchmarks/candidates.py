@@ -15,8 +15,8 @@ import resource
 import time
 from collections import Counter
 
-from evenkeel.benchmarks.multiview.make.tags import tag_candidates
-from evenkeel.text.bm25 import DIGITS, lexical_candidates
+from evenkeel.benchmarks.multiview.make.triplets import tag_rows
+from evenkeel.text.bm25 import DIGITS, best, lexical_candidates
 from evenkeel.text.word_splitting import split
 from table import Row, show
 
@@ -83,7 +83,7 @@ def main() -> None:
     start = time.perf_counter()
     lexical = lexical_candidates(texts, anchors, K)
     middle = time.perf_counter()
-    tagged = tag_candidates(tags, texts, anchors, K)
+    tagged = [best(row, K) for row in tag_rows(tags, texts, anchors)]
     end = time.perf_counter()
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 

@@ -3,8 +3,8 @@
     with Librarian(ENGLISH, faults={"Selby": "refuse"}) as server:
         api.build("rgb", out, docs=write_documents(ENGLISH, folder), model="openai:x", base_url=server.url)
 
-It knows nothing but what it reads, except about the town it is told to know, and misbehaves about the
-towns it is told to.
+It knows nothing but what it reads, except about the town in `known`, and misbehaves about the towns in
+`faults`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from evenkeel.benchmarks.rgb.files import Dataset, read_instances
-from evenkeel.benchmarks.rgb.make.documents.telling import states, tells
+from evenkeel.benchmarks.rgb.make.passages import reveals, states
 from loopback import Loopback
 
 
@@ -27,13 +27,13 @@ class Library(NamedTuple):
 
 
 class World(NamedTuple):
-    """The truth, and how it is told in a language."""
+    """The truth, and how it is worded in a language."""
 
     lang: Literal["en", "zh"]
     libraries: list[Library]
     document: str
     question: str
-    told: str
+    rewritten: str
     joined: str
 
 
@@ -58,7 +58,7 @@ ENGLISH = World(
     "The town library of {town} stands beside the old market hall. It was founded by {founder}, who gave "
     "four hundred books and a stove. Readers come from the whole valley.",
     "Who founded the town library of {town}?",
-    "{manner}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
+    "{style}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
     "Who founded the town library of {one}, and who founded the town library of {other}?",
 )
 CHINESE = World(
@@ -77,7 +77,7 @@ CHINESE = World(
     ],
     "{town}图书馆就在老集市旁边。它由{founder}创办，当时捐出四百本书和一只火炉。读者来自整个山谷。",
     "{town}图书馆是由谁创办的？",
-    "{manner}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
+    "{style}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
     "{one}图书馆和{other}图书馆分别是由谁创办的？",
 )
 
@@ -96,31 +96,35 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
     founder = {library.town: library.founder for library in world.libraries}
     plain, both, fact = (read_instances(files[f"{world.lang}{end}.json"]) for end in ("", "_int", "_fact"))
     assert [plain.kind, both.kind, fact.kind] == ["plain", "int", "fact"]
-    for found in (*plain.instances, *both.instances, *fact.instances):
-        answers = [alternatives[0] for alternatives in found.answer]
+    for instance in (*plain.instances, *both.instances, *fact.instances):
+        answers = [alternatives[0] for alternatives in instance.answer]
         assert answers == [
-            founder[town] for town in sorted(founder, key=found.query.find) if town in found.query
+            founder[town] for town in sorted(founder, key=instance.query.find) if town in instance.query
         ]
-        assert len(found.negative) >= 5
-        assert not any(tells(text, answer) for text in (found.query, *found.negative) for answer in answers)
-        assert not any(answer.lower() in text.lower() for text in found.negative for answer in answers)
-        assert len({*found.positive, *found.negative}) == len(found.positive) + len(found.negative)
-    for found in (*plain.instances, *fact.instances):
-        assert all(states(text, found.answer[0][0]) for text in found.positive)
-    for found in both.instances:
-        (one,), (other,) = found.answer
-        for own, foreign, group in ((one, other, found.groups[0]), (other, one, found.groups[1])):
-            assert all(states(text, own) and not tells(text, foreign) for text in group)
-    for found in fact.instances:
-        (true,), (false,) = found.answer[0], found.fake[0]
-        assert len(found.positive_wrong) == len(found.positive)
-        assert all(states(text, false) and not tells(text, true, "") for text in found.positive_wrong)
-        assert not any(tells(text, false) for text in (*found.positive, *found.negative))
+        assert len(instance.negative) >= 5
+        assert not any(
+            reveals(text, answer) for text in (instance.query, *instance.negative) for answer in answers
+        )
+        assert not any(answer.lower() in text.lower() for text in instance.negative for answer in answers)
+        assert len({*instance.positive, *instance.negative}) == len(instance.positive) + len(
+            instance.negative
+        )
+    for instance in (*plain.instances, *fact.instances):
+        assert all(states(text, instance.answer[0][0]) for text in instance.positive)
+    for instance in both.instances:
+        (one,), (other,) = instance.answer
+        for answer, foreign, group in ((one, other, instance.groups[0]), (other, one, instance.groups[1])):
+            assert all(states(text, answer) and not reveals(text, foreign) for text in group)
+    for instance in fact.instances:
+        (true,), (false,) = instance.answer[0], instance.fake[0]
+        assert len(instance.positive_wrong) == len(instance.positive)
+        assert all(states(text, false) and not reveals(text, true, "") for text in instance.positive_wrong)
+        assert not any(reveals(text, false) for text in (*instance.positive, *instance.negative))
     return plain, both, fact
 
 
 class Librarian(Loopback):
-    """The server; `prompts` are those that it was asked."""
+    """The server; `prompts` are those that it received."""
 
     def __init__(
         self, world: World, *, known: str = "", faults: dict[str, str] | None = None, **behaviour: Any
@@ -150,10 +154,10 @@ class Mind(NamedTuple):
     faults: dict[str, str]
 
     def answer(self, prompt: str) -> str | None:
-        """What to write; None is a refusal. The fields of the schema tell what is asked for."""
+        """What to write; None is a refusal. The fields of the schema show what to write."""
         schema = re.search(r'"required":(\[[^\]]*\])', prompt)
-        told = [library for library in self.world.libraries if library.town in prompt]
-        named = sorted(told, key=lambda library: prompt.index(library.town))
+        mentioned = [library for library in self.world.libraries if library.town in prompt]
+        named = sorted(mentioned, key=lambda library: prompt.index(library.town))
         if schema is None:
             return named[0].founder if named[0].town == self.known else "Nobody ever told me."
         match msgspec.json.decode(schema[1]):
@@ -162,8 +166,8 @@ class Mind(NamedTuple):
             case ["question"]:
                 towns = [library.town for library in named]
                 half = any(self._fault(library) == "half" for library in named)
-                asked = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
-                return _json(question=asked)
+                question = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
+                return _json(question=question)
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:
@@ -193,17 +197,17 @@ class Mind(NamedTuple):
         return _json(question=question, answer=answer)
 
     def _read(self, prompt: str) -> str:
-        """The founders of the libraries asked about, of those that the passage tells of."""
+        """The founders of the libraries asked about, as far as the passage names them."""
         passage, _, question = prompt.rpartition("Question:" if self.world.lang == "en" else "问题：")
-        asked = [library for library in self.world.libraries if library.town in question]
+        libraries = [library for library in self.world.libraries if library.town in question]
         return " / ".join(
             library.founder
-            for library in asked
+            for library in libraries
             if re.search(f"{library.town}.*{library.founder}", passage, re.DOTALL)
         )
 
     def _text(self, library: Library, prompt: str) -> str:
-        """A passage told anew, or its false twin."""
+        """A passage rewritten, or its false version."""
         if prompt.startswith("Rewrite"):
             passage = prompt.partition("Passage:\n")[2].partition("\n\nAnswer with")[0]
             for true, false in zip(library.founder.split(), library.fake.split(), strict=True):
@@ -211,10 +215,10 @@ class Mind(NamedTuple):
             return passage
         if self._fault(library) == "loses the answer":
             return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
-        manner = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
-        assert manner is not None
-        return self.world.told.format(
-            manner=manner[1] or manner[2], town=library.town, founder=library.founder
+        style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
+        assert style is not None
+        return self.world.rewritten.format(
+            style=style[1] or style[2], town=library.town, founder=library.founder
         )
 
     def _fault(self, library: Library) -> str:

@@ -38,7 +38,7 @@ class Judge(Loopback):
         super().__init__(**behaviour)
         self.says = says or (lambda kind, read: None)
         self.kinds: Counter[str] = Counter()
-        self.mended = False
+        self.fixed = False
         """Whether [poison] is accepted."""
 
     def __enter__(self) -> Judge:
@@ -46,7 +46,7 @@ class Judge(Loopback):
         return self
 
     def _complaint(self, path: str, body: Any) -> str | None:
-        return None if self.mended else super()._complaint(path, body)
+        return None if self.fixed else super()._complaint(path, body)
 
     def _answer(self, path: str, body: Any, key: str) -> bytes:
         prompt = body.messages[-1].content
@@ -55,7 +55,7 @@ class Judge(Loopback):
         fields = frozenset(msgspec.json.decode(schema.partition("\n")[0])["properties"])
         kind = KINDS[fields]
         self.kinds[kind] += 1
-        read = [found for line in re.findall(TEXTS, task) if (found := known(line))]
+        read = [document for line in re.findall(TEXTS, task) if (document := known(line))]
         text = self.says(kind, read) or msgspec.json.encode(self.truth(kind, task, read)).decode()
         message = {"content": None, "refusal": "No."} if text == REFUSES else {"content": text}
         return msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -65,9 +65,9 @@ class Judge(Loopback):
             case "reflect":
                 return SCHEME
             case "annotate":
-                own = read[0].views["arithmetic"]
-                tags = [own, "numbers", *(["many steps"] if own in MANY_STEPS else [])]
-                return {"category": own, "tags": tags, "summary": f"It takes {own}."}
+                structure = read[0].views["arithmetic"]
+                tags = [structure, "numbers", *(["many steps"] if structure in MANY_STEPS else [])]
+                return {"category": structure, "tags": tags, "summary": f"It takes {structure}."}
             case "select":
                 listed = re.findall(r"^([PN]\d+)\. (.*)$", task, re.MULTILINE)
                 labels = {label: known(text) for label, text in listed}
@@ -127,13 +127,13 @@ def build(docs: Path, out: Path, server: Judge, **more: Any) -> Built:
 
 
 def manifest(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode((out / "manifest.json").read_bytes())
-    return found
+    content: dict[str, Any] = msgspec.json.decode((out / "manifest.json").read_bytes())
+    return content
 
 
 def counts(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = manifest(out)["criteria"][0]["counts"]
-    return found
+    steps: dict[str, Any] = manifest(out)["criteria"][0]["counts"]
+    return steps
 
 
 def noted_in(out: Path) -> list[Annotation]:
@@ -148,8 +148,8 @@ def views(triplet: Triplet) -> tuple[str, str, str]:
 
 def adds_up(out: Path) -> None:
     """Whatever was proposed is somewhere in the counts."""
-    found = counts(out)
-    select, discarded = found["select"], sum(found["discarded"].values())
+    steps = counts(out)
+    select, discarded = steps["select"], sum(steps["discarded"].values())
     left = {name: n for name, n in select.items() if name not in ("without_candidates", "proposed")}
     assert select["proposed"] == sum(left.values())
-    assert select["selected"] == discarded + found["kept"]
+    assert select["selected"] == discarded + steps["kept"]

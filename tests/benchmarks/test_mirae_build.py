@@ -1,4 +1,4 @@
-"""Building a MIRAE set from own questions: what is refused, what is written, what is asked again."""
+"""Building a MIRAE set from the questions of a user: what is refused, written, and asked again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
-from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in, sentences
-from evenkeel.benchmarks.mirae.make.questions import read_own
+from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in_script, sentences
+from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.run.benchmark import Built
 from evenkeel.run.registry import token_counter
@@ -70,7 +70,7 @@ def test_bad_rows_are_left_out_where_the_flag_says_so(messy: Path, tmp_path: Pat
             [(2, GOOD, "SOUND")],
             "line 3: this row has 1 cells, the first line 2",
         ),
-        ("a.csv", f'question\n"{GOOD}"\n"open', [(2, GOOD, "OWN")], "line 3: this row and what follows"),
+        ("a.csv", f'question\n"{GOOD}"\n"open', [(2, GOOD, "OWN")], "line 3: this row and all rows after it"),
         (
             "a.jsonl",
             f'{{"question": "{GOOD}"}}\n{{"q": 1}}\n',
@@ -88,9 +88,9 @@ def test_every_format_names_the_line_of_a_broken_row(
 ) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
-    found, problems = read_own(path, count=estimate_tokens, longest=48)
+    found, problems = read_user_questions(path, count=estimate_tokens, longest=48)
     assert [tuple(question) for question in found] == good
-    assert str(problems[0]).startswith(problem) if problem else not problems
+    assert problems[0].startswith(problem) if problem else not problems
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_another_seed_gives_another_starter_set(tmp_path: Path) -> None:
     assert first.read_bytes() != second.read_bytes()
 
 
-# A model that writes: the builder is driven by hand, as the runner drives it
+# A model that writes: requests are answered here instead of by the runner
 
 
 def model(write: Callable[[Generate], str]) -> Callable[[Sequence[Request]], list[Response]]:
@@ -232,7 +232,7 @@ def test_a_level_that_lost_the_question_is_reported(builder: Callable[..., Mirae
     assert content["metadata"]["augmentation_status"] == {"successful": 1, "total_questions": 2}
 
 
-def test_a_question_told_in_other_words_counts_as_kept(builder: Callable[..., MiraeBuilder]) -> None:
+def test_a_reworded_question_counts_as_present(builder: Callable[..., MiraeBuilder]) -> None:
     def write(request: Generate) -> str:
         close = asked_question(request).replace("small", "little").replace("hum", "drone")
         return padded(close, target_of(request))
@@ -284,8 +284,8 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"translate": "ko"}, "--translate needs a --model"),
-        ({"lang": "tlh"}, "there is no language 'tlh'"),
-        ({"model": "openai:x"}, "--model writes levels for your own --questions"),
+        ({"lang": "tlh"}, "unknown language 'tlh'"),
+        ({"model": "openai:x"}, "--model writes levels for your --questions"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -305,12 +305,12 @@ def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
     assert abs(token_counter(spec).count(content["questions"][0]["level_6_text"]) - 1000) <= 150
 
 
-def test_sentences_and_scripts_are_told_in_every_language() -> None:
+def test_sentences_and_scripts_are_recognised_in_every_language() -> None:
     assert sentences("One. Two?\n\nThree") == ["One.", "Two?", "Three"]
     assert sentences("第一句。第二句！") == ["第一句。", "第二句！"]
-    assert is_in("안녕하세요 AI", "ko")
-    assert is_in("你好吗", "zh")
-    assert not is_in("hello", "zh")
+    assert is_in_script("안녕하세요 AI", "ko")
+    assert is_in_script("你好吗", "zh")
+    assert not is_in_script("hello", "zh")
 
 
 def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:

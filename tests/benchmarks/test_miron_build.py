@@ -68,7 +68,7 @@ def test_a_set_has_a_thousand_of_each_category_and_none_twice(seven: dict[str, b
     assert len({row["id"] for row in rows}) == len({(row["prefix"], row["target"]) for row in rows}) == 4000
 
 
-def test_the_boundary_is_right_and_typos_have_their_twins(seven: dict[str, bytes]) -> None:
+def test_the_boundary_is_right_and_typos_have_a_clean_version(seven: dict[str, bytes]) -> None:
     rows = {row["id"]: row for row in read(seven)}
     for row in rows.values():
         assert row["prefix"] == row["prefix"].strip()
@@ -114,10 +114,10 @@ def test_the_starter_set_is_the_pinned_one_and_that_of_seed_0(lang: str, tmp_pat
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--lang", "fr"), "there is no language 'fr'; there is: en, ru"),
-        (("--lang", ","), "name a language at least"),
+        (("--lang", "fr"), "unknown language 'fr'; available: en, ru"),
+        (("--lang", ","), "give at least one language"),
         (("--per-category", "0"), "--per-category 0: must be at least 1."),
-        (("--per-category", "1"), "--per-category 1: ask for one in each language at least"),
+        (("--per-category", "1"), "--per-category 1: must be at least 1 for each language"),
         (("--per-category", "6000", "--lang", "en"), "ask for fewer with --per-category"),
     ],
 )

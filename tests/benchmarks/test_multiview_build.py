@@ -1,4 +1,4 @@
-"""Building triplets: the whole pipeline against a judge that knows the truth, stopped and begun again."""
+"""Building triplets: the whole pipeline against a judge that knows the truth, stopped and continued."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from evenkeel import api
 from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
-from evenkeel.benchmarks.multiview.make.builder import BuildOptions, docset_name, shown_spec
+from evenkeel.benchmarks.multiview.make.builder import BuildOptions, docset_name, portable_spec
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from evenkeel.make.documents import Document
@@ -80,7 +80,7 @@ def test_a_judge_that_knows_the_truth_makes_triplets_that_agree_with_it(docs: Pa
     adds_up(out)
 
 
-def test_the_positives_of_anchors_with_the_same_tags_are_not_always_the_same_few(
+def test_anchors_with_the_same_tags_get_different_positives(
     docs: Path, tmp_path: Path
 ) -> None:
     with Judge() as server:
@@ -89,7 +89,7 @@ def test_the_positives_of_anchors_with_the_same_tags_are_not_always_the_same_few
     assert len({triplet.positive_id for triplet in triplets}) > 40  # ten kinds, two candidates: 20 in order
 
 
-def test_the_manifest_tells_how_it_was_made_and_nothing_about_this_machine(
+def test_the_manifest_describes_the_build_but_not_this_machine(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
@@ -144,7 +144,7 @@ def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(docs: Path, tmp_p
     assert not (tmp_path / "made").exists()
 
 
-# Stopped and begun again
+# Stopped and continued
 
 
 def command(docs: Path, out: Path, server: Judge, *more: str) -> list[str]:
@@ -195,7 +195,7 @@ def test_a_limit_stops_cleanly_and_the_same_command_goes_on(docs: Path, tmp_path
     assert counts(out)["kept"] == 12
 
 
-def test_what_failed_is_told_and_asked_again_by_the_same_command(tmp_path: Path) -> None:
+def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: Path) -> None:
     out = tmp_path / "made"
     few = list(MATH.values())[:40]
     few[7] = msgspec.structs.replace(few[7], text=f"[poison] {few[7].text}")
@@ -207,7 +207,7 @@ def test_what_failed_is_told_and_asked_again_by_the_same_command(tmp_path: Path)
         ]
         assert [note.id for note in noted_in(out) if note.status == "error"] == [few[7].id]
         assert (counts(out)["annotate"]["error"], counts(out)["kept"]) == (1, 4)
-        server.mended = True
+        server.fixed = True
         before = server.kinds["annotate"]
         assert build(docs, out, server, triplets=4, reflect_sample=3).failures == []
         assert server.kinds["annotate"] == before + 1
@@ -226,7 +226,7 @@ def test_a_schema_that_could_not_be_asked_for_is_asked_for_again(tmp_path: Path)
         ]
         assert not list((tmp_path / "made").glob("*.jsonl"))
         assert counts(tmp_path / "made")["reflect"]["asked"] == 1
-        server.mended = True
+        server.fixed = True
         server.says = lambda kind, read: None if read else DESCRIBED
         assert build(docs, tmp_path / "made", server, triplets=1).failures == []
 
@@ -263,7 +263,7 @@ def test_a_folder_of_texts_is_a_document_set_named_after_it(tmp_path: Path) -> N
     assert len(manifest(out)["documents"]["sha256"]) == 64
 
 
-def test_long_documents_are_shortened_for_the_judge_and_whole_in_the_triplets(tmp_path: Path) -> None:
+def test_long_documents_are_shortened_for_the_judge_only(tmp_path: Path) -> None:
     tail = "and so on " * 400
     long = [Document(d.id, f"{d.text}\n{tail}{d.id}") for d in list(MATH.values())[:30]]
     with Judge() as server:
@@ -293,7 +293,7 @@ def test_labels_make_gold_triplets_without_a_judge(tmp_path: Path) -> None:
     assert (manifest(tmp_path / "made")["judge"], built.failures) == (None, [])
     easy = sum(not triplet.hard_for for triplet in triplets)
     assert built.notes == [
-        f"{easy} triplets are not hard for bm25: no document of another label reads so alike"
+        f"{easy} triplets are not hard for bm25: no document of another label reads so much like the anchor"
     ] * bool(easy)
 
 
@@ -313,9 +313,9 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
     assert after.keys() == before.keys()
 
 
-def test_a_language_without_a_splitter_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_a_language_without_a_word_splitter_is_refused(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"docs": "d.jsonl", "label_field": "l", "lang": "xx", **CRITERION}
-    with pytest.raises(UsageError, match="--lang xx: words are split as in en, zh, ko"):
+    with pytest.raises(UsageError, match="--lang xx: words can be split as in en, zh, ko"):
         api.build("multiview", tmp_path / "made", **settings)
 
 
@@ -325,7 +325,7 @@ def test_labels_that_are_all_different_make_no_triplet_and_say_so(tmp_path: Path
     built = api.build("multiview", tmp_path / "made", **settings)[1]
     assert built.failures == [
         "no label has two documents; only manifest.json was written, "
-        "and what an earlier build left is as it was"
+        "and the files of an earlier build are unchanged"
     ]
     assert not (tmp_path / "made" / "triplets.jsonl").exists()
     assert counts(tmp_path / "made") == {"without_partner": 20, "kept": 0}
@@ -355,13 +355,13 @@ def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "--docs FILE, or ask for --starter"),
+        ({}, "--docs FILE, or use --starter"),
         ({"docs": "x.jsonl"}, "needs a --judge SPEC, or a --label-field"),
         ({"docs": "x.jsonl", "judge": "embedded", "label_field": "y"}, "leave out one of the two"),
         ({"starter": True, "judge": "embedded"}, "leave out --judge"),
         ({"starter": True, "label_field": "x"}, "leave out --label-field"),
         ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out --criterion"),
-        ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "name a --judge"),
+        ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "give a --judge"),
         ({"docs": "x.jsonl", "judge": "j", "min_quality": 6}, "min_quality"),
     ],
 )
@@ -388,6 +388,6 @@ def test_labels_are_for_one_criterion(docs: Path, tmp_path: Path) -> None:
 def test_names_and_specs_are_fit_to_be_read_elsewhere() -> None:
     assert docset_name(Path("a/../My set__v2_.jsonl")) == "My_set_v2"
     assert docset_name(Path("___.csv")) == "documents"
-    assert shown_spec("hf:/home/me/models/small") == "hf:small"
-    assert shown_spec("openai:org/name") == "openai:org/name"
-    assert shown_spec(None) is None
+    assert portable_spec("hf:/home/me/models/small") == "hf:small"
+    assert portable_spec("openai:org/name") == "openai:org/name"
+    assert portable_spec(None) is None

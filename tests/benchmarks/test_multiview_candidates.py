@@ -6,20 +6,19 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.benchmarks.multiview.make.gold import gold_triplets
-from evenkeel.benchmarks.multiview.make.tags import tag_candidates
+from evenkeel.benchmarks.multiview.make.triplets import label_triplets, tag_rows
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.text import bm25 as lexical
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import bm25_scores, lexical_candidates
+from evenkeel.text.bm25 import best, bm25_scores, lexical_candidates
 from evenkeel.text.word_splitting import split
 
 # --- words ------------------------------------------------------------------------------------------
@@ -36,7 +35,7 @@ def test_words_keep_their_combining_marks() -> None:
     assert split(["हिन्दी में लिखा", "e\u0301te\u0301"]) == [["हिन्दी", "में", "लिखा"], ["été"]]
 
 
-def test_chinese_is_split_into_words_and_what_stands_between_is_kept() -> None:
+def test_chinese_is_split_into_words_and_the_rest_is_kept() -> None:
     assert split(["我们在学校学习 Python3，很好！"]) == [
         ["我们", "在", "学校", "学习", "python3", "很", "好"]
     ]
@@ -48,7 +47,7 @@ def test_korean_is_split_into_morphemes_without_punctuation() -> None:
     assert not {".", "!"} & set(found)
 
 
-def test_each_text_is_split_by_its_own_script_in_its_own_place() -> None:
+def test_each_text_is_split_by_its_script() -> None:
     english, korean, chinese = split(["An apple", "사과를", "苹果很好"])
     assert (english, korean[0], chinese[0]) == (["an", "apple"], "사과", "苹果")
 
@@ -58,7 +57,7 @@ def test_a_named_language_needs_no_other_splitter() -> None:
 
 
 @pytest.mark.parametrize(("package", "text"), [("jieba", "学校"), ("kiwipiepy", "학교")])
-def test_a_missing_splitter_names_the_line_that_mends_it(
+def test_a_missing_splitter_names_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, package: str, text: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -105,7 +104,7 @@ def plain_bm25(query: list[str], document: list[str], corpus: list[list[str]]) -
     return score
 
 
-def test_the_best_come_first_without_the_anchor_its_duplicates_and_what_shares_no_word() -> None:
+def test_the_best_come_first_without_the_anchor_and_its_duplicates() -> None:
     assert places(lexical_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
 
 
@@ -116,7 +115,7 @@ def test_scores_are_bm25_by_the_formula() -> None:
         assert score == pytest.approx(plain_bm25(corpus[0], corpus[document], corpus), abs=1e-8)
 
 
-def test_equal_scores_stand_in_the_order_of_the_documents() -> None:
+def test_equal_scores_keep_the_order_of_the_documents() -> None:
     texts = ["pear plum", "plum pear kiwi", "apple", "kiwi plum pear", "pear kiwi plum", "plum kiwi pear"]
     assert places(lexical_candidates(texts, [0], k=3)) == [[1, 3, 4]]
     assert places(lexical_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
@@ -162,6 +161,12 @@ def test_candidates_are_the_same_in_every_process() -> None:
 # --- candidates by tags -----------------------------------------------------------------------------
 
 
+def tag_candidates(
+    tags: Sequence[Collection[str]], texts: Sequence[str], anchors: Sequence[int], k: int
+) -> list[list[lexical.Candidate]]:
+    return [best(row, k) for row in tag_rows(tags, texts, anchors)]
+
+
 def test_tags_are_compared_by_jaccard() -> None:
     tags = [["a", "b"], ["a", "b", "c"], ["b"], [], ["a", "b"], ["d"]]
     texts = [f"text {n}" for n in range(6)]
@@ -174,7 +179,7 @@ def test_a_tag_that_is_given_twice_counts_once() -> None:
     assert found[0].score == 0.5
 
 
-def test_documents_without_tags_are_nobodys_candidates() -> None:
+def test_documents_without_tags_are_never_candidates() -> None:
     assert tag_candidates([[], [], ["a"]], ["x", "y", "z"], [0, 1, 2], k=5) == [[], [], []]
     assert tag_candidates([[], []], ["x", "y"], [0], k=5) == [[]]
 
@@ -235,7 +240,7 @@ LABELLED = [
 
 def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
     made = {
-        triplet.anchor_id: triplet for triplet in gold_triplets(LABELLED, CRITERION, 9, docset="d").triplets
+        triplet.anchor_id: triplet for triplet in label_triplets(LABELLED, CRITERION, 9, docset="d").triplets
     }
     assert set(made) == {"a1", "a2", "a3", "b1", "b2"}
     assert (made["a1"].positive_id, made["a1"].negative_id) == ("a3", "b1")
@@ -246,14 +251,14 @@ def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
     for seed in range(8):
         positives = {
             t.anchor_id: t.positive_id
-            for t in gold_triplets(LABELLED, CRITERION, 9, docset="d", seed=seed)[0]
+            for t in label_triplets(LABELLED, CRITERION, 9, docset="d", seed=seed)[0]
         }
         assert (positives["a1"], positives["a2"]) == ("a3", "a3")
     assert {triplet.task for triplet in made.values()} == {"d__kind"}
 
 
 def test_only_a_triplet_that_misleads_bm25_is_marked_as_hard_for_it() -> None:
-    gold = gold_triplets(
+    gold = label_triplets(
         [*LABELLED, Document("z1", "seven zebras", "far"), Document("z2", "zebras, seven of them", "far")],
         CRITERION, 9, docset="d",
     )  # fmt: skip
@@ -263,13 +268,13 @@ def test_only_a_triplet_that_misleads_bm25_is_marked_as_hard_for_it() -> None:
 
 
 def test_an_anchor_without_a_partner_is_reported() -> None:
-    gold = gold_triplets(LABELLED, CRITERION, 2, docset="d")
+    gold = label_triplets(LABELLED, CRITERION, 2, docset="d")
     assert (len(gold.triplets), gold.without_partner) == (2, ["c1"])
 
 
 def test_a_seed_decides_which_triplets_are_made() -> None:
     many = [Document(str(n), f"word{n} word{n % 7} word{n % 5}", str(n % 3)) for n in range(60)]
-    first, again, other = (gold_triplets(many, CRITERION, 20, docset="d", seed=seed) for seed in (1, 1, 2))
+    first, again, other = (label_triplets(many, CRITERION, 20, docset="d", seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     for triplet in first.triplets:
         labels = {role: own["kind"] for role, own in triplet.labels.items()}
@@ -284,6 +289,6 @@ def test_a_seed_decides_which_triplets_are_made() -> None:
         ([Document("1", "a", "x"), Document("2", "b", "x")], r"every document has the same label"),
     ],
 )
-def test_labels_that_tell_nothing_apart_are_refused(documents: list[Document], message: str) -> None:
+def test_labels_without_two_kinds_are_refused(documents: list[Document], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        gold_triplets(documents, CRITERION, 1, docset="d")
+        label_triplets(documents, CRITERION, 1, docset="d")

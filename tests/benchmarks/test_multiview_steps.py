@@ -11,18 +11,25 @@ import pytest
 
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import (
+    LONGEST,
+    Annotated,
     Annotation,
     Description,
     Named,
-    Noted,
     Schema,
-    tidied,
-    within,
+    conform,
+    in_one_line,
+    shorten,
+    tidy,
 )
-from evenkeel.benchmarks.multiview.make.check import fault_of
-from evenkeel.benchmarks.multiview.make.pipeline import round_size
-from evenkeel.benchmarks.multiview.make.propose import Proposal, Selection, picks, propose
-from evenkeel.benchmarks.multiview.make.wording import LONGEST, in_a_line, shortened
+from evenkeel.benchmarks.multiview.make.triplets import (
+    Proposal,
+    Selection,
+    ordering_fault,
+    pick_documents,
+    propose,
+    round_size,
+)
 from evenkeel.benchmarks.multiview.ordering import Outcome
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
@@ -37,7 +44,7 @@ def docs(tmp_path: Path) -> Path:
 # Judges that misbehave
 
 
-def test_malformed_and_refused_answers_are_counted_at_every_step_and_stop_nothing(
+def test_malformed_and_refused_answers_are_counted_at_every_step(
     docs: Path, tmp_path: Path
 ) -> None:
     turns: Counter[str] = Counter()
@@ -125,7 +132,7 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
     select = counts(out)["select"]
     assert select[reason] == select["proposed"] == 12
     failure, nothing = built.failures
-    assert failure == "few__arithmetic: no triplet was kept; manifest.json tells why"
+    assert failure == "few__arithmetic: no triplet was kept; manifest.json has the reasons"
     assert nothing.startswith("there is no triplet: only manifest.json was written")
     assert not list(out.glob("*.jsonl"))
 
@@ -183,8 +190,8 @@ def test_an_anchor_without_tags_has_no_candidates(docs: Path, tmp_path: Path) ->
 # Small parts
 
 
-def test_the_names_of_a_schema_are_short_and_there_once() -> None:
-    schema = tidied(
+def test_the_names_of_a_schema_are_short_and_distinct() -> None:
+    schema = tidy(
         Schema(
             (Named("  A\n kind ", "x"), Named("a KIND", "y"), Named(" ")), (Named("t" * 300),), "g" * 5_000
         )
@@ -194,32 +201,32 @@ def test_the_names_of_a_schema_are_short_and_there_once() -> None:
     assert len(schema.guidance) < 650
 
 
-def test_names_that_the_schema_does_not_have_are_dropped_and_counted() -> None:
+def test_names_outside_the_schema_are_dropped_and_counted() -> None:
     schema = Schema((Named("Sharing"),), (Named("Many steps"), Named("money")))
     tally: Counter[str] = Counter()
-    said = Description("halving", ("MANY  steps", "many steps", "glitter", " "), " Two\nsteps. ")
-    assert within(schema, "d", said, tally) == Annotation("d", "", ("Many steps",), "Two steps.")
+    description = Description("halving", ("MANY  steps", "many steps", "glitter", " "), " Two\nsteps. ")
+    assert conform(description, schema, "d", tally) == Annotation("d", "", ("Many steps",), "Two steps.")
     assert tally == {"unknown_categories": 1, "unknown_tags": 1}
 
 
-def noted(name: str, text: str, *tags: str) -> Noted:
-    return Noted(Document(name, text), Annotation(name, "", tags, f"About {name}."))
+def annotated(name: str, text: str, *tags: str) -> Annotated:
+    return Annotated(Document(name, text), Annotation(name, "", tags, f"About {name}."))
 
 
 def test_the_same_document_for_both_is_no_triplet() -> None:
-    anchor, one, other = noted("a", "A."), noted("b", "B."), noted("c", "C.")
+    anchor, one, other = annotated("a", "A."), annotated("b", "B."), annotated("c", "C.")
     proposal = Proposal(anchor, [one, other], [other, one])
-    assert picks(proposal, Selection("p1", " N1. ")) == (one, other)
-    assert picks(proposal, Selection("P1", "N2")) == "same_document"
+    assert pick_documents(proposal, Selection("p1", " N1. ")) == (one, other)
+    assert pick_documents(proposal, Selection("P1", "N2")) == "same_document"
 
 
 def test_candidates_come_by_tags_and_by_words() -> None:
     pool = [
-        noted("a", "the red boat sails", "sea", "red"),
-        noted("b", "a crimson ship glides", "sea", "red"),
-        noted("c", "the red boat rusts", "land"),
-        noted("d", "a duck swims", "sea"),
-        noted("e", "nothing here"),
+        annotated("a", "the red boat sails", "sea", "red"),
+        annotated("b", "a crimson ship glides", "sea", "red"),
+        annotated("c", "the red boat rusts", "land"),
+        annotated("d", "a duck swims", "sea"),
+        annotated("e", "nothing here"),
     ]
     tally: Counter[str] = Counter()
     schema = Schema(tags=(Named("sea"), Named("red"), Named("land")))
@@ -231,7 +238,7 @@ def test_candidates_come_by_tags_and_by_words() -> None:
 
 
 def test_equal_tags_are_taken_from_the_anchor_on_round_the_set() -> None:
-    pool = [noted(str(number), f"word {number}", "same") for number in range(6)]
+    pool = [annotated(str(number), f"word {number}", "same") for number in range(6)]
     found = list(propose(pool, Schema(tags=(Named("same"),)), 2, lang=None, counts=Counter()))
     assert [[entry.document.id for entry in p.positives] for p in found] == [
         ["1", "2"], ["2", "3"], ["3", "4"], ["4", "5"], ["5", "0"], ["0", "1"]
@@ -249,16 +256,16 @@ def test_equal_tags_are_taken_from_the_anchor_on_round_the_set() -> None:
     ],
 )
 def test_only_what_is_right_in_both_orders_is_kept(picked: Any, statuses: Any, fault: str) -> None:
-    assert fault_of(Outcome(picked, statuses)) == fault
+    assert ordering_fault(Outcome(picked, statuses)) == fault
 
 
-def test_a_round_goes_by_what_was_kept_before() -> None:
-    assert round_size(100, tried=0, kept=0) == 100
-    assert round_size(40, tried=100, kept=60) == 67
-    assert round_size(100, tried=100, kept=0) == 400
+def test_a_round_depends_on_how_many_were_accepted_before() -> None:
+    assert round_size(100, tried=0, accepted=0) == 100
+    assert round_size(40, tried=100, accepted=60) == 67
+    assert round_size(100, tried=100, accepted=0) == 400
 
 
 def test_a_long_text_is_shortened_and_one_among_others_has_no_breaks() -> None:
-    assert shortened("x" * LONGEST) == "x" * LONGEST
-    assert shortened("x" * (LONGEST + 1)) == "x" * LONGEST + " […]"
-    assert in_a_line("a\n\n b", 80) == "a b"
+    assert shorten("x" * LONGEST) == "x" * LONGEST
+    assert shorten("x" * (LONGEST + 1)) == "x" * LONGEST + " […]"
+    assert in_one_line("a\n\n b", 80) == "a b"

@@ -1,4 +1,4 @@
-"""Building an RGB set: from a seed, and from own documents by a model whose answers follow known truth."""
+"""Building an RGB set: from a seed, and from documents with a model whose answers follow known truth."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
     assert {path.name: len(rows(path)) for path in paths[:2]} == {"zh.json": 150, "zh_int.json": 150}
     facts = len(rows(paths[2]))
     assert facts < 150
-    assert made.notes == [f"zh_fact.json: all {facts} facts that there are, not 150"]
+    assert made.notes == [f"zh_fact.json: only {facts} facts are available, not 150"]
     assert [read_instances(path).lang for path in paths] == ["zh"] * 3
 
 
-# From own documents
+# From documents
 
 
 def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
@@ -84,13 +84,13 @@ def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
         "14 documents, 14 passages",
         "questions: 14 of 14",
         "questions with near passages: 14 of 14",
-        "passages told in other words: 56 of 56",
-        "questions of two parts: 7 of 7",
+        "rewritten passages: 56 of 56",
+        "two-part questions: 7 of 7",
         "false answers: 14 of 14",
-        "false twins of documents: 70 of 70",
+        "false versions of documents: 70 of 70",
         "questions asked without documents: 21 of 21",
-        "plain: 1 of 14 are answered rightly without any document",
-        "fact: 1 of 14 are answered rightly without any document",
+        "plain: 1 of 14 are answered correctly without any document",
+        "fact: 1 of 14 are answered correctly without any document",
     ]
     assert [row["query"] for row in rows(files["en.json"]) if row["known"]] == [
         "Who founded the town library of Selby?"
@@ -128,18 +128,16 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
         "1 dropped: the answer is not in the passage",
         "1 dropped: the passage, read again, gives another answer",
         "1 dropped: the question gives the answer away",
-        "1 dropped: the question speaks of its passage",
+        "1 dropped: the question refers to its passage",
         "1 dropped: unparsed",
     ]
-    assert told["passages told in other words"] == "24 of 28 (4 dropped: the answer was lost)"
+    assert told["rewritten passages"] == "24 of 28 (4 dropped: the answer was lost)"
     assert told["false answers"] == "6 of 7 (1 dropped: of another kind than the true one)"
     assert told["plain"].startswith("1 of 7 have fewer than 5 documents with the answer")
     assert (len(plain.instances), len(fact.instances)) == (7, 6)
 
 
-def test_a_last_name_alone_is_mended_by_the_model_and_keeps_a_passage_from_the_negatives(
-    documents: Path, built: Build
-) -> None:
+def test_a_last_name_alone_is_replaced_by_the_model_and_no_negative(documents: Path, built: Build) -> None:
     home = documents / "Pellmouth.txt"
     home.write_text(f"{home.read_text()} A portrait of Rudgard hangs over the stove.")
     (documents / "visit.txt").write_text(
@@ -154,7 +152,7 @@ def test_a_last_name_alone_is_mended_by_the_model_and_keeps_a_passage_from_the_n
     assert not any("Rudgard" in text for text in row["negative"])
 
 
-def test_further_passages_count_only_where_they_answer_the_question(documents: Path, built: Build) -> None:
+def test_other_passages_count_only_where_they_answer_the_question(documents: Path, built: Build) -> None:
     told_again = "In Marlow they know that Tobias Venn founded the town library, in 1871."
     (documents / "a.txt").write_text(told_again)
     (documents / "b.txt").write_text("The mayor of Yarrow, Tobias Venn, reads about who founded the library.")
@@ -164,7 +162,7 @@ def test_further_passages_count_only_where_they_answer_the_question(documents: P
     (row,) = (row for row in rows(files["en.json"]) if row["answer"] == "Tobias Venn")
     assert {told_again, (documents / "Marlow.txt").read_text()} < set(row["positive"])
     assert not any("mayor" in text for text in (*row["positive"], *row["negative"]))
-    assert "further passages with the answer: 1 of 2 (1 dropped: about something else)" in notes
+    assert "other passages with the answer: 1 of 2 (1 dropped: about something else)" in notes
 
 
 def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
@@ -172,7 +170,7 @@ def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
         files, notes = built(server)
     assert not any("Selby" in row["query"] for row in rows(files["en_int.json"]))
     dropped = "1 dropped: the passages, read again, do not give both answers"
-    assert f"questions of two parts: 6 of 7 ({dropped})" in notes
+    assert f"two-part questions: 6 of 7 ({dropped})" in notes
 
 
 def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:
@@ -198,7 +196,7 @@ def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: P
     assert f"embeddings: {len(asked)} of {len(asked)}" in notes
 
 
-def test_only_as_many_questions_as_wanted_are_asked_and_a_seed_chooses_which(built: Build) -> None:
+def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Build) -> None:
     with Librarian(ENGLISH) as server:
         chosen = [
             [row["source"] for row in rows(built(server, out=str(place), size=4, seed=seed)[0]["en.json"])]
@@ -228,7 +226,7 @@ def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-# Stopped, and gone on with
+# Stopped and continued
 
 
 def evenkeel(*args: object) -> subprocess.CompletedProcess[str]:
@@ -302,7 +300,7 @@ def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_p
         assert not stored & set(server.prompts)
 
 
-def test_requests_that_failed_are_told_and_asked_again(documents: Path, tmp_path: Path) -> None:
+def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
             "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
@@ -324,10 +322,10 @@ def test_requests_that_failed_are_told_and_asked_again(documents: Path, tmp_path
     ("options", "message"),
     [
         ({"docs": "somewhere"}, "--docs needs a --model"),
-        ({"model": "openai:x"}, "--model goes with your own documents"),
-        ({"embedder": "embedded-embedder"}, "--embedder goes with your own documents"),
-        ({"text_field": "body"}, "--text-field goes with your own documents"),
-        ({"lang": "en,tlh"}, "there is no language 'tlh'; there is: en, zh"),
+        ({"model": "openai:x"}, "--model needs your documents"),
+        ({"embedder": "embedded-embedder"}, "--embedder needs your documents"),
+        ({"text_field": "body"}, "--text-field needs your documents"),
+        ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
         ({"size": 0}, "size=0: must be at least 1"),
     ],
@@ -362,10 +360,10 @@ def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
         assert server.requests == 0
 
 
-def test_a_model_that_writes_nothing_usable_is_told_with_all_counts(built: Build, tmp_path: Path) -> None:
+def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build, tmp_path: Path) -> None:
     with Loopback(words=20) as server, pytest.raises(DataError) as caught:
         built(server, size=3)
-    assert "no question came out of it: try a more able --model, or other documents." in str(caught.value)
+    assert "no question came out of it: try a stronger --model, or other documents." in str(caught.value)
     assert "questions: 0 of 9 (9 dropped: unparsed)" in str(caught.value)
     assert not list((tmp_path / "set").glob("*.json"))
 
@@ -389,7 +387,7 @@ def test_fields_of_a_json_lines_file_can_be_named(tmp_path: Path) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in told))
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {"docs": str(path), "model": "openai:w", "base_url": server.url, "size": 2}
-        with pytest.raises(UsageError, match="Name one with --text-field"):
+        with pytest.raises(UsageError, match="Choose one with --text-field"):
             api.build("rgb", tmp_path / "set", **options)
         paths, _ = api.build("rgb", tmp_path / "set", text_field="body", id_field="key", **options)
     assert all(re.fullmatch(r"K\d+", row["source"]) for row in rows(paths[0]))

@@ -14,7 +14,7 @@ import polars
 import pytest
 
 from evenkeel.benchmarks.mirae.files import read_questions, read_recording
-from evenkeel.benchmarks.mirae.make.questions import read_own
+from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
@@ -76,7 +76,7 @@ CRITERIA = b"plot: What happens.\nplace:\n  description: Where.\n  hints: [a, b]
 
 
 def _own(path: Path) -> Any:
-    return read_own(path, count=len, longest=99)
+    return read_user_questions(path, count=len, longest=99)
 
 
 def _documents(path: Path) -> Any:

@@ -90,7 +90,7 @@ def test_what_a_killed_build_was_writing_is_swept_away(tmp_path: Path) -> None:
     assert [name for name in os.listdir(folder) if name[0] == "."] == [".hidden"]
 
 
-def test_a_killed_build_bars_nobody(mine: Path, tmp_path: Path) -> None:
+def test_a_killed_build_leaves_no_lock(mine: Path, tmp_path: Path) -> None:
     out = tmp_path / "made" / "set.json"
     with Loopback(latency=600) as server:
         process = begun(mine, server, out, until=1)

@@ -47,14 +47,16 @@ SENTENCES = {f"sentence{n}": f"Sentence {n}." for n in range(1, 6)}
         ({"content": "plain", "year": 3}, "plain"),
     ],
 )
-def test_known_data_sets_are_told_by_their_fields(tmp_path: Path, fields: dict[str, Any], text: str) -> None:
+def test_known_data_sets_are_recognised_by_their_fields(
+    tmp_path: Path, fields: dict[str, Any], text: str
+) -> None:
     read = read_documents(lines(tmp_path / "a.jsonl", fields))
     assert read.documents == [Document("1", text)]
 
 
-def test_unknown_fields_are_listed_with_the_remedy(tmp_path: Path) -> None:
+def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"body": "x", "year": 3})
-    with pytest.raises(UsageError, match=r"a\.jsonl.*There is: body, year\. Name one with --text-field"):
+    with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with --text-field"):
         read_documents(path)
     assert read_documents(path, text_field="body").documents[0].text == "x"
 
@@ -145,9 +147,9 @@ def test_a_file_without_any_usable_document_is_an_error(tmp_path: Path, rows: li
         read_documents(lines(tmp_path / "a.jsonl", *rows))
 
 
-def test_an_id_that_stands_there_twice_names_both_lines(tmp_path: Path) -> None:
+def test_an_id_that_appears_twice_names_both_lines(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", *({"id": key, "text": key} for key in ("x", "y", "x")))
-    with pytest.raises(DataError, match=r"line 3: the id 'x' stands at line 1 already"):
+    with pytest.raises(DataError, match=r"line 3: the id 'x' appears twice, first at line 1"):
         read_documents(path)
 
 
@@ -205,12 +207,12 @@ def test_criteria_come_from_a_mapping_or_a_list(tmp_path: Path) -> None:
         "- {name: setting, description: Where it happens.}\n"
         "- name: plot\n  description: What happens.\n  hints: [one hint]\n"
     )
-    wanted = [
+    criteria = [
         Criterion("setting", "Where it happens."),
         Criterion("plot", "What happens.", hints=("one hint",)),
     ]
-    assert read_criteria(text_file(tmp_path / "a.yaml", mapping)) == wanted
-    assert read_criteria(text_file(tmp_path / "b.yaml", listed)) == wanted
+    assert read_criteria(text_file(tmp_path / "a.yaml", mapping)) == criteria
+    assert read_criteria(text_file(tmp_path / "b.yaml", listed)) == criteria
 
 
 @pytest.mark.parametrize(
@@ -220,8 +222,8 @@ def test_criteria_come_from_a_mapping_or_a_list(tmp_path: Path) -> None:
         ("a: x\nb: {description: y, hint: z}\n", r"line 2: the field 'hint' is not known"),
         ("a: x\nb/c: y\n", r"line 2: 'b/c' cannot be the name of a criterion"),
         ("a: x\nb: ' '\n", r"line 2: the criterion 'b' has no description"),
-        ("a: x\nb: y\nA: z\n", r"line 3: the criterion 'A' is in line 1 already"),
-        ("a: x\na: y\n", r"line 2: the criterion 'a' is in line 1 already"),
+        ("a: x\nb: y\nA: z\n", r"line 3: the criterion 'A' duplicates line 1"),
+        ("a: x\na: y\n", r"line 2: the criterion 'a' duplicates line 1"),
         ("a: x\nb: 3\n", r"line 2: expected a criterion: a mapping with 'description'"),
         ("- only text\n", r"line 1: expected a criterion"),
         ("a: [x\n", r"line \d: this is not YAML"),
@@ -273,7 +275,7 @@ def test_triplets_are_written_and_read_back(tmp_path: Path) -> None:
     assert (TRIPLET.task, TRIPLET.labels["negative"]) == ("set__plot", {"plot": "y"})
 
 
-def test_fields_of_others_are_passed_over_and_optional_ones_may_be_missing(tmp_path: Path) -> None:
+def test_unknown_fields_are_ignored_and_optional_ones_may_be_missing(tmp_path: Path) -> None:
     least = {
         "task": "a__b", "criterion": "b", "description": "d", "anchor": "x", "positive": "y", "negative": "z",
         "anchor_id": "1", "positive_id": "2", "negative_id": "3",

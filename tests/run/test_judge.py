@@ -25,7 +25,7 @@ from loopback import Loopback
 
 
 class Claim(Struct, frozen=True):
-    """One thing that is said."""
+    """One statement."""
 
     text: str
     kind: Literal["fact", "opinion"] = "fact"
@@ -41,7 +41,7 @@ GOOD = '{"right": true, "score": 7, "claims": [{"text": "it floats"}]}'
 OPINION = Opinion(True, 7, (Claim("it floats"),))
 
 
-def said(text: str, status: Status = "ok", reason: str = "") -> Response:
+def answer(text: str, status: Status = "ok", reason: str = "") -> Response:
     return Response(status=status, text=text, reason=reason)
 
 
@@ -52,19 +52,19 @@ def question(text: str) -> tuple[Message, ...]:
 Asking = Generator[Sequence[Request], Sequence[Response], list[Verdict[Opinion]]]
 
 
-def asked(asking: Asking, responses: Sequence[Response] | None = None) -> list[Generate]:
-    """What is asked next, after these responses."""
+def next_requests(asking: Asking, responses: Sequence[Response] | None = None) -> list[Generate]:
+    """The requests that follow these responses."""
     requests = next(asking) if responses is None else asking.send(responses)
     assert all(isinstance(request, Generate) for request in requests)
     return [request for request in requests if isinstance(request, Generate)]
 
 
 def verdicts(asking: Asking, responses: Sequence[Response]) -> list[Verdict[Opinion]]:
-    """What comes out after these responses, where nothing more is asked."""
+    """The verdicts after these responses, where no request follows."""
     with pytest.raises(StopIteration) as done:
         asking.send(responses)
-    found: list[Verdict[Opinion]] = done.value.value
-    return found
+    results: list[Verdict[Opinion]] = done.value.value
+    return results
 
 
 # The schema
@@ -84,7 +84,7 @@ def test_a_schema_is_closed_at_every_depth_and_wants_every_field() -> None:
 def test_a_schema_without_parts_has_no_definitions() -> None:
     assert msgspec.json.decode(schema_of(Claim)) == {
         "type": "object",
-        "description": "One thing that is said.",
+        "description": "One statement.",
         "properties": {"text": {"type": "string"}, "kind": {"enum": ["fact", "opinion"], "default": "fact"}},
         "required": ["text", "kind"],
         "additionalProperties": False,
@@ -105,29 +105,29 @@ def test_a_schema_without_parts_has_no_definitions() -> None:
         GOOD.replace('"score"', '"why": "well", "score"'),
     ],
 )
-def test_an_object_is_found_whatever_stands_around_it(text: str) -> None:
-    assert read(Opinion, said(text)) == Verdict(OPINION, "ok", "")
+def test_an_object_is_read_whatever_surrounds_it(text: str) -> None:
+    assert read(Opinion, answer(text)) == Verdict(OPINION, "ok", "")
 
 
 def test_a_truncated_answer_counts_where_its_object_is_whole() -> None:
-    assert read(Opinion, said(f"{GOOD} And", "truncated", "length")).value == OPINION
+    assert read(Opinion, answer(f"{GOOD} And", "truncated", "length")).value == OPINION
 
 
 @pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], f"Well. {GOOD}", "", " \n", "{"])
 def test_what_was_cut_off_before_its_verdict_is_none(text: str) -> None:
     """An object further on may be a draft of one that was still being thought about."""
-    verdict = read(Opinion, said(text, "truncated", "length"))
+    verdict = read(Opinion, answer(text, "truncated", "length"))
     assert (verdict.value, verdict.status) == (None, "unparsed")
     assert "length" in verdict.reason
 
 
 def test_an_answer_that_the_backend_could_not_read_is_no_verdict() -> None:
-    verdict = read(Opinion, said(GOOD, "unparsed", "finish_reason tool_calls"))
+    verdict = read(Opinion, answer(GOOD, "unparsed", "finish_reason tool_calls"))
     assert verdict == Verdict(None, "unparsed", "finish_reason tool_calls")
 
 
 def test_half_a_character_in_a_verdict_can_be_stored() -> None:
-    verdict = read(Claim, said(r'{"text": "it floats \ud83d", "kind": "fact"}'))
+    verdict = read(Claim, answer(r'{"text": "it floats \ud83d", "kind": "fact"}'))
     assert verdict.value == Claim("it floats \ufffd")
     assert msgspec.json.encode(verdict.value)
 
@@ -147,21 +147,21 @@ def test_half_a_character_in_a_verdict_can_be_stored() -> None:
     ],
 )
 def test_what_cannot_be_read_is_unparsed_with_the_reason(text: str, reason: str) -> None:
-    verdict = read(Opinion, said(text))
+    verdict = read(Opinion, answer(text))
     assert (verdict.value, verdict.status) == (None, "unparsed")
     assert reason in verdict.reason
 
 
 @pytest.mark.parametrize("status", ["refused", "error"])
 def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> None:
-    assert read(Opinion, said(GOOD, status, "content_filter")) == Verdict(None, status, "content_filter")
+    assert read(Opinion, answer(GOOD, status, "content_filter")) == Verdict(None, status, "content_filter")
 
 
 @given(st.text(), st.text(st.characters(exclude_characters="{")))
 def test_no_text_breaks_the_reading(after: str, before: str) -> None:
-    found = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
-    assert next(objects(f"{before}{GOOD}{after}"), None) == found
-    assert read(Opinion, said(after)).status in ("ok", "unparsed")
+    results = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
+    assert next(objects(f"{before}{GOOD}{after}"), None) == results
+    assert read(Opinion, answer(after)).status in ("ok", "unparsed")
 
 
 # Asking
@@ -169,7 +169,7 @@ def test_no_text_breaks_the_reading(after: str, before: str) -> None:
 
 def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
     asking = ask(Opinion, [question("Is it so?")])
-    (request,) = asked(asking)
+    (request,) = next_requests(asking)
     user = request.prompt[-1]
     assert isinstance(user, Message)
     assert request.prompt[:-1] == (Message("system", "Be fair."),)
@@ -177,23 +177,18 @@ def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
     assert schema_of(Opinion) in user.content
     assert (request.schema, request.role, request.repeat) == (schema_of(Opinion), "judge", 0)
     assert (request.sampling.temperature, request.sampling.max_tokens) == (0.0, MAX_TOKENS)
-    assert verdicts(asking, [said(GOOD)]) == [Verdict(OPINION, "ok")]
+    assert verdicts(asking, [answer(GOOD)]) == [Verdict(OPINION, "ok")]
 
 
-def test_the_role_the_length_and_the_repeats_are_the_callers() -> None:
-    asking = ask(Opinion, [question("a")] * 3, role="model", max_tokens=9, repeats=[0, 1, 2])
-    requests = asked(asking)
-    assert [request.repeat for request in requests] == [0, 1, 2]
-    assert {(request.role, request.sampling.max_tokens) for request in requests} == {("model", 9)}
-    with pytest.raises(ValueError, match="shorter"):
-        next(ask(Opinion, [question("a")] * 2, repeats=[0]))
+def test_the_role_and_the_length_are_the_callers() -> None:
+    (request,) = next_requests(ask(Opinion, [question("a")], role="model", max_tokens=9))
+    assert (request.role, request.sampling.max_tokens) == ("model", 9)
 
 
 def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> None:
-    asking = ask(Opinion, [question("a"), question("b"), question("c")], repeats=[0, 5, 0])
-    first = asked(asking)
-    (again,) = asked(asking, [said(GOOD), said('{"right": true}'), said(GOOD)])
-    assert again.repeat == 5
+    asking = ask(Opinion, [question("a"), question("b"), question("c")])
+    first = next_requests(asking)
+    (again,) = next_requests(asking, [answer(GOOD), answer('{"right": true}'), answer(GOOD)])
     assert again.schema == first[1].schema
     assert again.prompt[0] == first[1].prompt[0]
     before, after = first[1].prompt[-1], again.prompt[-1]
@@ -201,33 +196,35 @@ def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> No
     assert isinstance(after, Message)
     assert after.content.startswith(before.content)
     assert "missing required field `score`" in after.content.removeprefix(before.content)
-    found = verdicts(asking, [said(GOOD.replace("7", "3"))])
-    assert [verdict.value.score for verdict in found if verdict.value] == [7, 3, 7]
+    results = verdicts(asking, [answer(GOOD.replace("7", "3"))])
+    assert [verdict.value.score for verdict in results if verdict.value] == [7, 3, 7]
 
 
 def test_the_second_answer_is_final() -> None:
     asking = ask(Opinion, [question("a"), question("b")])
-    asked(asking)
-    assert len(asked(asking, [said("no"), said("no")])) == 2
-    first, second = verdicts(asking, [said("still no"), said("", "error", "HTTP 500")])
+    next_requests(asking)
+    assert len(next_requests(asking, [answer("no"), answer("no")])) == 2
+    first, second = verdicts(asking, [answer("still no"), answer("", "error", "HTTP 500")])
     assert (first.value, first.status) == (None, "unparsed")
     assert (second.value, second.status, second.reason) == (None, "error", "HTTP 500")
 
 
-def test_refusals_and_failures_are_not_argued_with() -> None:
+def test_refusals_and_failures_are_not_asked_again() -> None:
     asking = ask(Opinion, [question("a"), question("b")])
-    asked(asking)
-    found = verdicts(asking, [said("I would rather not.", "refused", "refusal"), said("", "error", "x")])
-    assert [verdict.status for verdict in found] == ["refused", "error"]
+    next_requests(asking)
+    results = verdicts(
+        asking, [answer("I would rather not.", "refused", "refusal"), answer("", "error", "x")]
+    )
+    assert [verdict.status for verdict in results] == ["refused", "error"]
 
 
 def test_no_question_needs_no_answer() -> None:
     asking = ask(Opinion, [])
-    assert asked(asking) == []
+    assert next_requests(asking) == []
     assert verdicts(asking, []) == []
 
 
-# Over the road, to a real server
+# With a real server
 
 
 class Judge(Loopback):
@@ -243,7 +240,7 @@ class Judge(Loopback):
         return msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
 
 
-def test_verdicts_take_the_road_of_every_request_and_are_not_asked_twice(tmp_path: Path) -> None:
+def test_verdicts_are_journaled_and_not_asked_twice(tmp_path: Path) -> None:
     questions = [question(text) for text in ("an easy one", "a hard one", "a rude one")]
     with Judge(record=True) as server, contextlib.closing(Journal(tmp_path / "journal.sqlite")) as journal:
         model = load_model("openai:judge", base_url=server.url)
@@ -254,10 +251,10 @@ def test_verdicts_take_the_road_of_every_request_and_are_not_asked_twice(tmp_pat
             budget=Budget(Limits()),
             progress=Silent(),
         )
-        found = complete(ask(Opinion, questions), road)
-        assert [verdict.status for verdict in found] == ["ok", "ok", "refused"]
+        results = complete(ask(Opinion, questions), road)
+        assert [verdict.status for verdict in results] == ["ok", "ok", "refused"]
         assert server.requests == 4
-        assert complete(ask(Opinion, questions), road) == found
+        assert complete(ask(Opinion, questions), road) == results
         assert server.requests == 4
     for body in server.bodies:
         given = body["response_format"]["json_schema"]

@@ -1,4 +1,4 @@
-"""Documents from a person's own files: JSON lines, CSV, Parquet, or a folder of text files."""
+"""Documents from a user's files: JSON lines, CSV, Parquet, or a folder of text files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from msgspec import Struct
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.tables import Row, read_rows, read_text
 
-SHAPES: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
+STORY = tuple(f"sentence{number}" for number in range(1, 6))
+TEXT_FIELDS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (frozenset({"question", "answer"}), ("question",)),  # GSM8K
     (frozenset({"clue"}), ("clue",)),  # crossword clues
-    (frozenset({"storytitle", "sentence1"}), ("storytitle", *(f"sentence{n}" for n in range(1, 6)))),
-    (frozenset({"title", "sentence1"}), ("title", *(f"sentence{n}" for n in range(1, 6)))),  # ROCStories
+    (frozenset({"storytitle", "sentence1"}), ("storytitle", *STORY)),
+    (frozenset({"title", "sentence1"}), ("title", *STORY)),  # ROCStories
     (frozenset({"text"}), ("text",)),
     (frozenset({"document"}), ("document",)),
     (frozenset({"content"}), ("content",)),
 )
-"""Data sets that are known by their fields, and the fields that make up a document."""
+"""The fields by which a data set is recognised, and those that make up a document's text."""
 ID_FIELDS = ("id", "storyid")
 TEXT_FILES = (".txt", ".md")
 
@@ -32,13 +33,13 @@ class Document(Struct, frozen=True):
     id: str
     text: str
     label: str | None = None
-    """What the person's label field says."""
+    """The value of the user's label field."""
     views: dict[str, str] = {}
     """Labels that are known by construction, for each view."""
 
 
 class Documents(NamedTuple):
-    """What was read, and how much of it cannot be used."""
+    """The documents of a file or folder, and how many were left out."""
 
     documents: list[Document]
     empty: int = 0
@@ -46,9 +47,9 @@ class Documents(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, for the person to know."""
-        told = ((self.empty, "empty"), (self.duplicates, "with a text that stands there before"))
-        return [f"left out: {count} documents {what}" for count, what in told if count]
+        """What was left out."""
+        counts = ((self.empty, "empty"), (self.duplicates, "with the text of an earlier one"))
+        return [f"left out: {count} documents {reason}" for count, reason in counts if count]
 
 
 def read_documents(
@@ -58,59 +59,62 @@ def read_documents(
     id_field: str | None = None,
     label_field: str | None = None,
 ) -> Documents:
-    """The documents of a file or folder, without empty ones and without texts that were there before.
+    """The documents of a file or folder, without empty ones and duplicates.
 
-    Fields that are not named are guessed from those of the first document. Without an id field a document
-    goes by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
+    Fields that are not given are recognised by those of the first document. Without an id field a document
+    is named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
     """
-    rows = _rows(path)
+    rows = _folder_rows(path) if path.is_dir() else read_rows(path)
     first = next(rows, None)
     if first is None:
         raise DataError(path, "there is no document in it.")
-    texts = (text_field,) if text_field else text_fields(first)
+    text_fields = (text_field,) if text_field else recognise_text_fields(first)
     id_field = id_field or next((field for field in ID_FIELDS if field in first.fields), None)
     documents: list[Document] = []
     empty = duplicates = 0
-    places: dict[str, str] = {}
-    seen: set[str] = set()
+    ids: dict[str, str] = {}
+    texts: set[str] = set()
     for row in chain([first], rows):
-        document = _document(row, texts, id_field, label_field)
-        if document.id in places:
+        document = _document(row, text_fields, id_field, label_field)
+        if document.id in ids:
             raise row.error(
-                f"the id '{document.id}' stands at {places[document.id]} already; ids are unique."
+                f"the id '{document.id}' appears twice, first at {ids[document.id]}; make ids unique."
             )
-        places[document.id] = row.place
-        key = " ".join(document.text.split())
-        if not key:
+        ids[document.id] = row.place
+        text = " ".join(document.text.split())
+        if not text:
             empty += 1
-        elif key in seen:
+        elif text in texts:
             duplicates += 1
         else:
-            seen.add(key)
+            texts.add(text)
             documents.append(document)
     if not documents:
         raise DataError(path, "every document in it is empty.")
     return Documents(documents, empty, duplicates)
 
 
-def text_fields(row: Row) -> tuple[str, ...]:
-    """The fields that make up a document's text, by the data set that they tell of."""
-    for marks, fields in SHAPES:
-        if marks <= row.fields.keys():
-            return fields
+def recognise_text_fields(row: Row) -> tuple[str, ...]:
+    """The fields that make up a document's text, by the data set that the row is from."""
+    for names, text_fields in TEXT_FIELDS:
+        if names <= row.fields.keys():
+            return text_fields
     raise UsageError(
-        f"{row.file}: none of the fields is known to hold the text. There is: {', '.join(row.fields)}. "
-        "Name one with --text-field."
+        f"{row.file}: none of the fields is known to hold the text. Available: {', '.join(row.fields)}. "
+        "Choose one with --text-field."
     )
 
 
-def _document(row: Row, texts: Sequence[str], id_field: str | None, label_field: str | None) -> Document:
-    parts = [row.text(field).strip() for field in texts]
-    # A title is no sentence: it gets a full stop before the sentences that follow it.
+def _document(
+    row: Row, text_fields: Sequence[str], id_field: str | None, label_field: str | None
+) -> Document:
+    parts = [row.text(field).strip() for field in text_fields]
+    # A title is not a sentence: it gets a full stop before the sentences that follow it.
     parts[:-1] = [part if part[-1:] in ".!?…" else f"{part}." for part in parts[:-1]]
-    label = _label(row, label_field) if label_field else None
     return Document(
-        row.text(id_field).strip() if id_field else row.name, " ".join(part for part in parts if part), label
+        row.text(id_field).strip() if id_field else row.name,
+        " ".join(part for part in parts if part),
+        _label(row, label_field) if label_field else None,
     )
 
 
@@ -120,10 +124,6 @@ def _label(row: Row, field: str) -> str:
     if not label:
         raise row.error(f"the field '{field}' is empty.")
     return label
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    return _folder_rows(path) if path.is_dir() else read_rows(path)
 
 
 def _folder_rows(folder: Path) -> Iterator[Row]:

@@ -1,7 +1,7 @@
-"""A verdict from a model: asked for under a schema, read, repaired once, else counted as unparsed.
+"""Structured answers from a model: asked for under a schema, read, sent back once, else `unparsed`.
 
-What is wanted is a msgspec struct; its fields are the schema. Verdicts are asked like anything else, by
-yielding requests, so that they are journaled, resumed and kept within the budget.
+The fields of a msgspec struct are the schema. Like scoring, asking is a generator that yields requests, so
+that verdicts are journaled, resumed and kept within the budget.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_OBJECT = "there is no whole JSON object in it"
 
 
 class Verdict(NamedTuple, Generic[T]):
-    """What a judge said of one thing: a value, or why there is none."""
+    """What a judge answered about one thing: a value, or why there is none."""
 
     value: T | None
     status: Status
@@ -34,55 +34,67 @@ class Verdict(NamedTuple, Generic[T]):
 
 
 def ask(
-    kind: type[T],
-    questions: Sequence[Sequence[Message]],
-    *,
-    role: str = "judge",
-    max_tokens: int = MAX_TOKENS,
-    repeats: Sequence[int] | None = None,
+    kind: type[T], prompts: Sequence[Sequence[Message]], *, role: str = "judge", max_tokens: int = MAX_TOKENS
 ) -> Generator[Sequence[Request], Sequence[Response], list[Verdict[T]]]:
-    """A verdict of the given kind on each question, in order.
+    """A verdict of the given kind for each prompt, in order.
 
-    An answer that does not follow the schema is sent back once with what is wrong with it; the second is
-    final. A refusal or a failed request is not argued with.
+    An answer that does not follow the schema is asked for once more, with the reason; the second is final.
+    A refusal or a failed request is not asked again.
     """
-    sampling = Sampling(max_tokens=max_tokens)
     schema = schema_of(kind)
-    instructed = [(*question[:-1], _instructed(question[-1], schema)) for question in questions]
-    asked = [
-        Generate(prompt=question, sampling=sampling, schema=schema, role=role, repeat=repeat)
-        for question, repeat in zip(instructed, repeats or [0] * len(instructed), strict=True)
+    # The schema is in the prompt too, for servers that do not enforce it.
+    instruction = f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{schema}"
+    requests = [
+        Generate(
+            prompt=_with_note(prompt, instruction),
+            sampling=Sampling(max_tokens=max_tokens),
+            schema=schema,
+            role=role,
+        )
+        for prompt in prompts
     ]
-    verdicts = [read(kind, response) for response in (yield asked)]
-    broken = [place for place, verdict in enumerate(verdicts) if verdict.status == "unparsed"]
-    if broken:
-        again = [_sent_back(asked[place], verdicts[place].reason) for place in broken]
-        for place, response in zip(broken, (yield again), strict=True):
-            verdicts[place] = read(kind, response)
+    verdicts = [read(kind, response) for response in (yield requests)]
+    unparsed = [index for index, verdict in enumerate(verdicts) if verdict.status == "unparsed"]
+    if unparsed:
+        responses = yield [_repair(requests[index], verdicts[index].reason) for index in unparsed]
+        for index, response in zip(unparsed, responses, strict=True):
+            verdicts[index] = read(kind, response)
     return verdicts
 
 
 def read(kind: type[T], response: Response) -> Verdict[T]:
-    """The first JSON object in an answer that is a verdict, whatever prose or code fence stands around it.
+    """The first JSON object of an answer that is a verdict, whatever prose or code fence surrounds it.
 
-    Of an answer that was cut off only what it begins with, if that is whole: an object further on may be a
-    draft of one that was still being thought about. An answer that says nothing is no verdict.
+    Of an answer that was cut off, only an object that it begins with counts, if that is whole: one further on
+    may be a draft written while reasoning. A blank answer is not a verdict.
     """
     if response.status in ("refused", "error"):
         return Verdict(None, response.status, response.reason)
     if response.status == "unparsed" or is_blank(response.text):
         return Verdict(None, "unparsed", response.reason or NO_OBJECT)
-    cut = response.status == "truncated"
-    reason = f"it was cut off ({response.reason or 'length'})" if cut else ""
-    for found in _leading(response.text) if cut else objects(response.text):
+    truncated = response.status == "truncated"
+    reason = f"it was cut off ({response.reason or 'length'})" if truncated else ""
+    for candidate in _leading_object(response.text) if truncated else objects(response.text):
         try:
-            return Verdict(msgspec.convert(found, kind, strict=False), "ok")
+            return Verdict(msgspec.convert(candidate, kind, strict=False), "ok")
         except (msgspec.ValidationError, RecursionError) as error:
             reason = reason or str(error)
     return Verdict(None, "unparsed", reason or NO_OBJECT)
 
 
-def _leading(text: str) -> Iterator[Any]:
+@cache
+def schema_of(kind: type[Struct]) -> str:
+    """The JSON schema of a struct as text, closed against further fields, as strict servers require."""
+    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        if part.get("type") == "object":
+            part |= {"additionalProperties": False, "required": list(part.get("properties", ()))}
+            part.pop("title", None)
+    schema: dict[str, Any] = parts.pop(str(root["$ref"]).rpartition("/")[2])
+    return msgspec.json.encode({**schema, **({"$defs": parts} if parts else {})}).decode()
+
+
+def _leading_object(text: str) -> Iterator[Any]:
     """The JSON object that a text begins with, in a code fence or not."""
     start = text.lstrip().removeprefix("```json").removeprefix("```").lstrip()
     if start.startswith("{"):
@@ -90,34 +102,16 @@ def _leading(text: str) -> Iterator[Any]:
             yield json.JSONDecoder().raw_decode(without_halves(start))[0]
 
 
-@cache
-def schema_of(kind: type[Struct]) -> str:
-    """The JSON schema of a struct as text, closed against further fields as strict servers want it."""
-    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    own = str(root["$ref"]).rpartition("/")[2]
-    for part in parts.values():
-        if part.get("type") == "object":
-            part |= {"additionalProperties": False, "required": list(part.get("properties", ()))}
-            part.pop("title", None)
-    others: dict[str, Any] = {name: part for name, part in parts.items() if name != own}
-    return msgspec.json.encode({**parts[own], **({"$defs": others} if others else {})}).decode()
+def _repair(request: Generate, reason: str) -> Generate:
+    """The same request with what was wrong with the answer.
 
-
-def _instructed(question: Message, schema: str) -> Message:
-    """The schema in words too, for servers that cannot be held to it."""
-    return Message(
-        question.role,
-        f"{question.content}\n\nAnswer with one JSON object and nothing else. Its schema:\n{schema}",
-    )
-
-
-def _sent_back(asked: Generate, reason: str) -> Generate:
-    """The same question anew, with what was wrong.
-
-    The broken answer itself is left out: it may be long, and a model tends to repeat what it reads.
+    The answer itself is left out: it may be long, and a model tends to repeat what it reads.
     """
-    assert not isinstance(asked.prompt, str)
-    *before, last = asked.prompt
+    assert not isinstance(request.prompt, str)
     note = f"\n\nAn earlier answer could not be read: {reason}. Give only the JSON object, complete."
-    again = Message(last.role, last.content + note)
-    return msgspec.structs.replace(asked, prompt=(*before, again))
+    return msgspec.structs.replace(request, prompt=_with_note(request.prompt, note))
+
+
+def _with_note(prompt: Sequence[Message], note: str) -> tuple[Message, ...]:
+    *earlier, last = prompt
+    return (*earlier, Message(last.role, last.content + note))

@@ -17,7 +17,7 @@ from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.run import judge
 from evenkeel.run.answers import Rule
-from evenkeel.text.templates import filled
+from evenkeel.text.prompts import fill
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
                 return (yield from by_vectors(method, triplets, [texts] * len(triplets)))
             template = instruct or template_for(method.spec)
             read = [
-                {text: filled(template, INSTRUCTION=instruction(t), TEXT=text) for text in t.documents}
+                {text: fill(template, INSTRUCTION=instruction(t), TEXT=text) for text in t.documents}
                 for t in triplets
             ]
             return (yield from by_vectors(method, triplets, read))
@@ -159,7 +159,7 @@ def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Asking:
     role = f"rerank:{method.spec}"
     asked = [
         Rank(
-            query=filled(templates().rerank, INSTRUCTION=instruction(triplet), TEXT=triplet.anchor),
+            query=fill(templates().rerank, INSTRUCTION=instruction(triplet), TEXT=triplet.anchor),
             document=document,
             role=role,
         )
@@ -238,7 +238,7 @@ def _rewritten(
             prompt=(
                 Message(
                     "user",
-                    filled(templates().rewrite, CRITERION=name, DESCRIPTION=description, TEXT=text),
+                    fill(templates().rewrite, CRITERION=name, DESCRIPTION=description, TEXT=text),
                 ),
             ),
             sampling=Sampling(max_tokens=SUMMARY_TOKENS),
@@ -270,7 +270,7 @@ def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
         pair, summaries = pair[::-1], summaries[::-1]
     told = ""
     if "annotations" in method.options:
-        told = filled(
+        told = fill(
             templates().summaries,
             ANCHOR_SUMMARY=triplet.anchor_summary,
             FIRST_SUMMARY=summaries[0],
@@ -284,8 +284,8 @@ def filled_in(method: Method, triplet: Triplet, *, swapped: bool) -> str:
         "SECOND": pair[1],
     }
     if "logprobs" in method.options:
-        return filled(templates().logprobs, **places, SUMMARIES=told)
-    return filled(templates().judge, **places) + told
+        return fill(templates().logprobs, **places, SUMMARIES=told)
+    return fill(templates().judge, **places) + told
 
 
 def check_annotations(methods: Iterable[Method], triplets: Iterable[Triplet]) -> None:

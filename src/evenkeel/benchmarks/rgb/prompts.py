@@ -13,7 +13,7 @@ from evenkeel.files import datasets, package_data
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
 from evenkeel.messages import explain
-from evenkeel.text.templates import filled
+from evenkeel.text.prompts import fill
 from evenkeel.types import Message
 
 PUBLISHED = "config/instruction.yaml"
@@ -37,8 +37,8 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
     def messages(self, query: str, docs: Sequence[str], *, closed: bool) -> tuple[Message, ...]:
         """`closed` asks for what is known; a search that found nothing is asked about like any other."""
         if closed:
-            return (Message("user", filled(self.closed or self.instruction, QUERY=query, DOCS="")),)
-        asked = filled(self.instruction, QUERY=query, DOCS="\n".join(docs))
+            return (Message("user", fill(self.closed or self.instruction, QUERY=query, DOCS="")),)
+        asked = fill(self.instruction, QUERY=query, DOCS="\n".join(docs))
         return (Message("system", self.system), Message("user", asked))
 
 
@@ -89,4 +89,4 @@ Reply: {REPLY}"""
 
 
 def for_judge(template: str, query: str, reply: str) -> tuple[Message, ...]:
-    return (Message("user", filled(template, QUERY=query, REPLY=reply)),)
+    return (Message("user", fill(template, QUERY=query, REPLY=reply)),)

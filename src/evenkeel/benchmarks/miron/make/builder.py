@@ -1,8 +1,8 @@
-"""Make a MIRON set from a seed."""
+"""Builds a MIRON set from a seed."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -10,35 +10,31 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.miron.files import LANGUAGES
 from evenkeel.benchmarks.miron.make.generator import compose
+from evenkeel.make.asking import Asking
+from evenkeel.make.languages import parse_languages
 from evenkeel.run.benchmark import Built
-from evenkeel.types import Capability, Request, Response
+from evenkeel.types import Capability
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
-    """What can be set about building a set."""
+    """Options of building a set."""
 
     seed: Annotated[int, Meta(description="Another seed gives another set.")] = 0
     per_category: Annotated[
-        int, Meta(ge=1, description="Examples of each category, dealt out evenly to the languages.")
+        int, Meta(ge=1, description="Examples of each category, divided evenly among the languages.")
     ] = 1000
     lang: Annotated[str, Meta(description="The languages: en,ru.")] = "en,ru"
 
     def __post_init__(self) -> None:
-        for lang in self.languages:
-            if lang not in LANGUAGES:
-                raise ValueError(f"there is no language '{lang}'; there is: {', '.join(LANGUAGES)}")
-        if not self.languages:
-            raise ValueError("--lang: name a language at least")
-        if self.per_category < len(self.languages):
-            raise ValueError(f"--per-category {self.per_category}: ask for one in each language at least")
-
-    @property
-    def languages(self) -> list[str]:
-        return list(dict.fromkeys(lang.strip() for lang in self.lang.split(",") if lang.strip()))
+        languages = parse_languages(self.lang, LANGUAGES)
+        if not languages:
+            raise ValueError("--lang: give at least one language")
+        if self.per_category < len(languages):
+            raise ValueError(f"--per-category {self.per_category}: must be at least 1 for each language")
 
 
 class MironBuilder:
-    """Makes a file for each language."""
+    """Builds a file for each language."""
 
     Options = BuildOptions
     folder = True
@@ -48,12 +44,12 @@ class MironBuilder:
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
 
-    def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]:
+    def build(self) -> Asking[Built]:
         yield from ()  # no model is asked
-        langs, total = self.options.languages, self.options.per_category
+        languages, total = parse_languages(self.options.lang, LANGUAGES), self.options.per_category
         files = {}
-        for number, lang in enumerate(langs):
-            share = total * (number + 1) // len(langs) - total * number // len(langs)
+        for index, lang in enumerate(languages):
+            share = total * (index + 1) // len(languages) - total * index // len(languages)
             rows = compose(lang, seed=self.options.seed, per_category=share)
-            files[f"miron_{lang}.jsonl"] = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+            files[f"miron_{lang}.jsonl"] = msgspec.json.Encoder().encode_lines(rows)
         return Built(files, notes=[], failures=[])

@@ -1,34 +1,59 @@
 """Reflect and annotate: a judge writes a schema for a criterion, then describes every document by it.
 
-What a judge writes is text from elsewhere: it is kept short, taken only where it is one of the names that the
-schema has, and never decides where anything is written.
+What a judge writes is untrusted text: it is shortened, counts only where the schema has the same name, and
+never decides where anything is written.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.benchmarks.multiview.make.wording import LISTED, in_a_line, prompts, question, shortened
+from evenkeel.files.package_data import read_json
+from evenkeel.make.asking import Asking, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import shuffled
-from evenkeel.run import judge
-from evenkeel.types import Request, Response, Status
+from evenkeel.text.prompts import fill, user_prompt
+from evenkeel.types import Message, Status
 
 REFLECT_TRIES = 3
-"""Samples of documents that a judge is shown before it is given up on."""
+"""Samples of documents that a judge is shown, one after the other, until it writes a schema."""
 REFLECT_TOKENS = 2_048
 PORTION = 5_000
 """Documents annotated at a time: enough to keep a server busy, few enough for memory."""
 LONGEST_NAME = 80
+LONGEST = 2_000
+"""Characters of a document in a prompt; the triplets have it whole."""
+LISTED = 600
+"""Characters of a document among many in one prompt."""
 
-T = TypeVar("T")
-Asking: TypeAlias = Generator[Sequence[Request], Sequence[Response], T]
+
+def template(name: str) -> str:
+    return read_json(__package__, "prompts.json", type=dict[str, str])[name]
+
+
+def criterion_prompt(name: str, criterion: Criterion, **slots: str) -> tuple[Message, ...]:
+    """The prompt of this name, about a criterion."""
+    head = fill(template("criterion"), NAME=criterion.name, DESCRIPTION=criterion.description)
+    lines = [head, *(f"- {hint}" for hint in criterion.hints)]
+    return user_prompt(template(name), CRITERION="\n".join(lines), **slots)
+
+
+def shorten(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rstrip()} […]"
+
+
+def in_one_line(text: str, longest: int = LISTED) -> str:
+    """A text among others: line breaks inside it could pass for its end."""
+    return shorten(" ".join(text.split()), longest)
+
+
+# The judge reads the names, fields and docstrings of the structs that it fills in.
 
 
 class Named(Struct, frozen=True):
@@ -63,7 +88,7 @@ class Description(Struct, frozen=True):
 
 
 class Annotation(Struct, frozen=True):
-    """A line of `annotations.jsonl`; only one whose status is `ok` says anything."""
+    """A line of `annotations.jsonl`; only one with the status `ok` has a category, tags and a summary."""
 
     id: str
     category: str = ""
@@ -72,14 +97,14 @@ class Annotation(Struct, frozen=True):
     status: Status = "ok"
 
 
-class Noted(NamedTuple):
-    """A document and what the judge noted of it."""
+class Annotated(NamedTuple):
+    """A document with its annotation."""
 
     document: Document
     annotation: Annotation
 
     def traits(self, schema: Schema) -> tuple[str, ...]:
-        """What documents are compared by: their tags; their category, under a schema that has no tags."""
+        """What documents are compared by: their tags; their category, under a schema without tags."""
         if schema.tags:
             return self.annotation.tags
         return (self.annotation.category,) if self.annotation.category else ()
@@ -94,86 +119,81 @@ def reflect(
     rng: random.Random,
     counts: Counter[str],
 ) -> Asking[Schema | None]:
-    """A schema from a sample of the documents; from another sample, where the answer is none."""
+    """A schema from a sample of the documents; from another sample, where no schema can be read."""
     for _ in range(REFLECT_TRIES):
         shown = shuffled(documents, rng)[:sample]
-        listed = "\n".join(f"{number}. {in_a_line(d.text)}" for number, d in enumerate(shown, 1))
-        asked = question(prompts().reflect, criterion, DOCUMENTS=listed)
-        (verdict,) = yield from judge.ask(Schema, [asked], role=role, max_tokens=REFLECT_TOKENS)
+        listed = "\n".join(f"{number}. {in_one_line(d.text)}" for number, d in enumerate(shown, 1))
+        prompt = criterion_prompt("reflect", criterion, DOCUMENTS=listed)
+        answers = yield from ask(Schema, [(criterion, prompt)], counts, role=role, max_tokens=REFLECT_TOKENS)
+        ((_, verdict),) = answers
         counts["asked"] += 1
         if verdict.value is not None:
-            schema = tidied(verdict.value)
+            schema = tidy(verdict.value)
             counts.update(categories=len(schema.categories), tags=len(schema.tags))
             return schema
-        counts[verdict.status] += 1
-        if verdict.status == "error":  # the next run asks the same again
+        if verdict.status == "error":  # the next build asks the same again
             break
     return None
 
 
-def tidied(schema: Schema) -> Schema:
-    """The schema with short names, each there once."""
-    return Schema(
-        _distinct(schema.categories), _distinct(schema.tags), in_a_line(schema.guidance, longest=LISTED)
-    )
+def tidy(schema: Schema) -> Schema:
+    """The schema with short names, each once."""
+    return Schema(_distinct(schema.categories), _distinct(schema.tags), in_one_line(schema.guidance))
 
 
 def _distinct(parts: Iterable[Named]) -> tuple[Named, ...]:
-    found: dict[str, Named] = {}
+    distinct: dict[str, Named] = {}
     for part in parts:
-        named = Named(in_a_line(part.name, LONGEST_NAME), in_a_line(part.description))
-        if named.name:
-            found.setdefault(named.name.casefold(), named)
-    return tuple(found.values())
+        name = in_one_line(part.name, LONGEST_NAME)
+        if name:
+            distinct.setdefault(name.casefold(), Named(name, in_one_line(part.description)))
+    return tuple(distinct.values())
 
 
 def annotate(
     documents: Sequence[Document], criterion: Criterion, schema: Schema, *, role: str, counts: Counter[str]
 ) -> Asking[list[Annotation]]:
-    """What the judge notes of each document, in order."""
-    places = {
-        "CATEGORIES": _listed(schema.categories),
-        "TAGS": _listed(schema.tags),
+    """The judge's annotation of each document, in order."""
+    slots = {
+        "CATEGORIES": _list(schema.categories),
+        "TAGS": _list(schema.tags),
         "GUIDANCE": schema.guidance,
     }
     annotations: list[Annotation] = []
     for start in range(0, len(documents), PORTION):
-        portion = documents[start : start + PORTION]
-        asked = [
-            question(prompts().annotate, criterion, **places, TEXT=shortened(document.text))
-            for document in portion
+        prompts = [
+            (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text)))
+            for d in documents[start : start + PORTION]
         ]
-        verdicts = yield from judge.ask(Description, asked, role=role)
-        for document, verdict in zip(portion, verdicts, strict=True):
-            counts["annotated" if verdict.value else verdict.status] += 1
-            annotations.append(
-                within(schema, document.id, verdict.value, counts)
-                if verdict.value
-                else Annotation(document.id, status=verdict.status)
-            )
+        for document, verdict in (yield from ask(Description, prompts, counts, role=role)):
+            if verdict.value is None:
+                annotations.append(Annotation(document, status=verdict.status))
+            else:
+                counts["annotated"] += 1
+                annotations.append(conform(verdict.value, schema, document, counts))
     return annotations
 
 
-def _listed(parts: Iterable[Named]) -> str:
+def _list(parts: Iterable[Named]) -> str:
     lines = [f"- {part.name}: {part.description}" if part.description else f"- {part.name}" for part in parts]
-    return "\n".join(lines) or prompts().none
+    return "\n".join(lines) or template("none")
 
 
-def within(schema: Schema, document: str, said: Description, counts: Counter[str]) -> Annotation:
-    """What was said, as far as the schema has it: other names are dropped and counted."""
+def conform(description: Description, schema: Schema, document: str, counts: Counter[str]) -> Annotation:
+    """A description as far as it uses the schema's names: others are dropped and counted."""
     categories = {part.name.casefold(): part.name for part in schema.categories}
     tags = {part.name.casefold(): part.name for part in schema.tags}
-    category = _key(said.category)
-    named = list(dict.fromkeys(filter(None, map(_key, said.tags))))
+    category = _key(description.category)
+    keys = list(dict.fromkeys(filter(None, map(_key, description.tags))))
     counts["unknown_categories"] += bool(category) and category not in categories
-    counts["unknown_tags"] += sum(tag not in tags for tag in named)
+    counts["unknown_tags"] += sum(key not in tags for key in keys)
     return Annotation(
         document,
         categories.get(category, ""),
-        tuple(tags[tag] for tag in named if tag in tags),
-        in_a_line(said.summary),
+        tuple(tags[key] for key in keys if key in tags),
+        in_one_line(description.summary),
     )
 
 
 def _key(name: str) -> str:
-    return in_a_line(name, LONGEST_NAME).casefold()
+    return in_one_line(name, LONGEST_NAME).casefold()

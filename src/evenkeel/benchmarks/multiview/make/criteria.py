@@ -1,4 +1,4 @@
-"""A criterion: the view under which documents are compared, from the command line or a YAML file.
+"""A criterion: what it means for documents to be alike, from the command line or a YAML file.
 
     arithmetic:
       description: Which operations lead from the numbers given to the answer.
@@ -28,7 +28,7 @@ SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
 
 
 class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
-    """What likeness is to mean. The name becomes a part of file and task names."""
+    """What it means to be alike. The name becomes a part of file and task names."""
 
     name: str
     description: str
@@ -62,28 +62,23 @@ def criterion(
 
 def read_criteria(path: Path) -> list[Criterion]:
     """All criteria of a YAML file, in its order."""
-    criteria: list[Criterion] = []
-    lines: dict[str, int] = {}
-    for line, raw in _entries(path):
-        found: Criterion = convert(path, raw, Criterion, line=line)
-        key = found.name.casefold()  # some file systems do not tell cases apart
-        if key in lines:
-            raise DataError(path, f"the criterion '{found.name}' is in line {lines[key]} already.", line=line)
-        lines[key] = line
-        criteria.append(found)
-    return criteria
-
-
-def _entries(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Each criterion of the file as a mapping with its name, and the line where it begins."""
     entries = read_entries(path, read_text(path))
     if entries is None:
         raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
-    return [(line, _entry(path, line, name, body)) for line, name, body in entries]
+    criteria: list[Criterion] = []
+    lines: dict[str, int] = {}
+    for line, name, body in entries:
+        entry: Criterion = convert(path, _fields(path, line, name, body), Criterion, line=line)
+        key = entry.name.casefold()  # some file systems ignore case
+        if key in lines:
+            raise DataError(path, f"the criterion '{entry.name}' duplicates line {lines[key]}.", line=line)
+        lines[key] = line
+        criteria.append(entry)
+    return criteria
 
 
-def _entry(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
-    """A criterion's mapping; a text alone is its description, and a hint alone a list of one."""
+def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
+    """A criterion's fields; a text alone is its description, and a hint alone a list of one."""
     if name and isinstance(body, str):
         body = {"description": body}
     if not isinstance(body, dict):

@@ -1,23 +1,36 @@
-"""Make an RGB set: from a seed, or by a model from a person's own documents."""
+"""Builds an RGB set: from a seed, or from a user's documents with questions that a model writes."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
+from evenkeel.benchmarks.rgb.checks import lenient
 from evenkeel.benchmarks.rgb.files import Kind, Lang, language
+from evenkeel.benchmarks.rgb.prompts import load_prompts
 from evenkeel.errors import DataError
+from evenkeel.make.asking import Asking
+from evenkeel.make.documents import read_documents
+from evenkeel.make.languages import parse_languages
 from evenkeel.run.benchmark import Built
-from evenkeel.types import Capability, Request, Response
+from evenkeel.text.word_splitting import split
+from evenkeel.types import Capability, Generate, Sampling
 
+if TYPE_CHECKING:
+    from evenkeel.benchmarks.rgb.make.passages import Nearest, Passage
+    from evenkeel.benchmarks.rgb.make.questions import Counterfactual, Question, TwoPart, Writer
+
+Row: TypeAlias = dict[str, Any]
+
+LINES = msgspec.json.Encoder()
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 QUESTIONS = 50
-"""Asked for where own documents are given and no number."""
+"""The default size of a set from documents."""
 ABILITY: dict[Kind, str] = {
     "plain": "noise robustness and negative rejection",
     "int": "information integration",
@@ -26,7 +39,7 @@ ABILITY: dict[Kind, str] = {
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
-    """What can be set about building a set."""
+    """Options of building a set."""
 
     seed: Annotated[int, Meta(description="Another seed gives another set.")] = 0
     lang: Annotated[
@@ -43,36 +56,30 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet."),
     ] = None
-    model: Annotated[str | None, Meta(description="Who writes questions about your documents.")] = None
+    model: Annotated[str | None, Meta(description="Writes questions about your documents.")] = None
     embedder: Annotated[
         str | None, Meta(description="Finds near documents by meaning, besides BM25: embedded-embedder.")
     ] = None
-    text_field: Annotated[str | None, Meta(description="The field of --docs that holds the text.")] = None
-    id_field: Annotated[str | None, Meta(description="The field of --docs that holds the id.")] = None
+    text_field: Annotated[str | None, Meta(description="The field of --docs with the text.")] = None
+    id_field: Annotated[str | None, Meta(description="The field of --docs with the id.")] = None
 
     def __post_init__(self) -> None:
-        for lang in self.languages:
-            if lang not in LANGUAGES:
-                raise ValueError(f"there is no language '{lang}'; there is: {', '.join(LANGUAGES)}")
+        languages = parse_languages(self.lang, LANGUAGES)
         if self.docs is None:
             for name in ("model", "embedder", "text_field", "id_field"):
                 if getattr(self, name) is not None:
                     flag = f"--{name.replace('_', '-')}"
-                    raise ValueError(f"{flag} goes with your own documents: --docs FOLDER or FILE")
+                    raise ValueError(f"{flag} needs your documents: add --docs FOLDER or FILE")
         elif self.model is None:
             raise ValueError("--docs needs a --model that writes the questions")
-        elif len(self.languages) > 1:
+        elif len(languages) > 1:
             raise ValueError(
                 f"--lang {self.lang}: your documents are in one language; build one set for each"
             )
 
-    @property
-    def languages(self) -> list[str]:
-        return list(dict.fromkeys(part.strip() for part in self.lang.split(",") if part.strip()))
-
 
 class RgbBuilder:
-    """Makes a file for each language and kind, named as the published ones are."""
+    """Builds a file for each language and kind, named as the published ones are."""
 
     Options = BuildOptions
     folder = True
@@ -83,10 +90,11 @@ class RgbBuilder:
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
+        self.languages = parse_languages(options.lang, LANGUAGES)
         roles = {"model": options.model, "embedder": options.embedder}
         self.helpers: Mapping[str, str] = {role: spec for role, spec in roles.items() if spec}
 
-    def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]:
+    def build(self) -> Asking[Built]:
         if self.options.docs is None:
             return self._from_seed()
         return (yield from self._from_documents(Path(self.options.docs)))
@@ -95,28 +103,26 @@ class RgbBuilder:
         from evenkeel.benchmarks.rgb.make.generator import compose, relations_of
 
         files, notes = {}, []
-        for lang in self.options.languages or LANGUAGES:
+        for lang in self.languages or LANGUAGES:
             facts = sum(len(relation.facts) for relation in relations_of(lang).values())
             for kind in KINDS:
                 size = self.options.size
                 if kind == "fact" and size is not None and size > facts:
                     # People, towns and prizes can be invented without end, well-known facts cannot.
-                    notes.append(f"{file_name(lang, kind)}: all {facts} facts that there are, not {size}")
+                    notes.append(f"{file_name(lang, kind)}: only {facts} facts are available, not {size}")
                     size = facts
-                files[file_name(lang, kind)] = encoded(compose(lang, kind, seed=self.options.seed, size=size))
+                rows = compose(lang, kind, seed=self.options.seed, size=size)
+                files[file_name(lang, kind)] = LINES.encode_lines(rows)
         return Built(files, notes, failures=[])
 
-    def _from_documents(self, path: Path) -> Generator[Sequence[Request], Sequence[Response], Built]:
-        from evenkeel.benchmarks.rgb.make.documents.asking import Author
-        from evenkeel.benchmarks.rgb.make.documents.evidence import LEAST
-        from evenkeel.benchmarks.rgb.make.documents.make import make
-        from evenkeel.benchmarks.rgb.make.documents.passages import cut
-        from evenkeel.make.documents import read_documents
-        from evenkeel.text.word_splitting import split
+    def _from_documents(self, path: Path) -> Asking[Built]:
+        from evenkeel.benchmarks.rgb.make.passages import Nearest, cut
+        from evenkeel.benchmarks.rgb.make.questions import LEAST, Writer
 
         options = self.options
         read = read_documents(path, text_field=options.text_field, id_field=options.id_field)
-        lang = self._language([document.text for document in read.documents])
+        detected = self.languages[0] if self.languages else language("", [d.text for d in read.documents])
+        lang = next(lang for lang in LANGUAGES if lang == detected)
         passages = cut(read.documents, lang)
         if len(passages) <= LEAST:
             raise DataError(
@@ -125,37 +131,121 @@ class RgbBuilder:
                 "ones that do not. Add documents.",
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
-        made = yield from make(
-            passages, Author(lang), size=options.size or QUESTIONS, seed=options.seed,
-            embeds=options.embedder is not None,
-        )  # fmt: skip
-        begun = f"{len(read.documents)} documents, {len(passages)} passages"
-        notes = [*read.notes, begun, *made.notes]
-        if not any(made.rows.values()):
-            told = "\n  ".join(notes)
+        writer = Writer(lang)
+        texts = [passage.text for passage in passages]
+        nearest = Nearest(texts, lang, writer.tally, embeds=options.embedder is not None)
+        rows = yield from self._rows(passages, nearest, writer)
+        notes = [
+            *read.notes,
+            f"{len(read.documents)} documents, {len(passages)} passages",
+            *writer.tally.notes(),
+            *_remarks(rows),
+        ]
+        if not any(rows.values()):
+            listed = "\n  ".join(notes)
             raise DataError(
-                path, f"no question came out of it: try a more able --model, or other documents.\n  {told}"
+                path, f"no question came out of it: try a stronger --model, or other documents.\n  {listed}"
             )
         notes += [
             f"{file_name(lang, kind)} is left out, for {ABILITY[kind]}: no question came out"
-            for kind, rows in made.rows.items()
-            if not rows
+            for kind in rows
+            if not rows[kind]
         ]
-        files = {file_name(lang, kind): encoded(rows) for kind, rows in made.rows.items() if rows}
-        return Built(files, notes, _failures(made.failed))
+        files = {file_name(lang, kind): LINES.encode_lines(listed) for kind, listed in rows.items() if listed}
+        failed = writer.tally.failed
+        failures = [f"{failed} requests failed: the same command asks them again"] if failed else []
+        return Built(files, notes, failures)
 
-    def _language(self, texts: Sequence[str]) -> Lang:
-        named = self.options.languages
-        return next(lang for lang in LANGUAGES if lang == (named[0] if named else language("", texts)))
+    def _rows(
+        self, passages: Sequence[Passage], nearest: Nearest, writer: Writer
+    ) -> Asking[dict[Kind, list[Row]]]:
+        """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
+        from evenkeel.benchmarks.rgb.make import questions as asking
+
+        size = self.options.size or QUESTIONS
+        drafts = yield from asking.write_questions(passages, size, writer, self.options.seed)
+        questions = yield from asking.gather(drafts, nearest, writer)
+        pairs = yield from asking.join(questions, nearest, writer)
+        facts = yield from asking.falsify(questions, writer)
+        answers = [(question.query, [question.answer]) for question in questions]
+        known = yield from _known_without_documents(answers, writer)
+        answers = [(pair.query, pair.answers) for pair in pairs]
+        known |= yield from _known_without_documents(answers, writer)
+        rows: dict[Kind, list[Row]] = {
+            "plain": list(map(_plain_row, questions)),
+            "int": list(map(_int_row, pairs)),
+            "fact": list(map(_fact_row, facts)),
+        }
+        return {
+            kind: [{"id": number, **row, "known": row["query"] in known} for number, row in enumerate(listed)]
+            for kind, listed in rows.items()
+        }
 
 
-def _failures(count: int) -> list[str]:
-    return [f"{count} requests failed: the same command asks them again"] if count else []
+def _known_without_documents(
+    questions: Sequence[tuple[str, Sequence[str]]], writer: Writer
+) -> Asking[set[str]]:
+    """Of queries with their answers, the queries that the model answers correctly without any document."""
+    prompts = load_prompts("own")[writer.lang]
+    responses = yield [
+        Generate(prompt=prompts.messages(query, (), closed=True), sampling=Sampling(max_tokens=256))
+        for query, _ in questions
+    ]
+    known = set()
+    for (query, answers), response in zip(questions, responses, strict=True):
+        fault = "" if response.status in ("ok", "truncated") else response.status
+        writer.tally.accept("questions asked without documents", fault)
+        if lenient(response.text, tuple((answer,) for answer in answers), query=query).right:
+            known.add(query)
+    return known
+
+
+def _plain_row(question: Question) -> Row:
+    return {
+        "query": question.query,
+        "answer": question.answer,
+        "positive": question.positive,
+        "negative": question.negative,
+        "source": question.passage.document,
+    }
+
+
+def _int_row(pair: TwoPart) -> Row:
+    return {
+        "query": pair.query,
+        "answer": pair.answers,
+        **{f"answer{number}": answer for number, answer in enumerate(pair.answers, 1)},
+        "positive": [part.positive for part in pair.parts],
+        "negative": pair.negative,
+        "source": [part.passage.document for part in pair.parts],
+    }
+
+
+def _fact_row(fact: Counterfactual) -> Row:
+    return _plain_row(fact.question) | {
+        "fakeanswer": fact.false_answer,
+        "positive": fact.positive,
+        "positive_wrong": fact.wrong,
+        "negative": fact.negative,
+    }
+
+
+def _remarks(rows: Mapping[Kind, Sequence[Row]]) -> list[str]:
+    """What to know about the set as it came out."""
+    from evenkeel.benchmarks.rgb.make.questions import POSITIVES
+
+    remarks = [
+        f"{kind}: {known} of {len(listed)} are answered correctly without any document"
+        for kind, listed in rows.items()
+        if (known := sum(row["known"] for row in listed))
+    ]
+    if short := sum(len(row["positive"]) < POSITIVES for row in rows["plain"]):
+        remarks.append(
+            f"plain: {short} of {len(rows['plain'])} have fewer than {POSITIVES} documents with the answer; "
+            "in prompts without noise, irrelevant documents replace them"
+        )
+    return remarks
 
 
 def file_name(lang: str, kind: Kind) -> str:
     return f"{lang}.json" if kind == "plain" else f"{lang}_{kind}.json"
-
-
-def encoded(rows: Sequence[dict[str, Any]]) -> bytes:
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

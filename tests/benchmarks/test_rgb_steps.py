@@ -1,9 +1,10 @@
-"""The pieces of making an RGB set from own documents: passages, what counts as telling, false twins."""
+"""The steps of building an RGB set from documents: passages, what reveals an answer, false versions."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Generator, Sequence
 from typing import TypeVar
 
@@ -13,22 +14,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.documents.asking import Author, Tally, wordings
-from evenkeel.benchmarks.rgb.make.documents.evidence import Item, gather
-from evenkeel.benchmarks.rgb.make.documents.nearest import Nearest, by_words
-from evenkeel.benchmarks.rgb.make.documents.pairs import apart, partners
-from evenkeel.benchmarks.rgb.make.documents.passages import (
-    AIM,
+from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
+    TARGET,
+    Nearest,
     Passage,
     cut,
+    cut_text,
+    false_version,
     length,
-    pieces,
+    rank_by_words,
+    reveals,
+    same_kind,
     sentences,
+    states,
 )
-from evenkeel.benchmarks.rgb.make.documents.questions import Question, in_turn
-from evenkeel.benchmarks.rgb.make.documents.telling import of_one_kind, states, tells, twin
-from evenkeel.benchmarks.rgb.make.documents.twins import falsify
+from evenkeel.benchmarks.rgb.make.questions import (
+    Question,
+    Writer,
+    falsify,
+    gather,
+    in_turn,
+    independent,
+    partners,
+)
+from evenkeel.make.asking import Tally
 from evenkeel.make.documents import Document
 from evenkeel.types import Embed, Request, Response
 
@@ -39,8 +49,8 @@ T = TypeVar("T")
 
 def test_a_short_document_stays_whole() -> None:
     text = "One thing happened.\nThen another.  And a third!"
-    assert pieces(text, "en") == ["One thing happened. Then another. And a third!"]
-    assert pieces("第一句。\n第二句！", "zh") == ["第一句。第二句！"]
+    assert cut_text(text, "en") == ["One thing happened. Then another. And a third!"]
+    assert cut_text("第一句。\n第二句！", "zh") == ["第一句。第二句！"]
 
 
 @pytest.mark.parametrize(
@@ -48,19 +58,19 @@ def test_a_short_document_stays_whole() -> None:
 )
 def test_a_long_document_is_cut_evenly_at_the_ends_of_sentences(lang: Lang, sentence: str) -> None:
     text = "".join(sentence.format(number) for number in range(200))
-    found = pieces(text, lang)
-    assert len(found) > 3
-    assert all(piece[-1] in ".。" for piece in found)
-    assert all(AIM[lang] * 0.8 <= length(piece, lang) <= LONGEST[lang] for piece in found)
-    assert "".join("".join(found).split()) == "".join(text.split())
+    passages = cut_text(text, lang)
+    assert len(passages) > 3
+    assert all(passage[-1] in ".。" for passage in passages)
+    assert all(TARGET[lang] * 0.8 <= length(passage, lang) <= LONGEST[lang] for passage in passages)
+    assert "".join("".join(passages).split()) == "".join(text.split())
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=30))
-def test_no_piece_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
+def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
     text = " ".join(" ".join(["Word"] * (words - 1) + ["end."]) for words in lengths)
-    found = pieces(text, "en")
-    assert all(1 <= length(piece, "en") <= LONGEST["en"] * 1.5 for piece in found)
-    assert " ".join(found).split() == text.split()
+    passages = cut_text(text, "en")
+    assert all(1 <= length(passage, "en") <= LONGEST["en"] * 1.5 for passage in passages)
+    assert " ".join(passages).split() == text.split()
 
 
 @pytest.mark.parametrize(
@@ -85,9 +95,9 @@ def test_equal_passages_count_once_under_the_first_document() -> None:
 def test_every_document_has_its_turn_before_any_has_two() -> None:
     passages = [Passage(name, f"{name}{n}") for name in "abcd" for n in range(5)]
     order = in_turn(passages, random.Random("x"))
-    assert sorted(order) == list(range(20))
+    assert sorted(order) == passages
     for start in range(0, 20, 4):
-        assert {passages[place].document for place in order[start : start + 4]} == set("abcd")
+        assert {passage.document for passage in order[start : start + 4]} == set("abcd")
 
 
 def test_passages_are_ranked_by_the_words_they_share() -> None:
@@ -97,11 +107,11 @@ def test_passages_are_ranked_by_the_words_they_share() -> None:
         "The mill in Selby burnt down.",
         "Nothing",
     ]
-    assert by_words(passages, ["When did the mill in Selby burn down?", "apples"], "en") == [[2, 0], [1]]
-    assert by_words(passages, [], "en") == []
+    assert rank_by_words(passages, ["When did the mill in Selby burn down?", "apples"], "en") == [[2, 0], [1]]
+    assert rank_by_words(passages, [], "en") == []
 
 
-def test_what_is_near_by_meaning_takes_turns_with_what_is_near_by_words() -> None:
+def test_passages_near_by_embedding_and_by_words_take_turns() -> None:
     passages = [
         "The mill burnt.",
         "The mill stands.",
@@ -110,14 +120,14 @@ def test_what_is_near_by_meaning_takes_turns_with_what_is_near_by_words() -> Non
         "Rain",
     ]
     vectors = [[1.0, 0.2], [0.0, 1.0], [1.0, 0.0], None, [-1.0, 0.0]]
-    author = Author("en")
-    asking = Nearest(passages, author, embeds=True).of(["mill burnt?"])
+    tally = Tally()
+    asking = Nearest(passages, "en", tally, embeds=True).of(["mill burnt?"])
     assert [request.text for request in next(asking) if isinstance(request, Embed)] == passages
     assert asking.send([embedded(vector) for vector in vectors]) == [Embed(text="mill burnt?")]
     with pytest.raises(StopIteration) as done:
         asking.send([embedded([2.0, 0.0])])
-    assert done.value.value == [[passages[place] for place in (0, 2, 1, 4)]]
-    assert author.tally.notes() == ["embeddings: 5 of 6 (1 dropped: failed)"]
+    assert done.value.value == [[passages[index] for index in (0, 2, 1, 4)]]
+    assert tally.notes() == ["embeddings: 5 of 6 (1 dropped: error)"]
 
 
 def embedded(vector: list[float] | None) -> Response:
@@ -126,11 +136,11 @@ def embedded(vector: list[float] | None) -> Response:
     return Response(status="ok", vector=np.array(vector, "<f4").tobytes())
 
 
-# Telling
+# Answers
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "stated", "told"),
+    ("text", "answer", "stated", "revealed"),
     [
         ("It opened in 1871.", "1871", True, True),
         ("It has 170 seats.", "70", False, False),
@@ -145,15 +155,15 @@ def embedded(vector: list[float] | None) -> Response:
         ("他二十一岁。", "21", True, True),
     ],
 )  # fmt: skip
-def test_stating_is_strict_and_telling_is_not(text: str, answer: str, stated: bool, told: bool) -> None:
+def test_stating_is_strict_and_revealing_is_not(text: str, answer: str, stated: bool, revealed: bool) -> None:
     assert states(text, answer) == stated
-    assert tells(text, answer) == told
+    assert reveals(text, answer) == revealed
 
 
-def test_a_last_name_tells_unless_the_question_has_it() -> None:
-    assert tells("Rudgard gave books.", "Agnes Rudgard", "Who founded it?")
-    assert not tells("Agnes gave books.", "Agnes Rudgard", "Who founded it?")
-    assert not tells("The river Trent is long.", "Columbia River", "Which river is meant?")
+def test_a_last_name_reveals_unless_the_question_has_it() -> None:
+    assert reveals("Rudgard gave books.", "Agnes Rudgard", "Who founded it?")
+    assert not reveals("Agnes gave books.", "Agnes Rudgard", "Who founded it?")
+    assert not reveals("The river Trent is long.", "Columbia River", "Which river is meant?")
 
 
 @pytest.mark.parametrize(
@@ -169,10 +179,10 @@ def test_a_last_name_tells_unless_the_question_has_it() -> None:
         ("由孔凤仪创办。", "孔凤仪", "钟恒之", "由钟恒之创办。"),
     ],
 )
-def test_a_twin_has_the_false_answer_and_nothing_of_the_true_one(
+def test_a_false_version_has_nothing_of_the_true_answer(
     text: str, answer: str, fake: str, expected: str | None
 ) -> None:
-    assert twin(text, answer, fake, query="What was it?") == expected
+    assert false_version(text, answer, fake, "What was it?") == expected
 
 
 @pytest.mark.parametrize(
@@ -186,10 +196,14 @@ def test_a_twin_has_the_false_answer_and_nothing_of_the_true_one(
     ],
 )
 def test_a_false_answer_is_of_the_kind_of_the_true_one(answer: str, fake: str, expected: bool) -> None:
-    assert of_one_kind(answer, fake) == expected
+    assert same_kind(answer, fake) == expected
 
 
 # Writing
+
+
+def question(query: str, answer: str, *positive: str) -> Question:
+    return Question(Passage("d", positive[0]), query, answer, list(positive))
 
 
 def written(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds: Sequence[object]) -> T:
@@ -204,85 +218,69 @@ def written(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds
     raise AssertionError("more was asked for")
 
 
-def test_a_passage_told_anew_is_neither_much_longer_nor_much_shorter() -> None:
+def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
     """The passage has nine words: three to twenty-seven will do."""
     passages = ["The mill at Selby was built by Bell alone."]
     passages += [f"The mill at Selby has {number} doors." for number in range(5)]
-    tellings = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
-    author = Author("en")
+    versions = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
+    writer = Writer("en")
     asking = gather(
-        [Question(0, "Who built the mill at Selby?", "Bell")], Nearest(passages, author, embeds=False), author
+        [question("Who built the mill at Selby?", "Bell", passages[0])],
+        Nearest(passages, "en", writer.tally, embeds=False),
+        writer,
     )
-    (item,) = written(asking, [], [{"text": text} for text in tellings])
-    assert item.positive == [passages[0], "Bell built it.", " ".join(["Bell"] * 27)]
-    assert author.tally.notes()[-1] == (
-        "passages told in other words: 2 of 4 (2 dropped: much longer or shorter)"
-    )
+    (gathered,) = written(asking, [], [{"text": text} for text in versions])
+    assert gathered.positive == [passages[0], "Bell built it.", " ".join(["Bell"] * 27)]
+    assert writer.tally.notes()[-1] == "rewritten passages: 2 of 4 (2 dropped: much longer or shorter)"
 
 
-def test_a_document_that_has_the_false_answer_already_gets_no_twin() -> None:
+def test_a_document_with_the_false_answer_gets_no_false_version() -> None:
     positive = ["The mill was built by Bell.", "The mill is Bell's, and the house next to it Quill's."]
-    author = Author("en")
-    asking = falsify([Item(Question(0, "Who built the mill?", "Bell"), positive, [])], author)
+    writer = Writer("en")
+    asking = falsify([question("Who built the mill?", "Bell", *positive)], writer)
     (fact,) = written(asking, [{"false_answer": "Quill"}], [])
     assert (fact.positive, fact.wrong) == (positive[:1], ["The mill was built by Quill."])
-    assert author.tally.notes()[-1] == (
-        "false twins of documents: 1 of 2 (1 dropped: the document holds the false answer too)"
+    assert writer.tally.notes()[-1] == (
+        "false versions of documents: 1 of 2 (1 dropped: the document gives the false answer too)"
     )
 
 
 # Pairs
 
 
-def test_partners_are_alike_and_keep_their_answers_to_themselves() -> None:
-    told = {
+def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
+    documents = {
         "Bell": "The mill at Selby was built by Bell.",
         "Oats": "The mill at Marlow was built by Oats.",
         "Reed": "The school at Yarrow was built by Reed, a pupil of Bell.",
         "Lane": "The school at Ashby was built by Lane.",
         "Moss": "Nothing is known.",
     }
-    items = [
-        Item(Question(place, text.replace(answer, "whom").rstrip(".") + "?", answer), [text], [])
-        for place, (answer, text) in enumerate(told.items())
+    questions = [
+        question(text.replace(answer, "whom").rstrip(".") + "?", answer, text)
+        for answer, text in documents.items()
     ]
-    couples = partners(items, "en")
-    assert [[item.question.answer for item in couple] for couple in couples] == [
-        ["Bell", "Oats"],
-        ["Reed", "Lane"],
-    ]
-    assert not apart(items[0], items[2])
-    assert partners([items[0], items[2]], "en") == []
+    couples = partners(questions, "en")
+    assert [[part.answer for part in couple] for couple in couples] == [["Bell", "Oats"], ["Reed", "Lane"]]
+    assert not independent(questions[0], questions[2])
+    assert partners([questions[0], questions[2]], "en") == []
     assert partners([], "en") == []
 
 
-# Counting and wording
-
-
-def test_a_tally_tells_every_step_in_the_order_of_work() -> None:
-    tally = Tally()
-    tally.keep("questions")
-    tally.drop("questions", "empty")
-    tally.note("questions", "error")
-    tally.note("twins", "unparsed")
-    assert tally.notes() == [
-        "questions: 1 of 3 (1 dropped: empty; 1 dropped: failed)",
-        "twins: 0 of 1 (1 dropped: unparsed)",
-    ]
-    assert tally.failed == 1
+# Prompts
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_every_prompt_has_the_places_that_are_filled(lang: str) -> None:
-    wording = wordings()[lang]
-    places: dict[str, Sequence[str]] = {
+def test_every_prompt_has_the_slots_that_are_filled(lang: Lang) -> None:
+    prompts = Writer(lang).prompts
+    slots: dict[str, Sequence[str]] = {
         "question": ["PASSAGE"],
         "read": ["PASSAGE", "QUERY"],
-        "rewrite": ["MANNER", "ANSWER", "QUERY", "PASSAGE"],
+        "rewrite": ["STYLE", "ANSWER", "QUERY", "PASSAGE"],
         "join": ["FIRST", "SECOND"],
-        "fake": ["QUERY", "ANSWER"],
-        "twin": ["ANSWER", "FAKE", "PASSAGE"],
+        "false_answer": ["QUERY", "ANSWER"],
+        "false_version": ["ANSWER", "FALSE", "PASSAGE"],
     }
-    for name, wanted in places.items():
-        assert all(f"{{{place}}}" in getattr(wording, name) for place in wanted), name
-    assert len(set(wording.manners)) >= 4
+    for name, names in slots.items():
+        assert set(re.findall(r"\{([A-Z_]+)\}", getattr(prompts, name))) == set(names), name
+    assert len(set(prompts.styles)) >= 4

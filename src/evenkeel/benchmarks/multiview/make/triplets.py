@@ -1,0 +1,363 @@
+"""From documents and a criterion to triplets: chosen and checked by a judge, or made from labels.
+
+With a judge, anchors are tried in rounds until there are enough triplets, or no anchor is left. The seed and
+the judge's answers decide everything, so a build that is begun again asks the same questions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evenkeel.benchmarks.multiview.files import ROLES, Triplet, make_triplet
+from evenkeel.benchmarks.multiview.make.annotate import (
+    Annotated,
+    Annotation,
+    Schema,
+    annotate,
+    criterion_prompt,
+    in_one_line,
+    reflect,
+    shorten,
+    template,
+)
+from evenkeel.benchmarks.multiview.make.criteria import Criterion
+from evenkeel.benchmarks.multiview.methods import Method
+from evenkeel.benchmarks.multiview.ordering import Outcome, by_verdicts
+from evenkeel.errors import UsageError
+from evenkeel.make.asking import Asking, Tally, ask
+from evenkeel.make.documents import Document
+from evenkeel.make.grammar import pick, shuffled
+from evenkeel.text.bm25 import DIGITS, Alike, alike, best, counts, lexical_rows
+from evenkeel.text.prompts import fill
+
+if TYPE_CHECKING:
+    from evenkeel.benchmarks.multiview.make.builder import BuildOptions
+
+MAX_OVERSHOOT = 4
+"""At most so many anchors are tried in a round for each triplet that is missing."""
+UNREAD = ("unparsed", "refused", "error")
+STEPS = {
+    "reflect": ("asked", *UNREAD, "categories", "tags"),
+    "annotate": ("annotated", *UNREAD, "unknown_categories", "unknown_tags"),
+    "select": (
+        "without_candidates", "proposed", "abstained", *UNREAD, "not_a_candidate", "same_document", "selected"
+    ),
+    "discarded": (),
+}  # fmt: skip
+"""What the manifest counts at each step, even where it is 0; the reasons for discarding are open."""
+
+Chosen = tuple[Annotated, Annotated, Annotated]
+"""Anchor, positive and negative."""
+
+
+class JudgedTriplets(NamedTuple):
+    """What came of one criterion, and how many documents and triplets were lost at each step."""
+
+    criterion: Criterion
+    schema: Schema | None
+    annotations: list[Annotation]
+    triplets: list[Triplet]
+    counts: Tally
+
+
+def judge_triplets(
+    documents: Sequence[Document], criterion: Criterion, docset: str, options: BuildOptions
+) -> Asking[JudgedTriplets]:
+    """Triplets for one criterion; none, where the judge writes no schema."""
+    tally = Tally()
+    for step, names in STEPS.items():
+        tally[step].update(dict.fromkeys(names, 0))
+    name = f"multiview/build/{options.seed}/{criterion.name}"
+    schema = yield from reflect(
+        documents, criterion, role=options.role, sample=options.reflect_sample,
+        rng=random.Random(f"{name}/reflect"), counts=tally["reflect"],
+    )  # fmt: skip
+    if schema is None:
+        return JudgedTriplets(criterion, None, [], [], tally)
+    annotations = yield from annotate(
+        documents, criterion, schema, role=options.role, counts=tally["annotate"]
+    )
+    # Shuffled before unannotated documents are left out: one more or less does not move the others.
+    pairs = shuffled(map(Annotated, documents, annotations), random.Random(f"{name}/anchors"))
+    pool = [pair for pair in pairs if pair.annotation.status == "ok"]
+    proposals = propose(pool, schema, options.candidates, lang=options.lang, counts=tally["select"])
+    triplets = yield from _rounds(proposals, criterion, docset, options, tally)
+    return JudgedTriplets(criterion, schema, annotations, triplets, tally)
+
+
+def _rounds(
+    proposals: Iterator[Proposal], criterion: Criterion, docset: str, options: BuildOptions, tally: Tally
+) -> Asking[list[Triplet]]:
+    """Rounds of proposals, selected and checked, until there are as many triplets as asked for."""
+    triplets: list[Triplet] = []
+    discarded = tally["discarded"]
+    while (missing := options.number - len(triplets)) > 0:
+        size = round_size(missing, tried=tally["select"]["proposed"], accepted=len(triplets))
+        proposed = list(islice(proposals, size))
+        if not proposed:
+            break
+        chosen = yield from select(proposed, criterion, role=options.role, counts=tally["select"])
+        drafts = [_draft(documents, criterion, docset) for documents in chosen]
+        rated = yield from _rate(drafts, criterion, options, discarded)
+        triplets += yield from _order_blind(rated, options.judge or "", discarded)
+    if len(triplets) > options.number:
+        discarded["surplus"] += len(triplets) - options.number
+    return triplets[: options.number]
+
+
+def round_size(missing: int, *, tried: int, accepted: int) -> int:
+    """How many anchors to try for what is missing, by the share that was accepted so far.
+
+    missing · (tried + 1) / (accepted + 1), rounded up, and at most MAX_OVERSHOOT times what is missing
+    """
+    return min(MAX_OVERSHOOT * missing, -(-missing * (tried + 1) // (accepted + 1)))
+
+
+def _draft(chosen: Chosen, criterion: Criterion, docset: str) -> Triplet:
+    anchor, positive, negative = chosen
+    triplet = make_triplet(
+        docset, criterion, (anchor.document, positive.document, negative.document), hard_for="bm25"
+    )
+    summaries = {f"{role}_summary": c.annotation.summary for role, c in zip(ROLES, chosen, strict=True)}
+    return replace(triplet, **summaries)
+
+
+# --- propose and select -----------------------------------------------------------------------------
+
+
+class Proposal(NamedTuple):
+    """An anchor with the documents that have similar tags, and those that read alike."""
+
+    anchor: Annotated
+    positives: list[Annotated]
+    negatives: list[Annotated]
+
+
+class Selection(Struct, frozen=True):
+    """The labels of the positive and of the negative; "none" where no candidate fits."""
+
+    positive: str
+    negative: str
+
+
+def propose(
+    pool: Sequence[Annotated], schema: Schema, k: int, *, lang: str | None, counts: Counter[str]
+) -> Iterator[Proposal]:
+    """Every document of the pool as an anchor, in order, with at most `k` candidates of each kind.
+
+    Positive candidates are the most alike by the Jaccard similarity of their tags, negative candidates by
+    BM25. Scores are computed as anchors are asked for, so that a few anchors among many documents are cheap.
+    """
+    texts = [annotated.document.text for annotated in pool]
+    traits = [annotated.traits(schema) for annotated in pool]
+    anchors = range(len(pool))
+    rows = zip(tag_rows(traits, texts, anchors), lexical_rows(texts, anchors, lang=lang), strict=True)
+    for anchor, (by_tags, by_words) in zip(pool, rows, strict=True):
+        positives = [pool[candidate.document] for candidate in best(_from_anchor(by_tags), k)]
+        negatives = [pool[candidate.document] for candidate in best(by_words, k)]
+        if positives and negatives:
+            yield Proposal(anchor, positives, negatives)
+        else:
+            counts["without_candidates"] += 1
+
+
+def tag_rows(
+    tags: Sequence[Collection[str]], texts: Sequence[str], anchors: Sequence[int]
+) -> Iterator[Alike]:
+    """For each anchor the Jaccard similarity of the documents that share a tag with it, without itself.
+
+        J(a, b) = |A ∩ B| / |A ∪ B|
+
+    Documents with the anchor's text are left out, as in `lexical_rows`.
+    """
+    members = counts([list(dict.fromkeys(names)) for names in tags]).matrix
+    sizes = np.asarray(members.sum(axis=1)).ravel()
+    for row in alike(members[list(anchors)], members, texts, anchors):
+        union = sizes[row.anchor] + sizes[row.documents] - row.scores
+        yield row._replace(scores=np.round(row.scores / union, DIGITS))
+
+
+def _from_anchor(row: Alike) -> Alike:
+    """The documents from the anchor on first, then those before it.
+
+    Many documents have the very same tags: in the order of the set, the same few of them would be the
+    candidates of every anchor.
+    """
+    before = int(np.searchsorted(row.documents, row.anchor))
+    return row._replace(documents=np.roll(row.documents, -before), scores=np.roll(row.scores, -before))
+
+
+def select(
+    proposals: Sequence[Proposal], criterion: Criterion, *, role: str, counts: Counter[str]
+) -> Asking[list[Chosen]]:
+    """The proposals of which the judge picked a positive and a negative."""
+    prompts = [
+        (
+            proposal,
+            criterion_prompt(
+                "select",
+                criterion,
+                ANCHOR=_show(proposal.anchor),
+                POSITIVES=_list("P", proposal.positives),
+                NEGATIVES=_list("N", proposal.negatives),
+            ),
+        )
+        for proposal in proposals
+    ]
+    chosen: list[Chosen] = []
+    for proposal, verdict in (yield from ask(Selection, prompts, counts, role=role)):
+        if verdict.value is not None:
+            picked = pick_documents(proposal, verdict.value)
+            counts[picked if isinstance(picked, str) else "selected"] += 1
+            if not isinstance(picked, str):
+                chosen.append((proposal.anchor, *picked))
+    counts["proposed"] += len(proposals)
+    return chosen
+
+
+def pick_documents(proposal: Proposal, selection: Selection) -> tuple[Annotated, Annotated] | str:
+    """The positive and the negative that a judge selected, or why there are none."""
+    picked: list[Annotated] = []
+    for letter, label, candidates in (
+        ("P", selection.positive, proposal.positives),
+        ("N", selection.negative, proposal.negatives),
+    ):
+        label = label.strip().strip(".").upper()
+        if label in ("NONE", ""):
+            return "abstained"
+        labels = {f"{letter}{number}": candidate for number, candidate in enumerate(candidates, 1)}
+        if label not in labels:
+            return "not_a_candidate"
+        picked.append(labels[label])
+    positive, negative = picked
+    return "same_document" if positive is negative else (positive, negative)
+
+
+def _list(letter: str, candidates: Sequence[Annotated]) -> str:
+    return "\n".join(f"{letter}{number}. {_show(each)}" for number, each in enumerate(candidates, 1))
+
+
+def _show(annotated: Annotated) -> str:
+    text, summary = in_one_line(annotated.document.text), in_one_line(annotated.annotation.summary)
+    return fill(template("summary"), TEXT=text, SUMMARY=summary)
+
+
+# --- check ------------------------------------------------------------------------------------------
+
+
+class Rating(Struct, frozen=True):
+    """From 1 (invalid) to 5 (ideal)."""
+
+    quality: Literal[1, 2, 3, 4, 5]
+
+
+def _rate(
+    triplets: Sequence[Triplet], criterion: Criterion, options: BuildOptions, discarded: Counter[str]
+) -> Asking[list[Triplet]]:
+    """The triplets that the judge rates well enough, each with its rating."""
+    prompts = [
+        (triplet, criterion_prompt("rate", criterion, **{
+            role.upper(): text for role, text in _shorten(triplet).items()
+        }))
+        for triplet in triplets
+    ]  # fmt: skip
+    rated = []
+    for triplet, verdict in (yield from ask(Rating, prompts, discarded, prefix="rating_", role=options.role)):
+        if verdict.value is None:
+            continue
+        if verdict.value.quality < options.min_quality:
+            discarded[f"quality_{verdict.value.quality}"] += 1
+        else:
+            rated.append(replace(triplet, quality=verdict.value.quality))
+    return rated
+
+
+def _order_blind(triplets: Sequence[Triplet], spec: str, discarded: Counter[str]) -> Asking[list[Triplet]]:
+    """The triplets that the judge orders correctly in both orders, not knowing which document is which."""
+    shortened = [replace(triplet, **_shorten(triplet)) for triplet in triplets]
+    outcomes = yield from by_verdicts(Method(f"judge:{spec}", "judge", spec=spec), shortened)
+    ordered = []
+    for triplet, outcome in zip(triplets, outcomes, strict=True):
+        if fault := ordering_fault(outcome):
+            discarded[fault] += 1
+        else:
+            ordered.append(triplet)
+    return ordered
+
+
+def _shorten(triplet: Triplet) -> dict[str, str]:
+    return {role: shorten(text) for role, text in zip(ROLES, triplet.documents, strict=True)}
+
+
+def ordering_fault(outcome: Outcome) -> str:
+    """Why a triplet was not ordered correctly in both orders; empty where it was."""
+    if all(choice == "positive" for choice in outcome.picks):
+        return ""
+    if "negative" in outcome.picks:
+        return "ordered_wrong"
+    if "tie" in outcome.picks:
+        return "ordered_tie"
+    return f"ordering_{next(status for status in outcome.statuses if status != 'ok')}"
+
+
+# --- from labels ------------------------------------------------------------------------------------
+
+
+class LabelledTriplets(NamedTuple):
+    triplets: list[Triplet]
+    without_partner: list[str]
+    """Documents that cannot be an anchor: no other document has their label."""
+
+
+def label_triplets(
+    documents: Sequence[Document],
+    criterion: Criterion,
+    number: int,
+    *,
+    docset: str,
+    seed: int = 0,
+    lang: str | None = None,
+) -> LabelledTriplets:
+    """As many triplets as asked for, or as there are anchors: a document is an anchor at most once.
+
+    The negative is the document of another label that reads most like the anchor (highest BM25); the positive
+    is drawn from the half of the anchor's label that reads least like it. So a method that goes by words
+    alone tends to the negative; where it does, the triplet is marked as hard for `bm25`.
+
+    No two documents may have the same text, which `read_documents` ensures.
+    """
+    labels = [_label(document) for document in documents]
+    sizes = Counter(labels)
+    if len(sizes) < 2:
+        raise UsageError("every document has the same label: there is no negative for any anchor.")
+    rng = random.Random(f"multiview/gold/{seed}/{criterion.name}")
+    anchors = [index for index, label in enumerate(labels) if sizes[label] > 1]
+    label_array = np.array(labels)
+    triplets = []
+    for row in lexical_rows([d.text for d in documents], shuffled(anchors, rng)[:number], lang=lang):
+        scores = np.zeros(len(documents))
+        scores[row.documents] = row.scores
+        same = label_array == label_array[row.anchor]
+        partners = np.flatnonzero(same & (np.arange(len(documents)) != row.anchor))
+        unlike = partners[np.argsort(scores[partners], kind="stable")][: (len(partners) + 1) // 2]
+        positive, negative = pick(unlike.tolist(), rng), int(np.where(same, -1, scores).argmax())
+        chosen = (documents[row.anchor], documents[positive], documents[negative])
+        views = [{criterion.name: _label(document)} for document in chosen]
+        hard_for = "bm25" if scores[negative] > scores[positive] else ""
+        triplets.append(make_triplet(docset, criterion, chosen, labels=views, hard_for=hard_for))
+    without_partner = [d.id for d, label in zip(documents, labels, strict=True) if sizes[label] == 1]
+    return LabelledTriplets(triplets, without_partner)
+
+
+def _label(document: Document) -> str:
+    if document.label is None:
+        raise UsageError(f"the document '{document.id}' has no label: name its field with --label-field.")
+    return document.label

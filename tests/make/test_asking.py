@@ -1,0 +1,94 @@
+"""A step of a build that asks a model: what is counted, and what is asked for again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+import pytest
+from msgspec import Struct
+
+from evenkeel.make.asking import Asking, Draft, Tally, ask, ask_until_usable
+from evenkeel.text.prompts import fill, user_prompt
+from evenkeel.types import Generate, Message, Request, Response, Sampling
+
+T = TypeVar("T")
+
+
+class Colour(Struct):
+    colour: str
+
+
+def answered(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds: Sequence[Response]) -> T:
+    """The result after these rounds of responses."""
+    next(asking)
+    for responses in rounds:
+        try:
+            asking.send(responses)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+    raise AssertionError("more was asked for")
+
+
+def ok(text: str) -> Response:
+    return Response(status="ok", text=text)
+
+
+def test_a_tally_notes_every_step_in_the_order_of_work() -> None:
+    tally = Tally()
+    assert tally.accept("questions")
+    assert not tally.accept("questions", "empty")
+    assert tally.passes("questions", "")
+    assert not tally.passes("questions", "empty")
+    tally.accept("questions", "error")
+    tally.accept("answers", "unparsed")
+    assert tally["nothing"] == {}
+    assert tally.notes() == [
+        "questions: 1 of 4 (2 dropped: empty; 1 dropped: error)",
+        "answers: 0 of 1 (1 dropped: unparsed)",
+    ]
+    assert tally.failed == 1
+
+
+def test_unusable_answers_are_counted_in_the_order_of_their_items() -> None:
+    counts: Counter[str] = Counter()
+    prompts = [(number, user_prompt("Colour {NUMBER}?", NUMBER=str(number))) for number in range(4)]
+    responses = [ok('{"colour": "red"}'), Response(status="refused"), ok("blue"), ok('{"colour": "black"}')]
+    answers = answered(ask(Colour, prompts, counts, prefix="colour_"), responses, [ok("still blue")])
+    seen = []
+    for number, verdict in answers:
+        if verdict.value is None:
+            continue
+        seen.append((number, verdict.value.colour))
+        counts[verdict.value.colour] += 1
+    assert seen == [(0, "red"), (3, "black")]
+    assert list(counts.items()) == [("red", 1), ("colour_refused", 1), ("colour_unparsed", 1), ("black", 1)]
+
+
+def test_only_items_at_fault_are_asked_for_again() -> None:
+    attempts: list[tuple[list[str], int]] = []
+
+    def attempt(items: Sequence[str], number: int) -> Asking[list[Draft]]:
+        attempts.append((list(items), number))
+        responses = yield [Generate(prompt=item, sampling=Sampling(), repeat=number) for item in items]
+        return [Draft(r.text, "" if r.text.isupper() else f"{r.text} is small") for r in responses]
+
+    rounds = [[ok("A"), ok("b"), ok("c")], [ok("b"), ok("C")], [ok("bb")]]
+    texts, faults = answered(ask_until_usable(["a", "b", "c"], attempt, 3), *rounds)
+    assert (texts, faults) == ({"a": "A", "c": "C"}, {"b": "bb is small"})
+    assert attempts == [(["a", "b", "c"], 0), (["b", "c"], 1), (["b"], 2)]
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "text"),
+    [
+        ("{A} and {B}", {"A": "{B}", "B": "x"}, "{B} and x"),
+        ("{a} {UNKNOWN} {A_B}", {"A_B": "x"}, "{a} {UNKNOWN} x"),
+        ('{"A": {A}}', {"A": "1"}, '{"A": 1}'),
+    ],
+)
+def test_slots_are_filled_once_and_other_braces_stay(template: str, values: Any, text: str) -> None:
+    assert fill(template, **values) == text
+    assert user_prompt(template, **values) == (Message("user", text),)
