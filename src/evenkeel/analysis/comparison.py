@@ -107,12 +107,12 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """Metric by metric, the best run first; the highest where neither direction is better."""
 
     def __repr__(self) -> str:
-        from evenkeel.report.inline import comparison_text
+        from evenkeel.report.notebook import comparison_text
 
         return comparison_text(self)
 
     def _repr_html_(self) -> str:
-        from evenkeel.report.inline import comparison_html
+        from evenkeel.report.notebook import comparison_html
 
         return comparison_html(self)
 

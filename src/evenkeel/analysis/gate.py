@@ -70,12 +70,12 @@ class Gate(Struct, frozen=True, kw_only=True):
     """How the decisions over several metrics are corrected; empty for one."""
 
     def __repr__(self) -> str:
-        from evenkeel.report.inline import gate_text
+        from evenkeel.report.notebook import gate_text
 
         return gate_text(self)
 
     def _repr_html_(self) -> str:
-        from evenkeel.report.inline import gate_html
+        from evenkeel.report.notebook import gate_html
 
         return gate_html(self)
 

@@ -17,7 +17,7 @@ from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Po
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Grid, arrange, side_by_side, summaries
 from evenkeel.report import charts
-from evenkeel.report.environment import environment
+from evenkeel.report.html import environment
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class

@@ -55,12 +55,12 @@ class Scorecard(Struct, frozen=True, kw_only=True):
     notes: list[str]
 
     def __repr__(self) -> str:
-        from evenkeel.report.inline import scorecard_text
+        from evenkeel.report.notebook import scorecard_text
 
         return scorecard_text(self)
 
     def _repr_html_(self) -> str:
-        from evenkeel.report.inline import scorecard_html
+        from evenkeel.report.notebook import scorecard_html
 
         return scorecard_html(self)
 

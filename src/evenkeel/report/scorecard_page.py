@@ -16,7 +16,7 @@ from rich.text import Text
 
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import FLOOR, interval, p_value, share, value, visible
-from evenkeel.report.environment import environment
+from evenkeel.report.html import environment
 from evenkeel.report.scorecard import Entry, Line, Scorecard
 from evenkeel.report.terminal import show_table
 from evenkeel.run.registry import benchmark_class

@@ -156,12 +156,12 @@ class Run:
         return pandas.DataFrame(self.frame().to_dict(as_series=False))
 
     def __repr__(self) -> str:
-        from evenkeel.report.inline import run_text
+        from evenkeel.report.notebook import run_text
 
         return run_text(self)
 
     def _repr_html_(self) -> str:
-        from evenkeel.report.inline import run_html
+        from evenkeel.report.notebook import run_html
 
         return run_html(self)
 

@@ -23,7 +23,7 @@ from evenkeel.page.format import (
 )
 from evenkeel.page.layout import Layout
 from evenkeel.page.tables import arrange
-from evenkeel.report.environment import environment
+from evenkeel.report.html import environment
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Unit
 
@@ -180,7 +180,7 @@ def _number(amount: float | None, unit: Unit) -> str:
 
 
 def _html(title: str, lines: Sequence[str], tables: Sequence[Shown] = ()) -> str:
-    return environment().get_template("inline.html").render(title=title, lines=lines, tables=tables)
+    return environment().get_template("notebook.html").render(title=title, lines=lines, tables=tables)
 
 
 def _printed(show: Callable[[Console], None]) -> str:
