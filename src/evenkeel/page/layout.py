@@ -1,4 +1,4 @@
-"""What a benchmark wants shown, said once: the terminal, the page and the app draw it their own way."""
+"""What a benchmark declares to be shown; the terminal, the page and the app each draw it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Table(Struct, frozen=True, kw_only=True):
     several: bool = False
     """Shown only where there is more than one column."""
     total: bool = True
-    """Whether a last row tells the figures of all rows together."""
+    """Whether a last row has the figures of all rows together."""
 
 
 class Curve(Struct, frozen=True, kw_only=True):
