@@ -236,7 +236,7 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
         ek.compare(a)
     with pytest.raises(UsageError, match="given twice"):
         ek.compare(a, str(tmp_path / "." / "a"))
-    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* They have: mean_similarity"):
+    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* Available: mean_similarity"):
         ek.compare(a, b, metrics=["nonsense"])
     for scope, said in {
         "lang=kr": r"no sample of these runs has lang=kr; lang is one of en\.",

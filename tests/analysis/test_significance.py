@@ -159,7 +159,7 @@ def test_what_yes_and_no_could_show_allows_for_their_spread() -> None:
         change = rng.choice([-1.0, 0.0, 1.0], size=40, p=[0.06, 0.88 - shift, 0.06 + shift])
         return paired_test(Side(change, groups).estimate, unit="share")
 
-    claims = [detectable(tested(0.0), unit="share", tests=1, yes_or_no=40) for _ in range(40)]
+    claims = [detectable(tested(0.0), unit="share", tests=1, binary=40) for _ in range(40)]
     claim = float(np.mean([size for size in claims if size is not None]))
     shown = np.mean([(p := tested(claim).p) is not None and p < 0.05 for _ in range(400)])
     assert 0.75 < shown < 0.97

@@ -44,9 +44,9 @@ def shown(html: str) -> str:
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     tree = parser.parseFragment(html)
     tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
-    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "small"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
-    assert attributes <= {("th", "scope")}
+    assert attributes <= {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}
     return text

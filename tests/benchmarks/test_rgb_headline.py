@@ -143,11 +143,11 @@ def test_runs_of_one_ability_are_compared_by_what_they_have(asked: Callable[...,
 
 
 def test_a_part_with_few_groups_leaves_the_mean_of_parts_without_an_interval() -> None:
-    from evenkeel.analysis.comparison import _fewest
+    from evenkeel.analysis.comparison import _fewest, _Samples
 
     groups = {sample: sample for sample in "abcdefgh"}
     parts = {sample: "small" if sample in "ab" else "large" for sample in "abcdefgh"}
-    assert _fewest(dict.fromkeys("abcdefgh", 0.0), groups, parts) == 2
+    assert _fewest(_Samples(dict.fromkeys("abcdefgh", 0.0), groups, parts)) == 2
 
 
 # Shares of the detected

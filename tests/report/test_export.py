@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import evenkeel as ek
 from evenkeel.cli import cli
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.report.export import CHUNK, cells, columns, export, harmless, titles
+from evenkeel.files.frame import CHUNK, cells, columns, titles
+from evenkeel.report.export import export, harmless
 from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback
@@ -239,10 +240,10 @@ def test_published_files_that_are_gone_are_written_again(asked: Run, tmp_path: P
 
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record()])
-    with pytest.raises(UsageError, match=r"is a folder: name a file, such as .*records\.csv"):
+    with pytest.raises(UsageError, match=r"is a folder: give a file, such as .*records\.csv"):
         export(run, "csv", tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="is a file: name a folder"):
+    with pytest.raises(UsageError, match="is a file: give a folder"):
         export(run, "published", tmp_path / "file")
     (run.path / "records.jsonl").unlink()
     with pytest.raises(DataError, match="not finished"):

@@ -18,7 +18,7 @@ from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
 from evenkeel.report.page import render
-from evenkeel.report.terminal import cells, drawn, show_run, show_side_by_side, show_table, split
+from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
@@ -182,7 +182,7 @@ def test_a_table_wider_than_the_terminal_goes_on_below() -> None:
         console = Console(width=width)
         with console.capture() as captured:
             for part in parts:
-                show_table(console, drawn(part))
+                show_table(console, part)
         assert width == 1 or max(map(len, captured.get().splitlines())) <= width
 
 
@@ -318,8 +318,8 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
         assert f'<th scope="row">{name}</th><td><strong>{text.value(run.headline)}</strong></td>' in page
         assert f"<h2>What was asked of {name}</h2>" in page
     assert "<h2>The least and the most alike, of one</h2>" in page
-    assert "could show" in page
-    assert page.count("Runs that share a letter are not told apart") == 1
+    assert "minimum\ndetectable" in page
+    assert page.count("Runs that share a letter do not differ significantly") == 1
     assert re.findall(r"<td>([ab]+)</td></tr>", page) == ["a", "b", "b"]
 
 

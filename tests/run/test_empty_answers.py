@@ -11,7 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.models.openai.wire import read_chat, read_completion
-from evenkeel.report.endings import ending_notes, endings
+from evenkeel.report.notes import ending_notes, endings
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback

@@ -8,8 +8,8 @@ Samples of one group (all levels of a question, say) are not independent, so eve
 - a difference: t over pairs, on the logit scale of what differences there can be; unpaired, square-and-add;
 - a rank correlation: a bootstrap over groups.
 
-docs/statistics.md has the formulas and how often such intervals contain the truth, as `benchmarks/intervals.py`
-draws it; `tests/analysis/test_intervals.py` draws some of it again.
+docs/statistics.md has the formulas, and how often such intervals contain the truth in the simulations of
+`benchmarks/intervals.py`.
 """
 
 from __future__ import annotations

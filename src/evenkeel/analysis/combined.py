@@ -54,7 +54,7 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
     numbers = _numbered(terms)
     if any(len(set(groups)) < 2 for groups in numbers):
         return None
-    estimates = [stats.over_clusters(*_sums(term, groups)) for term, groups in zip(terms, numbers, strict=True)]
+    estimates = [stats.over_clusters(*_sums(*each)) for each in zip(terms, numbers, strict=True)]
     variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, estimates, strict=True)]
     spread = sum(v**2 / each.df for v, each in zip(variances, estimates, strict=True))
     df = sum(variances) ** 2 / spread if spread else min(each.df for each in estimates)
@@ -86,7 +86,8 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
         for term, each in zip(terms, intervals, strict=True)
     ]
     correlation = _correlation(_moves(terms, numbers))
-    low, high = (float(np.sqrt(max(0.0, d @ correlation @ d))) for d in np.ascontiguousarray(np.transpose(arms)))
+    sides = np.ascontiguousarray(np.transpose(arms))
+    low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return stats.Interval(value, value - low, value + high, methods, n, clusters)
 

@@ -21,7 +21,7 @@ from evenkeel.run.registry import stored_class
 from evenkeel.types import Figure, Record, RunSpec, Score, Tag
 
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
-"""Parts of a spec that decide which samples there are and what they ask: the samples themselves are compared."""
+"""Parts of a spec that decide which samples there are and what they ask, which the samples show."""
 
 MOST_VALUES = 12
 """Of a tag, in a message that lists those available."""
@@ -132,8 +132,10 @@ def split_name(name: str, metrics: Iterable[str]) -> tuple[str, dict[str, str]]:
 
 def figure_of(run: Run, name: str) -> Figure | None:
     """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
-    metric, _, method = name.partition("@")
-    return run.summary.get(name) or run.summary.get(scope_name(metric, {"method": method}))
+    metric, _, subject = name.partition("@")
+    return run.summary.get(name) or run.summary.get(
+        scope_name(metric, {stored_class(run.spec).subject: subject})
+    )
 
 
 def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> RunValues:
@@ -165,9 +167,7 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
     return run_values
 
 
-def _add(
-    metric_values: MetricValues, name: str, declared: Metric | None, sample: str, score: Score
-) -> None:
+def _add(metric_values: MetricValues, name: str, declared: Metric | None, sample: str, score: Score) -> None:
     """Add one sample to a metric, if it is in the scope."""
     metric, scope = split_name(name, score.values)
     if any(str(score.tags.get(tag)) != value for tag, value in scope.items()):
@@ -292,7 +292,8 @@ def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, pai
 
 def _settings(there: RunSpec, here: RunSpec) -> dict[str, str]:
     """What two specs ask differently, by name, except who is under test: the model, or the methods."""
-    subject = ("models.model.",) if "model" in there.models else ("models.", "options.method")
+    tag = stored_class(there).subject
+    subject = ("subjects", *(("models.model.",) if tag == "model" else ("models.", f"options.{tag}")))
     by_name = {text.partition(" is ")[0]: text for text in spec_differences(there, here)}
     return {name: _readable(text) for name, text in by_name.items() if not name.startswith(subject)}
 
@@ -308,5 +309,5 @@ def _sample_difference(there: Mapping[str, bytes], here: Mapping[str, bytes]) ->
     common = [sample for sample in there if sample in here]
     if not common:
         return ["they have no sample in common"]
-    different = [f"sample {sample} does not ask the same" for sample in common if there[sample] != here[sample]]
-    return different[:1]
+    unlike = next((sample for sample in common if there[sample] != here[sample]), None)
+    return [] if unlike is None else [f"sample {unlike} does not ask the same"]

@@ -30,7 +30,7 @@ from evenkeel.analysis.comparability import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration, scope_of
+from evenkeel.page.metrics import declaration
 from evenkeel.page.notebook import Displayed
 from evenkeel.run.folder import Run
 from evenkeel.types import Unit
@@ -182,7 +182,7 @@ def _unit(name: str, layout: Layout, runs: Sequence[Run], values: Sequence[RunVa
             if figure := figure_of(run, candidate):
                 return figure.unit
         # There may be figures of its parts only: `accuracy/task=colours` where the task was asked for.
-        scoped = (figure.unit for key, figure in run.summary.items() if scope_of(key)[0] in candidates)
+        scoped = (figure.unit for figure in run.summary.values() if figure.metric in candidates)
         if unit := next(scoped, None):
             return unit
     raise UsageError(f"the unit of '{name}' is unknown: no run has a figure of it in its summary.json.")
@@ -259,7 +259,7 @@ def _tested(first: _Samples, second: _Samples, unit: Unit, *, ratio: bool, paire
 
 def _change(first: _Samples, second: _Samples) -> _Samples:
     """The difference of each pair."""
-    return first._replace(values={sample: second.values[sample] - first.values[sample] for sample in first.values})
+    return first._replace(values={key: second.values[key] - value for key, value in first.values.items()})
 
 
 def _fewest(samples: _Samples) -> int:
@@ -292,10 +292,10 @@ def _entering(
         sides = [{sample: value for sample, value in side.items() if sample in both} for side in sides]
     elif paired:
         sides = _common(sides)
-    metrics = (first, second)
-    parts = {(each.parts or {})[sample] for each in metrics for sample in each.asked if each.parts is not None}
-    for each, side in zip(metrics, sides, strict=True):
-        if each.parts is not None and {each.parts[sample] for sample in side} != parts:
+    if first.parts is not None and second.parts is not None:
+        metrics = ((first.parts, first.asked, sides[0]), (second.parts, second.asked, sides[1]))
+        asked = {parts[sample] for parts, samples, _ in metrics for sample in samples}
+        if any({parts[sample] for sample in side} != asked for parts, _, side in metrics):
             return {}, {}
     return sides[0], sides[1]
 

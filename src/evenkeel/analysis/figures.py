@@ -20,9 +20,9 @@ from evenkeel.analysis.intervals import (
     interval_of,
     over_clusters,
 )
-from evenkeel.page.metrics import scope_name
 from evenkeel.analysis.significance import Tested, paired_test, t_test
 from evenkeel.errors import UsageError
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def summarise(
     scores give the same digits.
     """
     if absent := [metric for metric in breakdown if metric not in units]:
-        units_known = ", ".join(get_args(Unit))
-        raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {units_known}.")
+        available = ", ".join(get_args(Unit))
+        raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {available}.")
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
     parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
@@ -66,8 +66,9 @@ def summarise(
                 if len(members):
                     known = members[~np.isnan(values[members])]
                     interval = interval_of(values[known], table.groups[known], unit)
-                    name = scope_name(metric, dict(zip(names, tags, strict=True)))
-                    summary[name] = table.figure(members, known, unit=unit, **interval._asdict())
+                    scope = {name: str(tag) for name, tag in zip(names, tags, strict=True)}
+                    fields = {"unit": unit, "metric": metric, "scope": scope, **interval._asdict()}
+                    summary[scope_name(metric, scope)] = table.figure(members, known, **fields)
     return summary
 
 
@@ -144,7 +145,7 @@ def _entering(
 def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
     """The samples of a metric by the value of a tag, for each group and each combination of its other tags.
 
-    Samples are paired within such a row, so that a language that failed at one level does not shift the others.
+    Samples are paired within such a row: a language that failed at one level does not shift the others.
     """
     rows: defaultdict[tuple[str, ...], dict[Tag, Score]] = defaultdict(dict)
     for score in scores:

@@ -269,9 +269,7 @@ def _too_few(
     )
 
 
-def _judged(
-    difference: Difference, allowed: float, worse: Direction, p: float | None
-) -> tuple[bool, str]:
+def _judged(difference: Difference, allowed: float, worse: Direction, p: float | None) -> tuple[bool, str]:
     """Whether a change passes, and why. One for the worse of which nothing can be said does not pass."""
     unit, low, high, amount = difference.unit, difference.low, difference.high, difference.difference
     if difference.value_a is None or difference.value_b is None or amount is None:

@@ -1,6 +1,7 @@
 """A run's records as a table: one row a sample, every column with a type, for polars to collect or to write.
 
-Records are read as a stream, once to learn the columns and once for the rows: a run may be larger than memory.
+Records are read as a stream, once to learn the columns and once for the rows, because a run may be larger
+than memory.
 """
 
 from __future__ import annotations

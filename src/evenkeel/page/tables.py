@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from evenkeel.page.format import share
 from evenkeel.page.layout import Column, Table
-from evenkeel.page.metrics import scope_of
 from evenkeel.types import Figure, Summary
 
 
@@ -38,16 +37,10 @@ class Grid(Struct, frozen=True):
     """Whether every row with a name begins a section."""
 
 
-def _scoped(summary: Summary, metric: str) -> Iterator[tuple[dict[str, str], Figure]]:
-    for name, candidate in summary.items():
-        name_metric, scope = scope_of(name)
-        if name_metric == metric:
-            yield scope, candidate
-
-
 def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
     """The values of a tag that the summary has figures for, in its order (numbers by size)."""
-    return in_order(scope[tag] for scope, _ in _scoped(summary, metric) if tag in scope)
+    figures = (each for each in summary.values() if each.metric == metric)
+    return in_order(each.scope[tag] for each in figures if tag in each.scope)
 
 
 def in_order(values: Iterable[str]) -> list[str]:
@@ -62,12 +55,12 @@ def is_number(value: str) -> bool:
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:
     """The figure of a scope, in whatever order its name has the tags."""
-    return next((each for tags, each in _scoped(summary, metric) if tags == scope), None)
+    return next((each for each in summary.values() if each.metric == metric and each.scope == scope), None)
 
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
     """One run's table, with a row for all together; None where it would show nothing new."""
-    metrics = {scope_of(name)[0] for name in summary}
+    metrics = {each.metric for each in summary.values()}
     shown = [each for each in table.metrics or (Column(table.metric, ""),) if each.metric in metrics]
 
     def values(tag: str) -> list[str]:

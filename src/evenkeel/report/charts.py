@@ -95,7 +95,7 @@ def points(records: Iterable[Record], spec: Points) -> Any:
 
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        x, y, colour = (_of_score(record, name) for name in (spec.x, spec.y, spec.colour))
+        x, y, colour = (field_of(record, name) for name in (spec.x, spec.y, spec.colour))
         if x is not None and y is not None and colour is not None:
             colours = colour if isinstance(colour, dict) else {"": colour}
             row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
@@ -130,7 +130,8 @@ def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
     return panels[0] if len(panels) == 1 else alt.hconcat(*panels).resolve_scale(color="independent")
 
 
-def _of_score(record: Record, name: str) -> Any:
+def field_of(record: Record, name: str) -> Any:
+    """A value, a detail or a tag of a sample's score."""
     score = record.score
     detail = msgspec.to_builtins(score.detail) or {}
     return score.values.get(name, detail.get(name, score.tags.get(name)))

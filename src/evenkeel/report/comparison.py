@@ -37,10 +37,11 @@ def heading(comparison: Comparison) -> str:
 def run_lines(comparison: Comparison) -> list[str]:
     """A line for each run: its letter where there are two, its folder, and its coverage if it is partial."""
     letters = ("A ", "B ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
-    return [
-        f"{letter}{side.name} ({side.path}){f', coverage {share(side.coverage)}' if side.coverage < 1 else ''}"
-        for letter, side in zip(letters, comparison.runs, strict=True)
-    ]
+    lines = []
+    for letter, side in zip(letters, comparison.runs, strict=True):
+        coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
+        lines.append(f"{letter}{side.name} ({side.path}){coverage}")
+    return lines
 
 
 def comparison_tables(comparison: Comparison) -> list[Grid]:
@@ -108,7 +109,7 @@ def footnote(comparison: Comparison) -> str:
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """The runs, every difference (bold where it is significant) and, for more than two runs, their ranking."""
+    """The runs, every difference (bold where it is significant), and the ranking of more than two runs."""
     show_line(console, heading(comparison), "bold")
     for line in run_lines(comparison):
         show_line(console, f"  {line}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 from msgspec.structs import replace
 
@@ -63,9 +62,8 @@ def _title(layout: Layout, names: Sequence[str]) -> str:
 
 def _methods_table(run: Run, layout: Layout) -> Grid:
     """A row for each method of one run."""
-    rows = [
-        (name, _headline(figure)) for name, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
-    ]
+    headlines = zip(run.spec.subjects, run.headlines.values(), strict=True)
+    rows = [(name, _headline(figure)) for name, figure in headlines]
     return Grid("The methods", "method", [layout.headline_title, "95% interval", "coverage"], rows)
 
 
@@ -163,7 +161,7 @@ def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: st
             return f"{picture.title}{of_run}", charts.points(first.records(), picture)
         case Heatmap():
             record = _typical(first, layout.headline)
-            matrix = msgspec.to_builtins(record.score.detail)[picture.detail] if record else None
+            matrix = charts.field_of(record, picture.detail) if record else None
             sample = f" ({record.sample.id})" if record else ""
             return f"{picture.title}{of_run}{sample}", charts.heatmap(matrix) if matrix else None
 

@@ -19,7 +19,7 @@ from evenkeel.analysis.comparability import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import FLOOR, chance, counts, interval, p_value, share, statuses, value
+from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
 from evenkeel.page.notebook import Displayed
 from evenkeel.page.tables import Cell, Content, Grid
 from evenkeel.report import html
@@ -67,7 +67,7 @@ def scorecard(
     """Put runs on one card, and with `out` on a page. Runs of different models need `mixed=True`.
 
     Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
-    are its entries; the others are listed apart. Where no run has a model under test, all methods are entries.
+    are its entries; the others are apart. Where no run has a model under test, all methods are entries.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
@@ -167,7 +167,9 @@ def tables(card: Scorecard) -> list[Grid]:
     """One table of all entries, and one of the methods that do not use the models."""
     named = len({entry.name for entry in card.entries}) > 1
     grids = [_table("", card.entries, named=named)]
-    return grids + ([_table(_others_title(card).capitalize(), card.others, named=True)] if card.others else [])
+    if card.others:
+        grids.append(_table(capitalised(_others_title(card)), card.others, named=True))
+    return grids
 
 
 def _others_title(card: Scorecard) -> str:
