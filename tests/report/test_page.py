@@ -316,7 +316,7 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
     assert "<title>Answer consistency: 3 runs (one, two, &lt;b&gt;)</title>" in page
     for name, run in zip(("one", "two", "&lt;b&gt;"), several, strict=True):
         assert f'<th scope="row">{name}</th><td><strong>{text.value(run.headline)}</strong></td>' in page
-        assert f"<h2>What was asked of {name}</h2>" in page
+        assert f"<h2>Settings of {name}</h2>" in page
     assert "<h2>The least and the most alike, of one</h2>" in page
     assert "minimum\ndetectable" in page
     assert page.count("Runs that share a letter do not differ significantly") == 1
@@ -326,10 +326,10 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
 def test_the_page_of_two_runs_has_no_ranking_and_one_run_given_twice_is_one(several: list[ek.Run]) -> None:
     assert "share a letter" not in render(*several[:2])
     assert render(several[0], several[0]) == render(several[0])
-    assert "What was asked</h2>" in render(several[0])
+    assert "Settings</h2>" in render(several[0])
 
 
-def test_what_was_asked_is_told_without_empty_values(tmp_path: Path) -> None:
+def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:
     options = {
         "judge": None,
         "dataset": "",

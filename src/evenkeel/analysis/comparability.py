@@ -34,22 +34,44 @@ class Unpairable(UsageError):
 class MetricValues(Struct):
     """One metric of a run's samples, within its scope."""
 
+    groups: dict[str, str]
+    """By sample."""
     ratio: bool
     """Whether each run decides itself which samples count."""
+    parts: dict[str, str] | None
+    """Of a macro-average: the part that each sample belongs to."""
     values: dict[str, float] = {}
     """By sample, where it has one."""
     requests: dict[str, tuple[int, int]] = {}
     """By sample: requests answered (0 where it has no value) and requests asked."""
-    asked: set[str] = set()
-    """The samples that the metric is about, whether they have a value or not."""
-    parts: dict[str, str] | None = None
-    """Of a macro-average: the part that each sample belongs to."""
+    samples: set[str] = set()
+    """Those that the metric is about, whether they have a value or not."""
     coverage: float | None = None
     """Of its figure, or counted over the samples; None where no sample is in the scope."""
 
+    def by_part(self) -> dict[str, list[str]]:
+        """The samples with a value by their part; all are one part where there are no parts."""
+        by_part: defaultdict[str, list[str]] = defaultdict(list)
+        for sample in self.values:
+            by_part[self.parts[sample] if self.parts is not None else ""].append(sample)
+        return by_part
+
     @property
     def mean(self) -> float | None:
-        return mean_of(self.values, self.parts)
+        """The mean of the samples' values; of a macro-average, the mean of its parts' means."""
+        parts = self.by_part().values()
+        means = [sum(self.values[sample] for sample in samples) / len(samples) for samples in parts]
+        return sum(means) / len(means) if means else None
+
+    @property
+    def clusters(self) -> int:
+        return len({self.groups[sample] for sample in self.values})
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part has a value."""
+        parts = self.parts
+        return parts is None or set(self.by_part()) == {parts[sample] for sample in self.samples}
 
 
 class RunValues(Struct):
@@ -147,8 +169,11 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
     run_values = RunValues()
     declarations = {name: declaration(declared, name) for name in names}
     for name, metric in declarations.items():
-        parts: dict[str, str] | None = {} if metric and metric.mean_over else None
-        run_values.by_metric[name] = MetricValues(ratio=bool(metric and metric.ratio_to), parts=parts)
+        run_values.by_metric[name] = MetricValues(
+            groups=run_values.groups,
+            ratio=bool(metric and metric.ratio_to),
+            parts={} if metric and metric.mean_over else None,
+        )
     for record in run.records():
         sample, score = record.sample, record.score
         run_values.groups[sample.id] = sample.group
@@ -184,15 +209,15 @@ def _add(metric_values: MetricValues, name: str, declared: Metric | None, sample
     if value is not None:
         metric_values.values[sample] = value
     if known is not None or not metric_values.ratio:
-        metric_values.asked.add(sample)
+        metric_values.samples.add(sample)
     answered, total = _requests(score, metric)
     metric_values.requests[sample] = answered if known is not None else 0, total
 
 
 def covered(requests: Iterable[tuple[int, int]]) -> float:
     """Requests answered over requests asked."""
-    answered, asked = map(sum, zip((0, 0), *requests, strict=True))
-    return answered / asked if asked else 0.0
+    answered, total = map(sum, zip((0, 0), *requests, strict=True))
+    return answered / total if total else 0.0
 
 
 def _requests(score: Score, metric: str) -> tuple[int, int]:
@@ -248,16 +273,6 @@ def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Seque
             available = ", ".join(tags[tag][:MOST_VALUES])
             return f"no sample of these runs has {tag}={value}; {tag} is one of {available}{more}"
     return "no sample of these runs has all of these tags together"
-
-
-def mean_of(values: Mapping[str, float], parts: Mapping[str, str] | None) -> float | None:
-    """The mean of samples' values; of a macro-average, the mean of its parts' means."""
-    if not values:
-        return None
-    by_part: defaultdict[str, list[float]] = defaultdict(list)
-    for sample, value in values.items():
-        by_part[parts[sample] if parts else ""].append(value)
-    return sum(sum(each) / len(each) for each in by_part.values()) / len(by_part)
 
 
 def _is_mean(run: Run, name: str, values: MetricValues) -> bool:

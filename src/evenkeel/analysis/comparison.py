@@ -21,7 +21,6 @@ from evenkeel.analysis.comparability import (
     covered,
     figure_of,
     layout_of,
-    mean_of,
     read_values,
     run_names,
     setting_differences,
@@ -84,7 +83,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     """
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class RankedRun(Struct, frozen=True, kw_only=True):
     """A run in the ranking by a metric. Runs that share a letter do not differ significantly."""
 
     metric: str
@@ -105,7 +104,7 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     differs: tuple[str, ...]
     """What the runs were asked differently, apart from the model under test."""
     differences: tuple[Difference, ...]
-    ranking: tuple[Place, ...]
+    ranking: tuple[RankedRun, ...]
     """Metric by metric, the best run first; the highest where neither direction is better."""
 
 
@@ -136,29 +135,32 @@ def compare_values(
     if not metrics and len(runs) > 2 and not runs[0].methods:
         names = names[:1]
     differs = setting_differences(runs, values, paired=not unpaired)
-    sides = dict(zip(run_names(runs), values, strict=True))
     units = {name: _unit(name, layout, runs, values) for name in names}
+    sides = {
+        name: {run: each.by_metric[name] for run, each in zip(run_names(runs), values, strict=True)}
+        for name in names
+    }
     differences = _corrected(
         [
-            _difference(name, units[name], (a, sides[a]), (b, sides[b]), paired=not unpaired)
+            _difference(name, units[name], a, b, paired=not unpaired)
             for name in names
-            for a, b in combinations(sides, 2)
+            for a, b in combinations(sides[name].items(), 2)
         ]
     )
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         paired=not unpaired,
         runs=tuple(
-            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, sides[name]))
-            for name, run in zip(sides, runs, strict=True)
+            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, each))
+            for name, run, each in zip(run_names(runs), runs, values, strict=True)
         ),
         metrics=tuple(names),
         differs=tuple(differs),
         differences=differences,
         ranking=tuple(
-            place
+            ranked
             for name in names
-            for place in _ranking(sides, name, units[name], differences, layout, paired=not unpaired)
+            for ranked in _ranking(name, units[name], sides[name], differences, layout, paired=not unpaired)
         ),
     )
     return comparison, values
@@ -197,77 +199,93 @@ class _Row(NamedTuple):
     """Of pairs that are each 0 or 1 on both sides, the number of groups; else 0."""
 
 
-class _Samples(NamedTuple):
-    """The values of one side that enter a difference, with the groups and parts of their samples."""
-
-    values: Mapping[str, float]
-    groups: Mapping[str, str]
-    parts: Mapping[str, str] | None
-
-    @property
-    def clusters(self) -> int:
-        return len({self.groups[sample] for sample in self.values})
-
-    @property
-    def side(self) -> stats.Side:
-        """The values as an array, and the numbers of their groups from 0 on."""
-        numbers: dict[str, int] = {}
-        groups = [numbers.setdefault(self.groups[sample], len(numbers)) for sample in self.values]
-        return stats.Side(np.array(list(self.values.values()), dtype=float), np.array(groups, dtype=np.intp))
-
-
 def _difference(
-    name: str, unit: Unit, a: tuple[str, RunValues], b: tuple[str, RunValues], *, paired: bool
+    name: str, unit: Unit, a: tuple[str, MetricValues], b: tuple[str, MetricValues], *, paired: bool
 ) -> _Row:
-    first, second = a[1].by_metric[name], b[1].by_metric[name]
-    values = _entering(first, second, paired=paired)
-    sides = [
-        _Samples(side, run.groups, run.by_metric[name].parts)
-        for side, (_, run) in zip(values, (a, b), strict=True)
-    ]
-    clusters = min(side.clusters for side in sides)
-    tested = _tested(*sides, unit, ratio=first.ratio, paired=paired)
-    value_a, value_b = (mean_of(side.values, side.parts) for side in sides)
+    first, second = _entering([a[1], b[1]], paired=paired)
+    tested = _tested(first, second, unit, paired=paired)
+    value_a, value_b = first.mean, second.mean
+    clusters = min(first.clusters, second.clusters)
     difference = Difference(
         metric=name, unit=unit, a=a[0], b=b[0], value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
         low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
-        method=tested.method, n=min(map(len, values)), clusters=clusters,
+        method=tested.method, n=min(len(first.values), len(second.values)), clusters=clusters,
         coverage_a=first.coverage or 0.0, coverage_b=second.coverage or 0.0,
         coverage=_pair_coverage(first, second, paired=paired),
     )  # fmt: skip
-    binary = paired and {*values[0].values(), *values[1].values()} <= {0, 1}
+    binary = paired and {*first.values.values(), *second.values.values()} <= {0, 1}
     return _Row(difference, tested, clusters if binary else 0)
 
 
-def _tested(first: _Samples, second: _Samples, unit: Unit, *, ratio: bool, paired: bool) -> stats.Tested:
+def _entering(sides: Sequence[MetricValues], *, paired: bool) -> list[MetricValues]:
+    """The sides with the values that enter: where samples are paired, of those that all have.
+
+    Of a ratio each side has its own denominator: the samples that all were asked and that count in it. A
+    macro-average that lacks a part that any side was asked is unknown.
+    """
+    if paired and any(side.ratio for side in sides):
+        common = set.intersection(*(side.samples for side in sides))
+        sides = [_subset(side, [sample for sample in side.values if sample in common]) for side in sides]
+    elif paired:
+        samples = [sample for sample in sides[0].values if all(sample in side.values for side in sides)]
+        sides = [_subset(side, samples) for side in sides]
+    parts = {side.parts[sample] for side in sides if side.parts is not None for sample in side.samples}
+    complete = all(side.parts is None or set(side.by_part()) == parts for side in sides)
+    return [side if complete else _subset(side, ()) for side in sides]
+
+
+def _subset(side: MetricValues, samples: Iterable[str]) -> MetricValues:
+    return msgspec.structs.replace(side, values={sample: side.values[sample] for sample in samples})
+
+
+def _tested(first: MetricValues, second: MetricValues, unit: Unit, *, paired: bool) -> stats.Tested:
     """b − a with its interval and p-value, or why there is none."""
+    none = stats.Tested(None, None, None, stats.TOO_FEW)
     if not first.values or not second.values:
-        return stats.Tested(None, None, None, stats.NOTHING)
-    too_few = stats.Tested(None, None, None, stats.TOO_FEW)
-    if first.parts is not None and _fewest(first) < MIN_GROUPS:
-        return too_few._replace(method=FEW_IN_A_PART)
-    if first.parts is not None or ratio:
+        return none._replace(method=stats.NOTHING)
+    # The other parts cannot make up for one with few groups.
+    fewest = min(len({first.groups[sample] for sample in part}) for part in first.by_part().values())
+    if first.parts is not None and fewest < MIN_GROUPS:
+        return none._replace(method=FEW_IN_A_PART)
+    if first.parts is not None or first.ratio:
         estimate = _combined(first, second, paired=paired)
-        return stats.paired_test(estimate, unit=unit) if estimate else too_few
+        return stats.paired_test(estimate, unit=unit) if estimate else none
     if min(first.clusters, second.clusters) < 2:
-        return too_few
+        return none
     if paired:
-        return stats.paired_test(_change(first, second).side.estimate, unit=unit)
-    return stats.unpaired_test(first.side, second.side, unit=unit)
+        return stats.paired_test(_arrays(_change(first, second)).estimate, unit=unit)
+    return stats.unpaired_test(_arrays(first), _arrays(second), unit=unit)
 
 
-def _change(first: _Samples, second: _Samples) -> _Samples:
+def _change(first: MetricValues, second: MetricValues) -> MetricValues:
     """The difference of each pair."""
-    return first._replace(values={key: second.values[key] - value for key, value in first.values.items()})
+    change = {sample: second.values[sample] - value for sample, value in first.values.items()}
+    return msgspec.structs.replace(first, values=change)
 
 
-def _fewest(samples: _Samples) -> int:
-    """The number of groups in the part that has fewest: the other parts cannot make up for it."""
-    by_part: dict[str, set[str]] = {}
-    for sample in samples.values:
-        by_part.setdefault((samples.parts or {})[sample], set()).add(samples.groups[sample])
-    return min(map(len, by_part.values()))
+def _arrays(side: MetricValues) -> stats.Side:
+    """The values, and the numbers of their groups from 0 on."""
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(side.groups[sample], len(numbers)) for sample in side.values]
+    return stats.Side(np.array(list(side.values.values()), dtype=float), np.array(groups, dtype=np.intp))
+
+
+def _combined(first: MetricValues, second: MetricValues, *, paired: bool) -> stats.Estimate | None:
+    """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
+    if paired and first.parts is not None:
+        return combined.estimate(_terms(_change(first, second)))
+    labels = ("", "") if paired else ("first ", "second ")
+    sides = ((-1, _terms(first, labels[0])), (1, _terms(second, labels[1])))
+    return combined.estimate(
+        [term._replace(coefficient=sign * term.coefficient) for sign, terms in sides for term in terms]
+    )
+
+
+def _terms(side: MetricValues, label: str = "") -> list[combined.Term]:
+    """The terms of a mean, or macro-average; a label keeps groups of unrelated sides apart."""
+    groups = {sample: f"{label}{group}" for sample, group in side.groups.items()} if label else side.groups
+    return combined.macro_terms(side.values, groups, side.parts or dict.fromkeys(side.values, ""))
 
 
 def _pair_coverage(first: MetricValues, second: MetricValues, *, paired: bool) -> float:
@@ -276,49 +294,6 @@ def _pair_coverage(first: MetricValues, second: MetricValues, *, paired: bool) -
     if not paired:
         return covered([*a.values(), *b.values()])
     return stats.pair_coverage((a[sample], b[sample]) for sample in a if sample in b)
-
-
-def _entering(
-    first: MetricValues, second: MetricValues, *, paired: bool
-) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """The values of both sides that enter: where samples are paired, of those that both have.
-
-    Of a ratio each side has its own denominator: the samples that both were asked and that count in it. A
-    macro-average that lacks one of its parts is unknown.
-    """
-    sides = [first.values, second.values]
-    if first.ratio and paired:
-        both = first.asked & second.asked
-        sides = [{sample: value for sample, value in side.items() if sample in both} for side in sides]
-    elif paired:
-        sides = _common(sides)
-    if first.parts is not None and second.parts is not None:
-        metrics = ((first.parts, first.asked, sides[0]), (second.parts, second.asked, sides[1]))
-        asked = {parts[sample] for parts, samples, _ in metrics for sample in samples}
-        if any({parts[sample] for sample in side} != asked for parts, _, side in metrics):
-            return {}, {}
-    return sides[0], sides[1]
-
-
-def _combined(first: _Samples, second: _Samples, *, paired: bool) -> stats.Estimate | None:
-    """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
-    if paired and first.parts is not None:
-        change = _change(first, second).values
-        return combined.estimate(combined.macro_terms(change, first.groups, first.parts))
-    terms = []
-    for sign, (values, groups, parts) in ((-1, first), (1, second)):
-        own = groups if paired else {sample: f"{sign} {groups[sample]}" for sample in values}
-        terms += [
-            term._replace(coefficient=sign * term.coefficient)
-            for term in combined.macro_terms(values, own, parts or dict.fromkeys(values, ""))
-        ]
-    return combined.estimate(terms)
-
-
-def _common(sides: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
-    """Each side's values of the samples that all sides have, in one order."""
-    samples = [sample for sample in sides[0] if all(sample in side for side in sides)]
-    return [{sample: side[sample] for sample in samples} for side in sides]
 
 
 def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
@@ -339,41 +314,37 @@ def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
 
 
 def _ranking(
-    sides: Mapping[str, RunValues], name: str, unit: Unit, differences: Iterable[Difference], layout: Layout,
-    *, paired: bool,
-) -> tuple[Place, ...]:  # fmt: skip
+    name: str, unit: Unit, sides: Mapping[str, MetricValues], differences: Iterable[Difference],
+    layout: Layout, *, paired: bool,
+) -> tuple[RankedRun, ...]:  # fmt: skip
     """The runs by their means, over the samples that all have; unpaired or of a ratio, each over its own."""
-    metrics = [run.by_metric[name] for run in sides.values()]
-    values: Sequence[Mapping[str, float]] = [metric.values for metric in metrics]
-    if paired and not any(metric.ratio for metric in metrics):
-        values = _common(values)
-    intervals = {
-        side: _interval(name, each, run, unit)
-        for (side, run), each in zip(sides.items(), values, strict=True)
-    }
+    if paired and not any(side.ratio for side in sides.values()):
+        samples = set.intersection(*(set(side.values) for side in sides.values()))
+        first = next(iter(sides.values()))
+        common = [sample for sample in first.values if sample in samples]
+        sides = {run: _subset(side, common) for run, side in sides.items()}
+    intervals = {run: _interval(side, unit) for run, side in sides.items()}
     declared = declaration(layout.metrics, name)
     sign = 1 if declared and declared.better == "lower" else -1
-    ranked = sorted(sides, key=lambda side: np.inf if (v := intervals[side].value) is None else sign * v)
+    ranked = sorted(sides, key=lambda run: np.inf if (v := intervals[run].value) is None else sign * v)
     letters = group_letters(ranked, [(d.a, d.b) for d in differences if d.metric == name and d.different])
     return tuple(
-        Place(
-            metric=name, name=side, value=interval.value, low=interval.low, high=interval.high,
-            letters=letters[side],
+        RankedRun(
+            metric=name, name=run, value=interval.value, low=interval.low, high=interval.high,
+            letters=letters[run],
         )
-        for side in ranked
-        if (interval := intervals[side])
+        for run in ranked
+        if (interval := intervals[run])
     )  # fmt: skip
 
 
-def _interval(name: str, values: Mapping[str, float], run: RunValues, unit: Unit) -> stats.Interval:
+def _interval(side: MetricValues, unit: Unit) -> stats.Interval:
     """The mean, or macro-average, of a run's values; unknown where a part has none."""
-    metric = run.by_metric[name]
-    parts = metric.parts
-    if values and parts is not None:
-        if {parts[sample] for sample in values} != {parts[sample] for sample in metric.asked}:
-            return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
-        return combined.interval(combined.macro_terms(values, run.groups, parts), unit)
-    return stats.interval_of(*_Samples(values, run.groups, None).side, unit)
+    if side.values and not side.complete:
+        return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
+    if side.values and side.parts is not None:
+        return combined.interval(_terms(side), unit)
+    return stats.interval_of(*_arrays(side), unit)
 
 
 def group_letters(ranked: Sequence[str], different: Iterable[tuple[str, str]]) -> dict[str, str]:

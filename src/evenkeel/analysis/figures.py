@@ -101,8 +101,8 @@ class _Table:
         """A figure with the coverage and the statuses of its members, of which the known have a value."""
         counts = self._counts[members].sum(axis=0)
         statuses = {status: int(n) for status, n in zip(self._statuses, counts, strict=True) if n}
-        asked = int(counts.sum())
-        coverage = int(self._answered[known].sum()) / asked if asked else 0.0
+        total = int(counts.sum())
+        coverage = int(self._answered[known].sum()) / total if total else 0.0
         return Figure(coverage=coverage, statuses=statuses, **fields)
 
 
@@ -191,12 +191,12 @@ def _requests(score: Score, *, known: bool) -> Requests:
 
 def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
     """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b)."""
-    covered = asked = 0.0
+    covered = total = 0.0
     for (first, of_first), (second, of_second) in pairs:
         if of_first and of_second:
-            asked += of_first + of_second
+            total += of_first + of_second
             covered += (of_first + of_second) * min(first / of_first, second / of_second)
-    return covered / asked if asked else 0.0
+    return covered / total if total else 0.0
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:

@@ -168,7 +168,7 @@ def _directions(names: Sequence[str], layout: Layout, *, higher: bool, lower: bo
 
 
 def _overlap(name: str, old: RunValues, new: RunValues) -> Overlap:
-    before, after = old.by_metric[name].asked, new.by_metric[name].asked
+    before, after = old.by_metric[name].samples, new.by_metric[name].samples
     return Overlap(
         common=len(before & after),
         larger=max(len(before), len(after)),

@@ -1,4 +1,4 @@
-"""What is said beside a run's figures: by its benchmark, about how requests ended, and by the models."""
+"""Notes on a run's figures: of its benchmark, about how requests ended, and of the models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def notes_of(run: Run) -> list[Note]:
 class Endings(NamedTuple):
     """How many of the texts that a model was asked for ended in which way."""
 
-    asked: int
+    requests: int
     reasoning: int
     """Cut off at the token limit while the model was still reasoning."""
     before_text: int
@@ -49,7 +49,7 @@ def endings(records: Iterable[Record]) -> Endings:
     for record in records:
         for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
             if part != "weighed":
-                kinds["asked"] += 1
+                kinds["requests"] += 1
                 kinds[_kind(answer, record.score.statuses)] += 1
     return Endings(*(kinds[name] for name in Endings._fields))
 
@@ -77,21 +77,25 @@ def ending_notes(run: Run) -> list[Note]:
     counts = endings(run.records())
     missing = counts.reasoning + counts.before_text + counts.empty
     texts = []
-    if missing > MANY * counts.asked:
+    if missing > MANY * counts.requests:
         parts = {
             "cut off inside the reasoning": counts.reasoning,
             "cut off before any text": counts.before_text,
             "empty": counts.empty,
         }
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
-        text = f"{missing:,} of {counts.asked:,} requests brought no answer: {listed}. They are not scored."
+        text = (
+            f"{missing:,} of {counts.requests:,} requests brought no answer: {listed}. They are not scored."
+        )
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
-    if counts.cut > MANY * counts.asked:
-        text = f"{counts.cut:,} of {counts.asked:,} answers were cut off, and are scored as far as they go."
+    if counts.cut > MANY * counts.requests:
+        text = (
+            f"{counts.cut:,} of {counts.requests:,} answers were cut off, and are scored as far as they go."
+        )
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     if counts.estimated:
         texts.append(
-            f"{counts.estimated:,} of {counts.asked:,} continuations have an estimated length: the server "
+            f"{counts.estimated:,} of {counts.requests:,} continuations have an estimated length: the server "
             "gives neither log-probabilities of these texts nor a count of their tokens."
         )
     return [Note(text.rstrip(), warning=True) for text in texts]

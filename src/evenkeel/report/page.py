@@ -68,15 +68,15 @@ def _methods_table(run: Run, layout: Layout) -> Grid:
 
 
 def _runs_table(runs: Mapping[str, Run], layout: Layout) -> Grid:
-    """A row for each run, or each of its methods, with its data and when it was made."""
+    """A row for each run, or each of its methods, with its data and its time."""
     rows = []
     for name, run in runs.items():
         digests = ", ".join(digest[:12] for digest in run.spec.data["sha256"])
-        made = run.spec.provenance.get("created", "")[:16].replace("T", " ")
+        created = run.spec.provenance.get("created", "")[:16].replace("T", " ")
         for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True):
             row_name = name if len(run.headlines) == 1 else f"{name}: {subject}"
-            rows.append((row_name, [*_headline(figure), digests, made or "–"]))
-    heads = [layout.headline_title, "95% interval", "coverage", "data, sha256", "made"]
+            rows.append((row_name, [*_headline(figure), digests, created or "–"]))
+    heads = [layout.headline_title, "95% interval", "coverage", "data, sha256", "created"]
     return Grid("The runs", "run", heads, rows)
 
 
@@ -176,7 +176,7 @@ def _typical(run: Run, metric: str) -> Record | None:
 
 
 def _settings(spec: RunSpec) -> list[tuple[str, str]]:
-    """What was asked of a run, and where and when; empty settings are left out."""
+    """The settings of a run, and where and when it was made; empty ones are left out."""
     provenance = spec.provenance
     versions = [f"{name} {provenance[name]}" for name in ("evenkeel", "python") if name in provenance]
     rows: list[tuple[str, Any]] = [("benchmark", spec.benchmark)]
@@ -188,7 +188,7 @@ def _settings(spec: RunSpec) -> list[tuple[str, str]]:
         ("data", f"{spec.data['source']}, sha256 {', '.join(digest[:16] for digest in spec.data['sha256'])}"),
         ("limit", spec.limit),
         ("seed", spec.seed),
-        ("made", [provenance.get("created"), *versions, provenance.get("platform")]),
+        ("created", [provenance.get("created"), *versions, provenance.get("platform")]),
         ("packages", provenance.get("packages")),
     ]
     rows += [(f"{role} reached at", addresses) for role, addresses in served_at(spec).items()]

@@ -266,7 +266,7 @@ def _section(entries: Sequence[Entry], out: Path) -> Grid:
         ("intervals by", [figure.method for figure in figures]),
         ("over", [counts(figure, layout) for figure in figures]),
         ("coverage", [_coverage(figure, f": {statuses(figure)}") for figure in figures]),
-        ("made", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
+        ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
         ("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]),
     ]
     return Grid("", "figure", [entry.name for entry in entries], rows, left=1)
