@@ -223,7 +223,7 @@ def test_what_has_no_bounds_has_the_interval_of_a_t_test_over_questions() -> Non
     assert figure.method == "t over groups"
 
 
-def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test() -> None:
+def test_far_from_its_bounds_a_mean_has_nearly_a_t_interval() -> None:
     from scipy.stats import ttest_1samp
 
     means = np.random.default_rng(4).normal(0.1, 0.05, 200)
@@ -235,7 +235,7 @@ def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test()
     assert figure.method == "logit t over groups"
 
 
-def test_an_amount_has_an_interval_on_the_logarithmic_scale_with_a_longer_upper_arm() -> None:
+def test_the_interval_of_an_amount_has_a_longer_upper_arm() -> None:
     from scipy.stats import t
 
     values = np.array([90.0, 110.0, 95.0, 105.0, 100.0])
@@ -349,7 +349,7 @@ def test_an_interval_stays_within_what_the_unit_allows() -> None:
     assert 0.5 < (close.low or 0) < 0.94 < (close.high or 0) < 1
 
 
-def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
+def test_the_clustered_error_of_published_answers_is_twice_the_naive(
     reference: Path,
 ) -> None:
     content = msgspec.json.decode((reference / "mirae/MIRAE_claude_haiku_results_english.json").read_bytes())

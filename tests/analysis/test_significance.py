@@ -150,7 +150,7 @@ def test_a_pair_is_covered_as_far_as_its_weaker_side() -> None:
     assert pair_coverage([]) == 0
 
 
-def test_what_yes_and_no_could_show_allows_for_their_spread() -> None:
+def test_the_detectable_difference_of_binary_pairs_allows_for_their_spread() -> None:
     """A McNemar design: 5 of 40 pairs differ by chance, and the claimed difference more in one direction."""
     rng = np.random.default_rng(3)
     groups = np.arange(40)

@@ -95,9 +95,7 @@ def test_there_is_no_score_over_all(runs: list[Run]) -> None:
     assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
 
 
-def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
-    runs: list[Run], tmp_path: Path
-) -> None:
+def test_methods_that_do_not_use_the_model_are_listed_apart(runs: list[Run], tmp_path: Path) -> None:
     card = scorecard(runs)
     *_, entry = card.entries
     assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+logprobs"] * 2)
@@ -152,7 +150,7 @@ def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> No
     ]
 
 
-def test_runs_of_one_benchmark_stand_side_by_side(tmp_path: Path) -> None:
+def test_runs_of_one_benchmark_share_a_table(tmp_path: Path) -> None:
     two = [stored(tmp_path / "first"), stored(tmp_path / "second")]
     card = scorecard(two)
     assert [entry.name for entry in card.entries] == ["first", "second"]
@@ -215,7 +213,7 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert (tmp_path / "x.html").read_text() == page
 
 
-def test_low_coverage_stands_out(tmp_path: Path) -> None:
+def test_low_coverage_is_a_warning(tmp_path: Path) -> None:
     values = np.full((10, 2), 0.5)
     values[:2] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values})

@@ -184,21 +184,16 @@ def _table(heading: str, entries: Sequence[Entry], *, named: bool) -> Grid:
             for entry, line in zip(members, lines, strict=True):
                 if line is None:
                     continue
-                top = line is entry.headline
+                figure, top = line.figure, line is entry.headline
                 name = shortened(entry.name, 40) if top or len(members) > 1 else ""
-                figure = line.figure
-                rows.append(
-                    (
-                        benchmark if top and entry is members[0] else "",
-                        [
-                            figure_title if top else f"  {figure_title}",
-                            *([name] if named else []),
-                            Cell(value(figure), "strong" if top else ""),
-                            " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
-                            _coverage(figure, "") if top else "",
-                        ],
-                    )
-                )
+                cells: list[Content] = [
+                    figure_title if top else f"  {figure_title}",
+                    *([name] if named else []),
+                    Cell(value(figure), "strong" if top else ""),
+                    " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
+                    _coverage(figure) if top else "",
+                ]
+                rows.append((benchmark if top and entry is members[0] else "", cells))
     columns = ["figure", *(["of"] if named else []), "value", "95% interval", "coverage"]
     return Grid(heading, "benchmark", columns, rows, left=3 if named else 2, sections=True)
 
@@ -214,7 +209,7 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
     return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
 
 
-def _coverage(figure: Figure, details: str) -> Cell:
+def _coverage(figure: Figure, details: str = "") -> Cell:
     return Cell(f"{share(figure.coverage)}{details}", "warn" if figure.coverage < FLOOR else "")
 
 
