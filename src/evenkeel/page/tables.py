@@ -12,11 +12,14 @@ from evenkeel.page.layout import Column, Table
 from evenkeel.types import Figure, Summary
 
 
+Style: TypeAlias = Literal["", "strong", "soft", "warn"]
+
+
 class Cell(NamedTuple):
     """A text in a table. A link is followed on pages only."""
 
     text: str
-    style: Literal["", "strong", "soft", "warn"] = ""
+    style: Style = ""
     link: str = ""
 
 

@@ -22,7 +22,7 @@ from evenkeel.page.format import (
     visible,
 )
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Cell, Content, Grid
+from evenkeel.page.tables import Cell, Content, Grid, Style
 from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.registry import benchmark_class
 
@@ -64,7 +64,7 @@ def comparison_tables(comparison: Comparison) -> list[Grid]:
 
 def _row(difference: Difference) -> list[Content]:
     unit, low, high = difference.unit, difference.low, difference.high
-    style = "strong" if difference.different else ""
+    style: Style = "strong" if difference.different else ""
     change = "–" if difference.difference is None else signed(difference.difference, unit)
     limits = "" if low is None or high is None else f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
     return [

@@ -26,13 +26,13 @@ from evenkeel.page.format import (
     visible,
 )
 from evenkeel.page.layout import Layout, Note
-from evenkeel.page.tables import Cell, Content, Grid, arrange, side_by_side
+from evenkeel.page.tables import Cell, Content, Grid, Style, arrange, side_by_side
 from evenkeel.run.folder import Run
 from evenkeel.types import Figure
 
 GAP = 3
 """Spaces between two columns of figures."""
-STYLES = {"strong": "bold", "soft": "dim", "warn": "bold red", "": ""}
+STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "": ""}
 
 
 def show_run(
