@@ -47,7 +47,7 @@ def main() -> None:
     show([design for design in designs() if given.only in design.name], given.draws)
     if given.only:
         return
-    head("equal models, said to differ")
+    head("equal models, significantly different")
     for kind in ("normal cosines", "shares k/5", "rare shares 0/1"):
         shares = (f"{false_alarms(kind, rows, given.draws // 2):.1%}" for rows in ROWS)
         print(f"| {kind}, 40 groups | {' | '.join(shares)} |", flush=True)

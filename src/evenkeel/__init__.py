@@ -125,6 +125,7 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'evenkeel' has no attribute '{name}'")
+    importlib.import_module("evenkeel.report.notebook")  # how results are shown
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

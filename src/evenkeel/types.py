@@ -212,7 +212,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     metric: str = ""
     scope: dict[str, str] = {}
     """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated
-    there: `page.names` writes and reads that key."""
+    there: `page.metrics` writes and reads that key."""
 
 
 Summary: TypeAlias = dict[str, Figure]

@@ -1,4 +1,4 @@
-"""Runs set against each other: what is paired, what is refused, what is told apart."""
+"""Runs compared with each other: what is paired, what is refused, what differs significantly."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     assert ek.compare(more, fewer).differences[0].coverage == 1.0
 
 
-def test_what_could_be_shown_is_what_the_corrected_verdict_could_show(tmp_path: Path) -> None:
+def test_the_detectable_difference_allows_for_the_correction(tmp_path: Path) -> None:
     names = ("mean_similarity", "drift", "duplicates", "refusals", "empty", "cut_by_max_tokens")
     runs = [
         store_run(tmp_path / side, {name: noisy(seed=seed + n) for n, name in enumerate(names)})
@@ -100,7 +100,7 @@ def test_only_what_both_have_is_compared(tmp_path: Path) -> None:
     assert not found.different
 
 
-def test_what_was_seen_says_what_could_have_been(tmp_path: Path) -> None:
+def test_a_wider_spread_has_a_larger_detectable_difference(tmp_path: Path) -> None:
     wide = noisy(seed=2) + np.random.default_rng(3).normal(0, 0.3, (20, 1))
     runs = [
         store_run(tmp_path / name, headline(v))
@@ -142,7 +142,7 @@ def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
     assert found.n == 20
 
 
-def test_a_figure_that_is_not_the_mean_of_its_samples_is_not_compared_as_one(tmp_path: Path) -> None:
+def test_a_figure_that_is_not_a_mean_of_samples_is_not_compared(tmp_path: Path) -> None:
     """`corrected` is a share of the detected in the summary, and of all samples in the samples."""
     values = {**headline(noisy()), "drift": np.eye(20, 3)}
     runs = [store_run(tmp_path / name, values) for name in "ab"]
@@ -205,7 +205,7 @@ def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
     "changed",
     [{"model": "other"}, {"seed": 7}, {"limit": 20}, {"data": {"source": "recorded", "sha256": ["1"]}}],
 )
-def test_another_model_seed_or_file_is_no_hindrance_where_the_samples_ask_the_same(
+def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
     tmp_path: Path, changed: dict[str, Any]
 ) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
@@ -236,7 +236,7 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
         ek.compare(a)
     with pytest.raises(UsageError, match="given twice"):
         ek.compare(a, str(tmp_path / "." / "a"))
-    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* They have: mean_similarity"):
+    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* Available: mean_similarity"):
         ek.compare(a, b, metrics=["nonsense"])
     for scope, said in {
         "lang=kr": r"no sample of these runs has lang=kr; lang is one of en\.",
@@ -253,7 +253,7 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
 # Several runs
 
 
-def test_several_runs_are_ranked_in_groups_that_are_not_told_apart(tmp_path: Path) -> None:
+def test_several_runs_are_ranked_in_groups_that_do_not_differ(tmp_path: Path) -> None:
     shifts = {"low": -0.1, "middling": 0.0, "alike": 0.001, "high": 0.1}
     runs = [
         store_run(tmp_path / name, {**headline(noisy(shift, seed=n)), "drift": noisy(seed=n)}, model=name)
@@ -275,9 +275,7 @@ def test_a_run_between_two_groups_has_both_letters() -> None:
 
 
 @given(st.integers(2, 6), st.data())
-def test_two_runs_share_a_letter_exactly_where_they_are_not_told_apart(
-    size: int, data: st.DataObject
-) -> None:
+def test_two_runs_share_a_letter_exactly_where_they_do_not_differ(size: int, data: st.DataObject) -> None:
     names = "abcdef"[:size]
     pairs = list(combinations(names, 2))
     told_apart = data.draw(st.lists(st.sampled_from(pairs), unique=True))
@@ -302,7 +300,7 @@ def test_the_public_name_is_a_function_however_often_it_is_looked_up() -> None:
 # The gate
 
 
-def test_a_gate_fails_only_where_the_whole_interval_is_beyond_what_is_allowed(tmp_path: Path) -> None:
+def test_a_gate_fails_only_where_the_whole_interval_is_beyond(tmp_path: Path) -> None:
     old, new = store_run(tmp_path / "a", headline(noisy(seed=1))), tmp_path / "b"
     store_run(new, headline(noisy(-0.05, seed=2)))
     high = ek.compare(old, new).differences[0].high

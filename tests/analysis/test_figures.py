@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from evenkeel.analysis import (
     RANGES,
-    clustered_error,
     difference,
     interval_of,
     over_clusters,
-    proportion,
     rank_correlation,
     ratio,
     scope_name,
@@ -225,7 +223,7 @@ def test_what_has_no_bounds_has_the_interval_of_a_t_test_over_questions() -> Non
     assert figure.method == "t over groups"
 
 
-def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test() -> None:
+def test_far_from_its_bounds_a_mean_has_nearly_a_t_interval() -> None:
     from scipy.stats import ttest_1samp
 
     means = np.random.default_rng(4).normal(0.1, 0.05, 200)
@@ -237,7 +235,7 @@ def test_in_the_middle_of_its_range_a_mean_has_nearly_the_interval_of_a_t_test()
     assert figure.method == "logit t over groups"
 
 
-def test_an_amount_has_an_interval_on_the_logarithmic_scale_with_a_longer_upper_arm() -> None:
+def test_the_interval_of_an_amount_has_a_longer_upper_arm() -> None:
     from scipy.stats import t
 
     values = np.array([90.0, 110.0, 95.0, 105.0, 100.0])
@@ -250,7 +248,7 @@ def test_an_amount_has_an_interval_on_the_logarithmic_scale_with_a_longer_upper_
 
 
 def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
-    with pytest.raises(UsageError, match="the metric 'm' has no unit: .*cosine, share, score"):
+    with pytest.raises(UsageError, match=r"the metric 'm' has no unit\. .*cosine, share, score"):
         summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})
 
 
@@ -270,18 +268,11 @@ def test_the_error_is_that_of_leaving_out_one_question_after_the_other() -> None
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (10, 10), (3, 7), (81, 263)])
-def test_a_proportion_has_the_interval_of_wilson(successes: int, n: int) -> None:
+def test_the_interval_of_a_share_is_that_of_wilson(successes: int, n: int) -> None:
     from scipy.stats import binomtest
 
     known = binomtest(successes, n).proportion_ci(0.95, method="wilson")
-    figure = proportion(successes, n)
-    assert (figure.low, figure.high) == pytest.approx((known.low, known.high))
-    assert (figure.value, figure.method, figure.unit) == (successes / n, "Wilson score", "share")
-
-
-def test_a_proportion_of_nothing_is_unknown() -> None:
-    figure = proportion(0, 0)
-    assert (figure.value, figure.method) == (None, "none: nothing to count")
+    assert wilson(successes / n, n) == pytest.approx((known.low, known.high))
 
 
 def test_a_share_of_questions_has_the_interval_of_wilson() -> None:
@@ -358,24 +349,22 @@ def test_an_interval_stays_within_what_the_unit_allows() -> None:
     assert 0.5 < (close.low or 0) < 0.94 < (close.high or 0) < 1
 
 
-def test_the_published_answers_have_a_clustered_error_of_more_than_twice_the_naive_one(
+def test_the_clustered_error_of_published_answers_is_twice_the_naive(
     reference: Path,
 ) -> None:
     content = msgspec.json.decode((reference / "mirae/MIRAE_claude_haiku_results_english.json").read_bytes())
-    scores = [
-        score(str(question["question_id"]), level["similarity_analysis"]["mean_similarity"])
-        for question in content["experiment_results"]
-        for level in question["level_analyses"]
-    ]
-    assert len(scores) == 280
-    errors = clustered_error(scores, "m")
-    assert errors.clustered == pytest.approx(0.00956, abs=5e-6)
-    assert errors.naive == pytest.approx(0.00415, abs=5e-6)
-    assert errors.clustered / errors.naive == pytest.approx(2.31, abs=0.005)
-
-
-def test_the_errors_of_one_question_are_unknown() -> None:
-    assert np.isnan(clustered_error([score("a", 1.0), score("a", 2.0, level=2)], "m")).all()
+    values = np.array(
+        [
+            [level["similarity_analysis"]["mean_similarity"] for level in question["level_analyses"]]
+            for question in content["experiment_results"]
+        ]
+    )
+    assert values.shape == (40, 7)
+    clustered = over_clusters(values.sum(axis=1), np.full(40, 7.0)).error
+    naive = values.std(ddof=1) / 280**0.5
+    assert clustered == pytest.approx(0.00956, abs=5e-6)
+    assert naive == pytest.approx(0.00415, abs=5e-6)
+    assert clustered / naive == pytest.approx(2.31, abs=0.005)
 
 
 def test_a_ratio_of_yes_or_no_is_the_share_of_those_that_count() -> None:

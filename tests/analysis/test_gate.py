@@ -36,12 +36,12 @@ def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **opt
 # Directions
 
 
-def test_more_refusals_fail_the_gate_without_being_told_that_they_are_worse(tmp_path: Path) -> None:
+def test_more_refusals_fail_the_gate_by_their_declared_direction(tmp_path: Path) -> None:
     old, new = {"refusals": shares(0.039, 1)}, {"refusals": shares(0.24, 2)}
     found = held(tmp_path, old, new, metrics=["refusals"])
     assert not found.passed
     assert found.checks[1].worse == "rise"
-    assert "a rise, beyond noise" in found.checks[1].reason
+    assert "a significant rise" in found.checks[1].reason
     assert gate(tmp_path / "old", tmp_path / "new", metrics=["refusals"]).passed
 
 
@@ -68,7 +68,7 @@ def test_max_drop_is_how_far_a_metric_may_rise_where_lower_is_better(tmp_path: P
     assert not held(tmp_path, old, new, metrics=["drift"], max_drop=0.03).passed
     found = gate(tmp_path / "new", tmp_path / "old", metrics=["drift"], max_drop=0.07)
     assert found.passed
-    assert "no rise of more than 0.0700" in found.checks[1].reason
+    assert "no significant rise of more than 0.0700" in found.checks[1].reason
 
 
 def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def command(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(given, capture_output=True, text=True, check=False)
 
 
-def test_two_questions_are_not_held_against_forty(tmp_path: Path) -> None:
+def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
     new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
     with pytest.raises(UsageError, match=r"6 of 120 \(5%\), and the gate needs 80% \(--min-overlap\)"):
@@ -147,7 +147,7 @@ def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -
     )
 
 
-def test_every_check_says_what_it_stands_on(tmp_path: Path) -> None:
+def test_every_check_says_how_many_samples_are_behind_it(tmp_path: Path) -> None:
     found = held(tmp_path, {"mean_similarity": noisy(seed=1)}, {"mean_similarity": noisy(seed=2)[:38]})
     assert found.passed
     assert "; 114 prompts of 38 questions" in found.checks[1].reason

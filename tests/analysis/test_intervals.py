@@ -1,4 +1,4 @@
-"""Simulation: intervals hold the truth as often as they say, and equal models are told apart as rarely."""
+"""Simulation: intervals contain the true value as often as they say, and equal models rarely differ."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(design: Design) 
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_figures_of_whole_scores_hold_the_truth_about_as_often_as_they_say(kind: str) -> None:
+def test_figures_contain_the_true_value_as_often_as_they_say(kind: str) -> None:
     for design in designs():
         if design.kind == kind:
             assert 0.92 <= simulate(design, 150 if kind == "rank correlation" else 400)[0] <= 0.98
@@ -71,7 +71,7 @@ def test_the_detectable_difference_is_found_four_times_out_of_five(rows: int) ->
 
 
 @pytest.mark.parametrize("unpaired", [False, True])
-def test_two_equal_models_are_told_apart_in_one_of_twenty_comparisons(tmp_path: Path, unpaired: bool) -> None:
+def test_equal_models_differ_in_one_of_twenty_comparisons(tmp_path: Path, unpaired: bool) -> None:
     """Two metrics, whole run folders: whichever of them is said to differ is said so wrongly."""
     wrongly, draws = 0, 120
     for seed in range(draws):

@@ -150,7 +150,7 @@ def test_a_pair_is_covered_as_far_as_its_weaker_side() -> None:
     assert pair_coverage([]) == 0
 
 
-def test_what_yes_and_no_could_show_allows_for_their_spread() -> None:
+def test_the_detectable_difference_of_binary_pairs_allows_for_their_spread() -> None:
     """A McNemar design: 5 of 40 pairs differ by chance, and the claimed difference more in one direction."""
     rng = np.random.default_rng(3)
     groups = np.arange(40)
@@ -159,7 +159,7 @@ def test_what_yes_and_no_could_show_allows_for_their_spread() -> None:
         change = rng.choice([-1.0, 0.0, 1.0], size=40, p=[0.06, 0.88 - shift, 0.06 + shift])
         return paired_test(Side(change, groups).estimate, unit="share")
 
-    claims = [detectable(tested(0.0), unit="share", tests=1, yes_or_no=40) for _ in range(40)]
+    claims = [detectable(tested(0.0), unit="share", tests=1, binary=40) for _ in range(40)]
     claim = float(np.mean([size for size in claims if size is not None]))
     shown = np.mean([(p := tested(claim).p) is not None and p < 0.05 for _ in range(400)])
     assert 0.75 < shown < 0.97

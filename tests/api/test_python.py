@@ -44,9 +44,9 @@ def shown(html: str) -> str:
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     tree = parser.parseFragment(html)
     tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
-    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "small"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
-    assert attributes <= {("th", "scope")}
+    assert attributes <= {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}
     return text
@@ -260,7 +260,7 @@ def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> No
         return Handle(texts)
 
     monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr("evenkeel.report.progress.SECONDS", 0.0)
+    monkeypatch.setattr("evenkeel.report.progress.NOTEBOOK_SECONDS", 0.0)
     line = NotebookLine()
     line.note("9 answers taken over from \x1b[31mthere")
     line.phase("asking", total=2, done=0)
@@ -271,6 +271,6 @@ def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> No
     line.finish()
     assert texts[0] == "9 answers taken over from ␛[31mthere"
     assert texts[1].endswith("\nasking: 0 of 2")
-    assert any("asking: 0 of 2, 1 retrying" in text for text in texts)
+    assert any("asking: 0 of 2, 1 waiting to be tried again" in text for text in texts)
     assert "asking: 2 of 2" in texts[-1]
-    assert "1 errors, $1.00" in texts[-1]
+    assert "$1.00, 1 timeout" in texts[-1]

@@ -16,13 +16,14 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import evenkeel as ek
-from evenkeel.analysis import over_clusters, paired_test, proportion, scope_name, wilson
+from evenkeel.analysis import over_clusters, paired_test, scope_name, wilson
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.files import ROLES, Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
+from evenkeel.types import Figure
 from loopback import Loopback
 from models.tiny import embedder_folder
 from scripted import called
@@ -209,6 +210,14 @@ def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
         "Ordered wrong by every method",
     ):
         assert text in page
+
+
+def proportion(successes: int, n: int) -> Figure:
+    low, high = wilson(successes / n, n)
+    return Figure(
+        value=successes / n, low=low, high=high, method="", n=n, clusters=n, coverage=1.0, statuses={},
+        unit="share",
+    )  # fmt: skip
 
 
 def test_a_block_has_the_published_form() -> None:

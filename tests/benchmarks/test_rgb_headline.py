@@ -143,11 +143,17 @@ def test_runs_of_one_ability_are_compared_by_what_they_have(asked: Callable[...,
 
 
 def test_a_part_with_few_groups_leaves_the_mean_of_parts_without_an_interval() -> None:
-    from evenkeel.analysis.comparison import _fewest
+    from evenkeel.analysis.comparability import MetricValues
+    from evenkeel.analysis.comparison import FEW_IN_A_PART, _tested
 
-    groups = {sample: sample for sample in "abcdefgh"}
-    parts = {sample: "small" if sample in "ab" else "large" for sample in "abcdefgh"}
-    assert _fewest(dict.fromkeys("abcdefgh", 0.0), groups, parts) == 2
+    samples = "abcdefghijkl"
+    side = MetricValues(
+        groups={sample: sample for sample in samples},
+        ratio=False,
+        parts={sample: "small" if sample in "ab" else "large" for sample in samples},
+        values=dict.fromkeys(samples, 0.0),
+    )
+    assert _tested(side, side, "share", paired=True).method == FEW_IN_A_PART
 
 
 # Shares of the detected

@@ -58,7 +58,7 @@ def evenkeel(*args: str | Path) -> Result:
 def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
     assert done.exit_code == 0
-    ranked = re.findall(r"^\d  (\w+) +[\d.]+  [\d.]+ to [\d.]+  (\w+) *$", done.output, re.MULTILINE)
+    ranked = re.findall(r"^\d +(\w+) +[\d.]+  [\d.]+ to [\d.]+ +(\w+) *$", done.output, re.MULTILINE)
     assert dict(ranked) == {"first": "a", "again": "a", "damaged": "b"}
     assert re.search(r"^first +again .* no$", done.output, re.MULTILINE)
     assert re.search(r"^first +damaged .* < 0\.001 .* yes$", done.output, re.MULTILINE)
@@ -99,7 +99,7 @@ def test_what_is_told_apart_is_bold_whichever_way_it_went(runs: Path) -> None:
     for given in (("first", "damaged"), ("damaged", "first")):
         shown = io.StringIO()
         found = ek.compare(*(runs / name for name in given), metrics=["mean_similarity"])
-        show_comparison(Console(file=shown, force_terminal=True), found, counted=("prompts", "questions"))
+        show_comparison(Console(file=shown, force_terminal=True), found)
         assert re.search(r"\x1b\[1m *yes", shown.getvalue())
         assert not re.search(r"\x1b\[[\d;]*3[12]m", shown.getvalue())  # neither red nor green
 
@@ -140,12 +140,12 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
 def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> None:
     again = evenkeel("gate", runs / "again", "--baseline", runs / "first")
     assert again.exit_code == 0
-    assert "no drop, beyond noise; one of" in again.output
+    assert "no significant drop; minimum detectable" in again.output
     damaged = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
     assert damaged.exit_code == 1
     first, *_ = damaged.output.splitlines()
     assert first.startswith("FAIL  mean_similarity went from 0.")
-    assert first.endswith("a drop of more than 0.0500, beyond noise; 36 prompts of 12 questions")
+    assert first.endswith("a significant drop of more than 0.0500; 36 prompts of 12 questions")
 
 
 def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Pa
     assert evenkeel(*longer, "--lower-is-worse").exit_code == 0
     rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
     assert rise.exit_code == 1
-    assert "a rise of more than 10, beyond noise" in rise.output
+    assert "a significant rise of more than 10" in rise.output
 
 
 def test_several_metrics_are_each_a_check_and_the_correction_is_named(runs: Path) -> None:
@@ -188,7 +188,7 @@ def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...]
     assert '<b> & "c"' in str(suite[0].get("classname"))
     failure = suite[1].find("failure")
     assert failure is not None
-    assert "a drop, beyond noise" in str(failure.get("message"))
+    assert "a significant drop" in str(failure.get("message"))
     assert "::error::%x␁" in str(failure.text)
 
 

@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import evenkeel as ek
 from evenkeel.page.format import visible
-from evenkeel.report import scorecard_page as card
 from evenkeel.report.page import render
+from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from scripted import Scripted
 
@@ -98,7 +98,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     both = folder / "both.html"
     both.write_text(render(made["mirae"], again))
     cards = folder / "scorecard.html"
-    cards.write_text(card.render(scorecard(list(made.values())), cards))
+    cards.write_text(render_scorecard(scorecard(list(made.values())), cards))
     reports = {name: run.path / "report.html" for name, run in made.items()}
     return {**reports, "both": both, "scorecard": cards}
 

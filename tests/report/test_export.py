@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import evenkeel as ek
 from evenkeel.cli import cli
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.report.export import CHUNK, cells, columns, export, harmless, titles
+from evenkeel.files.frame import CHUNK, cells, columns, titles
+from evenkeel.report.export import export, harmless
 from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback
@@ -112,7 +113,7 @@ def test_a_formula_is_defused_in_csv_and_left_alone_in_parquet(tmp_path: Path, t
 
 
 @given(st.text())
-def test_whatever_the_text_a_cell_is_no_formula_and_has_no_control_character(text: str) -> None:
+def test_no_cell_is_a_formula_or_has_a_control_character(text: str) -> None:
     cell = harmless(text)
     assert not any(ord(char) < 0x20 and char not in "\n\t" for char in cell)
     assert not cell.startswith(("=", "@", "\t", "\r", "\n"))
@@ -133,7 +134,7 @@ def test_control_characters_are_shown_in_csv(tmp_path: Path) -> None:
     assert row["answer"] == "a␀b␛[31m⟦U+202E⟧c"
 
 
-def test_what_was_not_answered_is_nothing_and_an_empty_answer_is_an_empty_text(tmp_path: Path) -> None:
+def test_a_missing_answer_is_null_and_an_empty_one_is_empty_text(tmp_path: Path) -> None:
     records = [
         record(0, answers=(Response(status="error", reason="HTTP 500"), *said(""))),
         record(1, answers=said("one", "two")),
@@ -145,7 +146,7 @@ def test_what_was_not_answered_is_nothing_and_an_empty_answer_is_an_empty_text(t
     assert frame["status_error"].to_list() == [1, 0]
 
 
-def test_what_was_weighed_is_no_text() -> None:
+def test_log_probabilities_are_not_a_text() -> None:
     logprobs = Response(status="ok", logprobs=Logprobs((" Paris",), (-0.1,)))
     failed = Response(status="error", reason="timeout")
     rows = [record(0, answers=(logprobs, *said(" Paris"))), record(1, answers=(failed, *said(" Rome")))]
@@ -155,7 +156,7 @@ def test_what_was_weighed_is_no_text() -> None:
     assert [cells(row)[answers[0]] for row in rows] == [" Paris", " Rome"]
 
 
-def test_columns_of_one_name_are_told_apart_and_a_mere_repetition_is_left_out() -> None:
+def test_columns_have_distinct_names_and_repeat_no_tag() -> None:
     row = record(
         answers=said("x"), tags={"pieces": 8, "category": "Facts", "noise": "0.4"}, values={"pieces": 11.0},
         inputs={"answer": "true", "category": "Facts", "noise": 0.4},
@@ -239,10 +240,10 @@ def test_published_files_that_are_gone_are_written_again(asked: Run, tmp_path: P
 
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record()])
-    with pytest.raises(UsageError, match=r"is a folder: name a file, such as .*records\.csv"):
+    with pytest.raises(UsageError, match=r"is a folder: give a file, such as .*records\.csv"):
         export(run, "csv", tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="is a file: name a folder"):
+    with pytest.raises(UsageError, match="is a file: give a folder"):
         export(run, "published", tmp_path / "file")
     (run.path / "records.jsonl").unlink()
     with pytest.raises(DataError, match="not finished"):

@@ -18,7 +18,7 @@ from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
 from evenkeel.report.page import render
-from evenkeel.report.terminal import cells, drawn, show_run, show_side_by_side, show_table, split
+from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
@@ -106,7 +106,7 @@ def test_the_table_has_a_row_for_each_level_and_one_for_all(run: ek.Run) -> None
     assert all(cell is not None for _, cells in grid.rows for cell in cells)
 
 
-def test_languages_stand_side_by_side_only_where_there_are_several(run: ek.Run) -> None:
+def test_languages_have_columns_only_where_there_are_several(run: ek.Run) -> None:
     by_language = LAYOUT.tables[1]
     grid = arrange(run.summary, by_language)
     assert grid is not None
@@ -115,7 +115,7 @@ def test_languages_stand_side_by_side_only_where_there_are_several(run: ek.Run) 
     assert arrange(one, by_language) is None
 
 
-def test_several_runs_stand_side_by_side(run: ek.Run) -> None:
+def test_several_runs_have_a_column_each(run: ek.Run) -> None:
     grid = side_by_side({"a": run.summary, "b": {}}, LAYOUT.tables[0])
     assert grid.columns == ["a", "b"]
     assert grid.rows[0][1][1] is None
@@ -156,7 +156,7 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.signed_bound(-0.5, "cosine") == "-.5000"
 
 
-def test_limits_stand_under_each_other() -> None:
+def test_limits_are_aligned_in_a_column() -> None:
     column = [
         figure(0.05, 0.012, 0.14, "share"), figure(1.0, 0.757, 1.0, "share"), figure(None),
         figure(0.5, unit="share"),
@@ -182,7 +182,7 @@ def test_a_table_wider_than_the_terminal_goes_on_below() -> None:
         console = Console(width=width)
         with console.capture() as captured:
             for part in parts:
-                show_table(console, drawn(part))
+                show_table(console, part)
         assert width == 1 or max(map(len, captured.get().splitlines())) <= width
 
 
@@ -247,7 +247,7 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 @pytest.mark.parametrize("colour", charts.PALETTE)
-def test_every_line_stands_out_on_the_light_and_the_dark_page(colour: str) -> None:
+def test_every_line_has_contrast_on_the_light_and_the_dark_page(colour: str) -> None:
     drawn = tuple(bytes.fromhex(colour[1:]))
     assert contrast(drawn, (255, 255, 255)) >= 3
     assert contrast(drawn, (0x14, 0x18, 0x1C)) >= 3
@@ -316,20 +316,20 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
     assert "<title>Answer consistency: 3 runs (one, two, &lt;b&gt;)</title>" in page
     for name, run in zip(("one", "two", "&lt;b&gt;"), several, strict=True):
         assert f'<th scope="row">{name}</th><td><strong>{text.value(run.headline)}</strong></td>' in page
-        assert f"<h2>What was asked of {name}</h2>" in page
+        assert f"<h2>Settings of {name}</h2>" in page
     assert "<h2>The least and the most alike, of one</h2>" in page
-    assert "could show" in page
-    assert page.count("Runs that share a letter are not told apart") == 1
+    assert "minimum\ndetectable" in page
+    assert page.count("Runs that share a letter do not differ significantly") == 1
     assert re.findall(r"<td>([ab]+)</td></tr>", page) == ["a", "b", "b"]
 
 
-def test_the_page_of_two_runs_has_no_ranking_and_one_run_given_twice_is_one(several: list[ek.Run]) -> None:
+def test_two_runs_have_no_ranking_and_a_run_given_twice_is_one(several: list[ek.Run]) -> None:
     assert "share a letter" not in render(*several[:2])
     assert render(several[0], several[0]) == render(several[0])
-    assert "What was asked</h2>" in render(several[0])
+    assert "Settings</h2>" in render(several[0])
 
 
-def test_what_was_asked_is_told_without_empty_values(tmp_path: Path) -> None:
+def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:
     options = {
         "judge": None,
         "dataset": "",

@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 from evenkeel.analysis import scope_name
 from evenkeel.cli import cli
 from evenkeel.errors import DataError, UsageError
-from evenkeel.report.scorecard import Scorecard, scorecard
-from evenkeel.report.scorecard_page import link, render
+from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from evenkeel.run.folder import Run
 from stored import store_run
 
@@ -38,7 +37,8 @@ def stored(
     if benchmark == "multiview":
         judge = {"name": model, "spec": f"openai:{model}", "identity": {}}
         models = {"embed:x": {"name": "x", "spec": "x", "identity": {}}, f"judge:openai:{model}": judge}
-        spec = msgspec.structs.replace(spec, models=models, options={"method": methods(model)})
+        names = methods(model)
+        spec = msgspec.structs.replace(spec, models=models, options={"method": names}, subjects=tuple(names))
         summary = run.summary | {
             scope_name("accuracy", {"method": name}): msgspec.structs.replace(run.headline, value=0.1 * place)
             for place, name in enumerate(methods(model), 1)
@@ -95,9 +95,7 @@ def test_there_is_no_score_over_all(runs: list[Run]) -> None:
     assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
 
 
-def test_a_model_is_shown_by_what_it_did_itself_and_other_methods_stand_apart(
-    runs: list[Run], tmp_path: Path
-) -> None:
+def test_methods_that_do_not_use_the_model_are_listed_apart(runs: list[Run], tmp_path: Path) -> None:
     card = scorecard(runs)
     *_, entry = card.entries
     assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+logprobs"] * 2)
@@ -120,7 +118,8 @@ def test_the_models_of_a_rewriting_method_both_took_part(tmp_path: Path) -> None
     run = stored(tmp_path / "views", "multiview")
     name = "rewrite:openai:one+embed:x"
     models = {role: {"name": role[-3:], "spec": role, "identity": {}} for role in name.split("+")}
-    spec = msgspec.structs.replace(run.spec, models=models, options={"method": ["bm25", name]})
+    names = ("bm25", name)
+    spec = msgspec.structs.replace(run.spec, models=models, options={"method": names}, subjects=names)
     summary = {**run.summary, f"accuracy/method={name}": run.headline}
     (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (run.path / "summary.json").write_bytes(msgspec.json.encode(summary))
@@ -137,7 +136,7 @@ def test_without_a_model_under_test_every_method_has_its_entry(runs: list[Run]) 
 
 def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> None:
     two = [stored(tmp_path / "a", model="one"), stored(tmp_path / "b", "miron", model="two")]
-    with pytest.raises(UsageError, match=r"different models: one, two\. With --mixed"):
+    with pytest.raises(UsageError, match=r"different models: one, two\. .* add --mixed"):
         scorecard(two)
     card = scorecard(two, mixed=True)
     assert card.model == ""
@@ -151,7 +150,7 @@ def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> No
     ]
 
 
-def test_runs_of_one_benchmark_stand_side_by_side(tmp_path: Path) -> None:
+def test_runs_of_one_benchmark_share_a_table(tmp_path: Path) -> None:
     two = [stored(tmp_path / "first"), stored(tmp_path / "second")]
     card = scorecard(two)
     assert [entry.name for entry in card.entries] == ["first", "second"]
@@ -214,7 +213,7 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert (tmp_path / "x.html").read_text() == page
 
 
-def test_low_coverage_stands_out(tmp_path: Path) -> None:
+def test_low_coverage_is_a_warning(tmp_path: Path) -> None:
     values = np.full((10, 2), 0.5)
     values[:2] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values})

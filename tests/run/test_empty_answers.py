@@ -11,7 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.models.openai.wire import read_chat, read_completion
-from evenkeel.report.endings import ending_notes, endings
+from evenkeel.report.notes import ending_notes, endings
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback
@@ -198,7 +198,7 @@ def test_the_terminal_and_the_page_say_why_and_what_to_do(
     out = " ".join(shown.out.split())
     assert code == 1
     parts = "1 cut off inside the reasoning, 1 cut off before any text, 1 empty"
-    assert f"3 of 4 requests brought no answer: {parts}." in out
+    assert f"3 of 4 requests have no answer: {parts}." in out
     assert "a larger --max-tokens (here 64)" in out
     assert """--model-arg extra_body='{"reasoning_effort":"low"}'""" in out
     assert "truncated: length inside the reasoning ×1" in shown.err
@@ -216,7 +216,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     (note,) = ending_notes(done)
     assert note.warning
     assert note.text == (
-        "11 of 12 answers were cut off, and are scored as far as they go. "
+        "11 of 12 answers were cut off: they are scored as they are. "
         "Try a larger --max-tokens (here 256)."
     )
     assert note.text in (done.path / "report.html").read_text()

@@ -23,7 +23,7 @@ import evenkeel as ek
 from evenkeel.cli import main
 from evenkeel.cli.outcome import print_json
 from evenkeel.report.export import export
-from evenkeel.report.progress_bar import Watcher
+from evenkeel.report.progress import Watcher
 from evenkeel.run.journal import Journal, model_digest
 from evenkeel.types import Response, RunSpec
 from loopback import Loopback
@@ -200,7 +200,7 @@ def test_a_model_whose_name_is_not_utf_8_is_wrong_usage(questions: Path, tmp_pat
 def test_what_waits_to_be_tried_again_is_in_plain_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenkeel.report.progress_bar.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("evenkeel.report.progress.PLAIN_SECONDS", 0.0)
     watcher = Watcher()
     watcher.phase("asking", total=100, done=0)
     watcher.retrying(3)

@@ -8,27 +8,22 @@ Samples of one group (all levels of a question, say) are not independent, so eve
 - a difference: t over pairs, on the logit scale of what differences there can be; unpaired, square-and-add;
 - a rank correlation: a bootstrap over groups.
 
-docs/statistics.md has the formulas and how often such intervals hold the truth, as `benchmarks/intervals.py`
-draws it; `tests/analysis/test_intervals.py` draws some of it again.
+docs/statistics.md has the formulas, and how often such intervals contain the truth in the simulations of
+`benchmarks/intervals.py`.
 """
 
 from __future__ import annotations
 
 from evenkeel.analysis.figures import (
-    Errors,
-    clustered_error,
     difference,
     figure,
     pair_coverage,
-    proportion,
     rank_correlation,
     ratio,
     slope,
     summarise,
 )
 from evenkeel.analysis.intervals import (
-    AGREE,
-    AMOUNTS,
     CONFIDENCE,
     NOTHING,
     RANGES,
@@ -42,7 +37,6 @@ from evenkeel.analysis.intervals import (
     wilson,
 )
 from evenkeel.analysis.significance import (
-    UNCHANGED,
     Side,
     Tested,
     detectable,
@@ -54,22 +48,17 @@ from evenkeel.analysis.significance import (
     unpaired_test,
     welch,
 )
-from evenkeel.page.names import scope_name, scope_of
+from evenkeel.page.metrics import scope_name, scope_of
 
 __all__ = [
-    "AGREE",
-    "AMOUNTS",
     "CONFIDENCE",
     "NOTHING",
     "RANGES",
     "TOO_FEW",
-    "UNCHANGED",
-    "Errors",
     "Estimate",
     "Interval",
     "Side",
     "Tested",
-    "clustered_error",
     "detectable",
     "difference",
     "difference_range",
@@ -80,7 +69,6 @@ __all__ = [
     "pair_coverage",
     "paired_test",
     "per_cluster",
-    "proportion",
     "rank_correlation",
     "ratio",
     "scope_name",

@@ -1,4 +1,4 @@
-"""Sums of means, each with its coefficient: macro-averages, and differences of ratios.
+"""Weighted sums of means: macro-averages, and differences of ratios.
 
 The means may share groups (one question is asked for noise and for rejection), so that errors are added up
 within a group before they are squared.
@@ -52,19 +52,18 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
     Σ(vₚ)² / Σ(vₚ²/dfₚ) with vₚ = (cₚ errorₚ)², and at most one less than there are groups.
     """
     numbers = _numbered(terms)
-    if any(len(set(places)) < 2 for places in numbers):
+    if any(len(set(groups)) < 2 for groups in numbers):
         return None
-    moves = _moves(terms, numbers)
-    alone = [stats.over_clusters(*_sums(term, places)) for term, places in zip(terms, numbers, strict=True)]
-    variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, alone, strict=True)]
-    spread = sum(v**2 / each.df for v, each in zip(variances, alone, strict=True))
-    df = sum(variances) ** 2 / spread if spread else min(each.df for each in alone)
-    value, shifts = value_of(terms), moves.sum(axis=0)
+    estimates = [stats.over_clusters(*_sums(*each)) for each in zip(terms, numbers, strict=True)]
+    variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, estimates, strict=True)]
+    spread = sum(v**2 / each.df for v, each in zip(variances, estimates, strict=True))
+    df = sum(variances) ** 2 / spread if spread else min(each.df for each in estimates)
+    value, shifts = value_of(terms), _moves(terms, numbers).sum(axis=0)
     error = float(np.sqrt(shifts @ shifts))
-    steady = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
-    # What a mean of as many groups would be that moves as T does; its shape is T's.
+    constant = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
+    # A mean of as many groups that moves as T does has the same shape as T.
     pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)))
-    return pseudo._replace(value=value, error=0.0 if steady else error, df=min(df, len(shifts) - 1))
+    return pseudo._replace(value=value, error=0.0 if constant else error, df=min(df, len(shifts) - 1))
 
 
 def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
@@ -73,23 +72,23 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
     """
     numbers = _numbered(terms)
-    n, clusters = sum(len(term.values) for term in terms), len({g for places in numbers for g in places})
-    found = [
-        stats.interval_of(np.array(term.values, dtype=float), np.unique(places, return_inverse=True)[1], unit)
-        for term, places in zip(terms, numbers, strict=True)
+    n, clusters = sum(len(term.values) for term in terms), len({g for groups in numbers for g in groups})
+    intervals = [
+        stats.interval_of(np.array(term.values, dtype=float), np.unique(groups, return_inverse=True)[1], unit)
+        for term, groups in zip(terms, numbers, strict=True)
     ]
     value = value_of(terms)
-    lower, upper = [], []
-    for term, each in zip(terms, found, strict=True):
-        if each.value is None or each.low is None or each.high is None:
-            return stats.Interval(value, None, None, each.method, n, clusters)
-        sides = [term.coefficient * (each.value - each.low), term.coefficient * (each.high - each.value)]
-        down, up = sides if term.coefficient > 0 else reversed(sides)
-        lower.append(down)
-        upper.append(up)
+    if unknown := [each for each in intervals if each.low is None]:
+        return stats.Interval(value, None, None, unknown[0].method, n, clusters)
+    # The arm on the side that makes T small; a negative coefficient swaps them.
+    arms = [
+        [term.coefficient * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
+        for term, each in zip(terms, intervals, strict=True)
+    ]
     correlation = _correlation(_moves(terms, numbers))
-    low, high = (float(np.sqrt(max(0.0, d @ correlation @ d))) for d in (np.array(lower), np.array(upper)))
-    methods = ", ".join(dict.fromkeys(each.method for each in found))
+    sides = np.ascontiguousarray(np.transpose(arms))
+    low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
+    methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return stats.Interval(value, value - low, value + high, methods, n, clusters)
 
 
@@ -102,22 +101,22 @@ def _numbered(terms: Sequence[Term]) -> list[NDArray[np.intp]]:
     ]
 
 
-def _sums(term: Term, places: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(term: Term, groups: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The sum and the number of a term's values in each of its groups."""
-    own = np.unique(places, return_inverse=True)[1]
+    consecutive = np.unique(groups, return_inverse=True)[1]
     values = np.array(term.values, dtype=float)
-    return stats.per_cluster(own, values), stats.per_cluster(own, np.ones(len(values)))
+    return stats.per_cluster(consecutive, values), stats.per_cluster(consecutive, np.ones(len(values)))
 
 
 def _moves(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """By how much each term (a row) moves without each group (a column), weighed as its error needs it."""
-    moves = np.zeros((len(terms), 1 + max(int(places.max()) for places in numbers)))
-    for row, term, places in zip(moves, terms, numbers, strict=True):
-        sums, sizes = _sums(term, places)
+    """By how much each term (a row) moves without each group (a column), scaled as its error needs it."""
+    moves = np.zeros((len(terms), 1 + max(int(groups.max()) for groups in numbers)))
+    for row, term, groups in zip(moves, terms, numbers, strict=True):
+        sums, sizes = _sums(term, groups)
         total, clusters = sizes.sum(), len(sums)
         if clusters > 1:
             each = (sums - sums.sum() / total * sizes) / (total - sizes)
-            row[np.unique(places)] = term.coefficient * np.sqrt((clusters - 1) / clusters) * each
+            row[np.unique(groups)] = term.coefficient * np.sqrt((clusters - 1) / clusters) * each
     return moves
 
 

@@ -1,4 +1,4 @@
-"""Whether runs can be set against each other, and the numbers of their samples by which they are."""
+"""Whether and how runs can be compared, and the values of their samples by which they are."""
 
 from __future__ import annotations
 
@@ -8,57 +8,98 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import isclose
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
-from evenkeel.analysis import scope_name, scope_of
 from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Metric, declaration
+from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run, spec_differences
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import stored_class
 from evenkeel.types import Figure, Record, RunSpec, Score, Tag
 
-SEEN_IN_SAMPLES = ("data.", "limit", "seed")
-"""Parts of a spec that decide which samples there are and what they ask: judged by the samples themselves."""
+VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
+"""Parts of a spec that decide which samples there are and what they ask, which the samples show."""
 
 MOST_VALUES = 12
-"""Of a tag, in a message that lists what there is."""
+"""Of a tag, in a message that lists those available."""
 
 
 class Unpairable(UsageError):
     """The runs were asked different things, so that their samples cannot be paired."""
 
 
-class Numbers(NamedTuple):
-    """What a comparison needs of a run's records."""
+class MetricValues(Struct):
+    """One metric of a run's samples, within its scope."""
 
     groups: dict[str, str]
     """By sample."""
-    asked: dict[str, bytes]
-    """A digest of what each sample asks."""
-    values: dict[str, dict[str, float]]
-    """Of each wanted metric by sample, where it has one."""
-    metrics: frozenset[str]
+    ratio: bool
+    """Whether each run decides itself which samples count."""
+    parts: dict[str, str] | None
+    """Of a macro-average: the part that each sample belongs to."""
+    values: dict[str, float] = {}
+    """By sample, where it has one."""
+    requests: dict[str, tuple[int, int]] = {}
+    """By sample: requests answered (0 where it has no value) and requests asked."""
+    samples: set[str] = set()
+    """Those that the metric is about, whether they have a value or not."""
+    coverage: float | None = None
+    """Of its figure, or counted over the samples; None where no sample is in the scope."""
+
+    def by_part(self) -> dict[str, list[str]]:
+        """The samples with a value by their part; all are one part where there are no parts."""
+        by_part: defaultdict[str, list[str]] = defaultdict(list)
+        for sample in self.values:
+            by_part[self.parts[sample] if self.parts is not None else ""].append(sample)
+        return by_part
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the samples' values; of a macro-average, the mean of its parts' means."""
+        parts = self.by_part().values()
+        means = [sum(self.values[sample] for sample in samples) / len(samples) for samples in parts]
+        return sum(means) / len(means) if means else None
+
+    @property
+    def clusters(self) -> int:
+        return len({self.groups[sample] for sample in self.values})
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part has a value."""
+        parts = self.parts
+        return parts is None or set(self.by_part()) == {parts[sample] for sample in self.samples}
+
+
+class RunValues(Struct):
+    """What a comparison needs of a run's records."""
+
+    groups: dict[str, str] = {}
+    """By sample."""
+    digests: dict[str, bytes] = {}
+    """Of what each sample asks."""
+    metrics: set[str] = set()
     """Every metric that samples have, without scopes."""
-    tags: dict[str, list[Tag]]
+    tags: defaultdict[str, dict[Tag, None]] = msgspec.field(default_factory=lambda: defaultdict(dict))
     """Every tag that samples have, with its values."""
-    coverage: dict[str, float]
-    """Of each wanted metric whose scope some sample is in: its figure's, or counted over those samples."""
-    requests: dict[str, dict[str, tuple[int, int]]]
-    """Of each wanted metric by sample in its scope: requests answered (0 where it has no value) and asked."""
-    asked_for: dict[str, set[str]]
-    """The samples that each wanted metric is about, whether they have a value or not."""
-    parts: dict[str, dict[str, str]]
-    """Of each wanted macro-average, the part that a sample belongs to."""
-    ratios: frozenset[str]
-    """The wanted metrics of which each run decides itself which samples count."""
+    by_metric: dict[str, MetricValues] = {}
+    """The metrics to compare."""
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """The names of the models; of the folders, or their paths, where those are not distinct."""
+    paths = [str(run.path) for run in runs]
+    for names in ([run.spec.subject for run in runs], [run.path.name for run in runs]):
+        if len(set(names)) == len(runs):
+            return names
+    return paths
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
-    """The layout of the one benchmark that all are runs of."""
+    """The layout of the one benchmark that all runs are of."""
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more.")
     if len({run.path.resolve() for run in runs}) < len(runs):
@@ -68,31 +109,22 @@ def layout_of(runs: Sequence[Run]) -> Layout:
         raise UsageError(
             f"runs of {' and '.join(benchmarks)} cannot be compared: give runs of one benchmark."
         )
-    layout: Layout = benchmark_class(benchmarks[0]).layout
-    return layout
-
-
-def shown(layout: Layout) -> list[str]:
-    """The metrics that a benchmark shows, its headline first.
-
-    What a table shows row by row alone, without a row for all together, means nothing when pooled.
-    """
-    whole = [table for table in layout.tables if table.total]
-    columns = [column.metric for table in whole for column in table.metrics]
-    facts = [column.metric for column in layout.facts]
-    names = [layout.headline, *(table.metric for table in whole), *columns, *facts]
-    return [name for name in dict.fromkeys(names) if name]
+    return stored_class(runs[0].spec).layout
 
 
 def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """What runs are compared by where nobody says: all that is shown, or each method that all of them have.
+    """The metrics of a comparison that names none: all that are shown, or each method that all runs have.
 
-    Runs of one method each are compared by it, whatever it is called.
+    Runs of one method each are compared by it, whatever it is called. What a table shows row by row, without
+    a row for all together, means nothing when pooled.
     """
     if not any(run.methods for run in runs):
-        return shown(layout)
-    first, *others = (run.methods for run in runs)
-    common = [name for name in first if all(name in other for other in others)]
+        whole = [table for table in layout.tables if table.total]
+        columns = [column.metric for table in whole for column in table.metrics]
+        facts = [column.metric for column in layout.facts]
+        names = [layout.headline, *(table.metric for table in whole), *columns, *facts]
+        return [name for name in dict.fromkeys(names) if name]
+    common = [name for name in runs[0].methods if all(name in run.methods for run in runs)]
     if common:
         return [f"{layout.headline}@{name}" for name in common]
     if all(len(run.methods) == 1 for run in runs):
@@ -101,85 +133,91 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
     raise UsageError(f"these runs have no method in common. Their methods are: {listed}.")
 
 
-def check_methods(wanted: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
-    """Refuse the headline of runs of several methods: whose it would be depends on which came first."""
-    methods = list(dict.fromkeys(name for run in runs for name in run.methods))
-    several = any(len(run.methods) > 1 for run in runs)
-    for name in wanted:
-        if several and name.partition("/")[0] == layout.headline:
-            choices = ", ".join(f"{layout.headline}@{method}" for method in methods)
+def check_methods(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
+    """Refuse the headline of runs of several methods: each method has its own figure."""
+    if all(len(run.methods) <= 1 for run in runs):
+        return
+    methods = dict.fromkeys(name for run in runs for name in run.methods)
+    for name in names:
+        if name.partition("/")[0] == layout.headline:
+            available = ", ".join(f"{layout.headline}@{method}" for method in methods)
             raise UsageError(
-                f"'{name}': there are several methods, and each has a figure of its own. Name one: {choices}."
+                f"'{name}': there are several methods, each with its own figure. Give one of: {available}."
             )
 
 
 def split_name(name: str, metrics: Iterable[str]) -> tuple[str, dict[str, str]]:
-    """The metric and the scope of a name; a metric may have a slash of its own: `accuracy@embed:a/b`."""
+    """The metric and the scope of a name; a metric may itself have a slash: `accuracy@embed:a/b`."""
     head, slash, scope = name.rpartition("/")
     return (name, {}) if name in metrics or not slash else (head, scope_of(f"/{scope}")[1])
 
 
 def figure_of(run: Run, name: str) -> Figure | None:
     """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
-    metric, _, method = name.partition("@")
-    return run.summary.get(name) or run.summary.get(scope_name(metric, {"method": method}))
+    metric, _, subject = name.partition("@")
+    return run.summary.get(name) or run.summary.get(
+        scope_name(metric, {stored_class(run.spec).subject: subject})
+    )
 
 
-def read_numbers(run: Run, wanted: Sequence[str], declared: Sequence[Metric]) -> Numbers:
-    """The values of the wanted metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream.
+def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> RunValues:
+    """The values of some metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream.
 
-    What the run itself says is unknown is unknown, and a sample outside the denominator of a ratio has none.
+    A figure that the run gives as unknown is unknown here too, and a sample outside the denominator of a
+    ratio has no value.
     """
-    groups, asked = {}, {}
-    values: dict[str, dict[str, float]] = {name: {} for name in wanted}
-    asked_for: dict[str, set[str]] = {name: set() for name in wanted}
-    declarations = {name: declaration(declared, name) for name in wanted}
-    over = {name: metric.mean_over for name, metric in declarations.items() if metric and metric.mean_over}
-    ratios = {name: metric.ratio_to for name, metric in declarations.items() if metric and metric.ratio_to}
-    parts: dict[str, dict[str, str]] = {name: {} for name in over}
-    metrics: set[str] = set()
-    tags: defaultdict[str, dict[Tag, None]] = defaultdict(dict)
-    requests: defaultdict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    run_values = RunValues()
+    declarations = {name: declaration(declared, name) for name in names}
+    for name, metric in declarations.items():
+        run_values.by_metric[name] = MetricValues(
+            groups=run_values.groups,
+            ratio=bool(metric and metric.ratio_to),
+            parts={} if metric and metric.mean_over else None,
+        )
     for record in run.records():
         sample, score = record.sample, record.score
-        groups[sample.id] = sample.group
-        asked[sample.id] = _digest(record)
-        metrics.update(score.values)
-        for tag, held in score.tags.items():
-            tags[tag][held] = None
-        for name in wanted:
-            metric, scope = split_name(name, score.values)
-            if all(str(score.tags.get(tag)) == wish for tag, wish in scope.items()):
-                value = score.values.get(metric)
-                known = score.values.get(ratios[name]) if name in ratios else value
-                if name in ratios and not known:
-                    value = None
-                if metric in score.values and (name not in ratios or known is not None):
-                    asked_for[name].add(sample.id)
-                if name in over:
-                    parts[name][sample.id] = str(score.tags.get(over[name]))
-                answered, total = _requests(score, metric)
-                if value is not None:
-                    values[name][sample.id] = value
-                if metric in score.values:
-                    requests[name][sample.id] = answered if known is not None else 0, total
-    coverage = {
-        name: figure.coverage if (figure := figure_of(run, name)) else covered(counts.values())
-        for name, counts in requests.items()
-    }
-    for name in wanted:
-        if (figure := figure_of(run, name)) is not None and figure.value is None:
-            values[name] = {}
-    return Numbers(
-        groups, asked, values, frozenset(metrics), {tag: list(held) for tag, held in tags.items()}, coverage,
-        dict(requests), asked_for, parts, frozenset(ratios),
-    )  # fmt: skip
+        run_values.groups[sample.id] = sample.group
+        run_values.digests[sample.id] = _digest(record)
+        run_values.metrics.update(score.values)
+        for tag, value in score.tags.items():
+            run_values.tags[tag][value] = None
+        for name, metric in declarations.items():
+            _add(run_values.by_metric[name], name, metric, sample.id, score)
+    for name, each in run_values.by_metric.items():
+        figure = figure_of(run, name)
+        if figure is not None and figure.value is None:
+            each.values = {}
+        if each.requests:
+            each.coverage = figure.coverage if figure else covered(each.requests.values())
+    return run_values
+
+
+def _add(metric_values: MetricValues, name: str, declared: Metric | None, sample: str, score: Score) -> None:
+    """Add one sample to a metric, if it is in the scope."""
+    metric, scope = split_name(name, score.values)
+    if any(str(score.tags.get(tag)) != value for tag, value in scope.items()):
+        return
+    if declared and declared.mean_over and metric_values.parts is not None:
+        metric_values.parts[sample] = str(score.tags.get(declared.mean_over))
+    if metric not in score.values:
+        return
+    value = score.values[metric]
+    known = value
+    if declared and declared.ratio_to:
+        known = score.values.get(declared.ratio_to)
+        value = value if known else None
+    if value is not None:
+        metric_values.values[sample] = value
+    if known is not None or not metric_values.ratio:
+        metric_values.samples.add(sample)
+    answered, total = _requests(score, metric)
+    metric_values.requests[sample] = answered if known is not None else 0, total
 
 
 def covered(requests: Iterable[tuple[int, int]]) -> float:
     """Requests answered over requests asked."""
-    answered, asked = map(sum, zip((0, 0), *requests, strict=True))
-    return answered / asked if asked else 0.0
+    answered, total = map(sum, zip((0, 0), *requests, strict=True))
+    return answered / total if total else 0.0
 
 
 def _requests(score: Score, metric: str) -> tuple[int, int]:
@@ -189,113 +227,102 @@ def _requests(score: Score, metric: str) -> tuple[int, int]:
 
 
 def _digest(record: Record) -> bytes:
-    # What the recorded file itself said of the answers is no part of the question.
-    inputs = {
-        name: value
-        for name, value in msgspec.to_builtins(record.sample.inputs).items()
-        if name != "published"
-    }
+    # The figures that a recorded file gives of its answers are not part of the question.
+    inputs = msgspec.to_builtins(record.sample.inputs)
+    inputs = {name: value for name, value in inputs.items() if name != "published"}
     return hashlib.sha256(msgspec.json.encode(inputs, order="deterministic")).digest()
 
 
 def comparable(
-    wanted: Sequence[str], runs: Sequence[Run], numbers: Sequence[Numbers], *, named: bool
+    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: bool
 ) -> list[str]:
-    """The metrics that can be compared sample by sample; one that a person named must be among them."""
-    common = frozenset.intersection(*(found.metrics for found in numbers))
-    kept = [
+    """The metrics that can be compared sample by sample; those that a person named must be among them."""
+    common = set.intersection(*(each.metrics for each in values))
+    means = [
         name
-        for name in wanted
+        for name in names
         if split_name(name, common)[0] in common
-        and all(_is_mean(run, name, found) for run, found in zip(runs, numbers, strict=True))
+        and all(_is_mean(run, name, each.by_metric[name]) for run, each in zip(runs, values, strict=True))
     ]
-    absent = [name for name in wanted if name not in kept]
-    if not kept or (absent and named):
+    absent = [name for name in names if name not in means]
+    if not means or (absent and explicit):
         raise UsageError(
             f"'{absent[0]}' cannot be compared sample by sample: it must be a value that the samples of all "
             f"these runs have, and its figure their mean.{suggestion(absent[0], common)} "
-            f"They have: {', '.join(sorted(common)) or 'none'}."
+            f"Available: {', '.join(sorted(common)) or 'none'}."
         )
-    borne = [name for name in kept if any(name in found.coverage for found in numbers)]
-    for name in kept if named or not borne else ():
-        if name not in borne:
-            raise UsageError(f"'{name}': {_no_such_scope(split_name(name, common)[1], common, numbers)}.")
-    return borne
+    in_scope = [name for name in means if any(each.by_metric[name].requests for each in values)]
+    for name in means if explicit or not in_scope else ():
+        if name not in in_scope:
+            raise UsageError(f"'{name}': {_empty_scope(split_name(name, common)[1], common, values)}.")
+    return in_scope
 
 
-def _no_such_scope(scope: Mapping[str, str], metrics: Iterable[str], numbers: Sequence[Numbers]) -> str:
-    """Why no sample of any run is in a scope, in words, with what there is instead."""
-    known: dict[str, list[Tag]] = {}
-    for found in numbers:
-        for tag, values in found.tags.items():
-            known[tag] = list(dict.fromkeys([*known.get(tag, ()), *values]))
-    for tag, wish in scope.items():
-        if tag not in known:
-            told = f"their tags are {', '.join(known) or 'none'}, their values {', '.join(sorted(metrics))}"
-            return f"no sample of these runs has the tag '{tag}'; {told}"
-        if wish not in map(str, known[tag]):
-            more = ", …" if len(known[tag]) > MOST_VALUES else ""
-            told = ", ".join(map(str, known[tag][:MOST_VALUES]))
-            return f"no sample of these runs has {tag}={wish}; {tag} is one of {told}{more}"
+def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Sequence[RunValues]) -> str:
+    """Why no sample of any run is in a scope, and what is available."""
+    tags: dict[str, list[str]] = {}
+    for each in values:
+        for tag, tag_values in each.tags.items():
+            tags[tag] = list(dict.fromkeys([*tags.get(tag, ()), *map(str, tag_values)]))
+    for tag, value in scope.items():
+        if tag not in tags:
+            available = f"{', '.join(tags) or 'none'}, their values {', '.join(sorted(metrics))}"
+            return f"no sample of these runs has the tag '{tag}'; their tags are {available}"
+        if value not in tags[tag]:
+            more = ", …" if len(tags[tag]) > MOST_VALUES else ""
+            available = ", ".join(tags[tag][:MOST_VALUES])
+            return f"no sample of these runs has {tag}={value}; {tag} is one of {available}{more}"
     return "no sample of these runs has all of these tags together"
 
 
-def mean_of(values: Mapping[str, float], parts: Mapping[str, str] | None) -> float | None:
-    """The mean of samples' values; of a macro-average, the mean of its parts' means."""
-    if not values:
-        return None
-    sums: defaultdict[str, list[float]] = defaultdict(list)
-    for sample, value in values.items():
-        sums[parts[sample] if parts else ""].append(value)
-    return sum(sum(held) / len(held) for held in sums.values()) / len(sums)
-
-
-def _is_mean(run: Run, name: str, numbers: Numbers) -> bool:
-    """Whether a figure, where the summary has it, is what the samples' values give: anything else cannot be
-    compared sample by sample."""
-    figure, ours = figure_of(run, name), mean_of(numbers.values[name], numbers.parts.get(name))
-    if figure is None or figure.value is None or ours is None:
+def _is_mean(run: Run, name: str, values: MetricValues) -> bool:
+    """Whether a figure, where the summary has it, is the mean of the samples' values."""
+    figure, mean = figure_of(run, name), values.mean
+    if figure is None or figure.value is None or mean is None:
         return True
-    return isclose(figure.value, ours, rel_tol=1e-9, abs_tol=1e-12)
+    return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def differing(runs: Sequence[Run], numbers: Sequence[Numbers], *, paired: bool) -> list[str]:
-    """What was asked otherwise of one run than of another, in words; refused where they are to be paired.
+def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, paired: bool) -> list[str]:
+    """What the runs were asked differently, in words; an error where they are to be paired.
 
     Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
-    the same, wherever they came from and however many others there are.
+    the same, whatever file they came from and however many others there are.
     """
-    differs: list[str] = []
+    sentences: list[str] = []
     for a, b in combinations(range(len(runs)), 2):
-        found = _settings(runs[a].spec, runs[b].spec)
-        reasons = [said for name, said in found.items() if not name.startswith(SEEN_IN_SAMPLES)]
-        if unlike := _unlike(numbers[a].asked, numbers[b].asked):
-            reasons = [unlike, *found.values()]
+        by_setting = _settings(runs[a].spec, runs[b].spec)
+        reasons = [text for name, text in by_setting.items() if not name.startswith(VISIBLE_IN_SAMPLES)]
+        unlike = _sample_difference(values[a].digests, values[b].digests)
+        if unlike:
+            reasons = [*unlike, *by_setting.values()]
         if paired and reasons:
             raise Unpairable(
                 f"{runs[b].path} was not asked what {runs[a].path} was: {'; '.join(reasons)}. "
                 "Compare runs over the same data with the same settings."
             )
-        differs += [*([unlike] if unlike else []), *found.values()]
-    return list(dict.fromkeys(differs))
+        sentences += [*unlike, *by_setting.values()]
+    return list(dict.fromkeys(sentences))
 
 
 def _settings(there: RunSpec, here: RunSpec) -> dict[str, str]:
-    """What two specs ask differently, by name, save who is under test: the model, or the methods."""
-    subject = ("models.model.",) if "model" in there.models else ("models.", "options.method")
-    sentences = ((said.partition(" is ")[0], said) for said in spec_differences(there, here))
-    return {name: _readable(said) for name, said in sentences if not name.startswith(subject)}
+    """What two specs ask differently, by name, except who is under test: the model, or the methods."""
+    tag = stored_class(there).subject
+    subject = ("subjects", *(("models.model.",) if tag == "model" else ("models.", f"options.{tag}")))
+    by_name = {text.partition(" is ")[0]: text for text in spec_differences(there, here)}
+    return {name: _readable(text) for name, text in by_name.items() if not name.startswith(subject)}
 
 
-def _readable(said: str) -> str:
-    """The first digits of a digest tell it from others, and nothing is `none` in English."""
-    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", said)
+def _readable(text: str) -> str:
+    """A sentence about a setting with short digests, and with `none` for null."""
+    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text)
     return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
 
 
-def _unlike(there: Mapping[str, bytes], here: Mapping[str, bytes]) -> str | None:
+def _sample_difference(there: Mapping[str, bytes], here: Mapping[str, bytes]) -> list[str]:
+    """In one sentence, how the samples of two runs differ; empty where those in common ask the same."""
     common = [sample for sample in there if sample in here]
     if not common:
-        return "they have no sample in common"
-    other = next((sample for sample in common if there[sample] != here[sample]), None)
-    return f"sample {other} does not ask the same" if other is not None else None
+        return ["they have no sample in common"]
+    unlike = next((sample for sample in common if there[sample] != here[sample]), None)
+    return [] if unlike is None else [f"sample {unlike} does not ask the same"]

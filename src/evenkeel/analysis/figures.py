@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import msgspec
 import numpy as np
@@ -16,26 +16,25 @@ from evenkeel.analysis.intervals import (
     ROUNDING,
     TOO_FEW,
     Estimate,
+    Interval,
     interval_of,
     over_clusters,
-    per_cluster,
-    wilson,
 )
 from evenkeel.analysis.significance import Tested, paired_test, t_test
 from evenkeel.errors import UsageError
-from evenkeel.page.names import scope_name
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RESAMPLES = 2000
-CELLS = 20_000_000  # resamples × samples at the most: past 10,000 samples fewer resamples are plenty
-BLOCK = 200_000  # resamples × samples at a time
+CELLS = 20_000_000
+"""Resamples × samples at most: with more than 10,000 samples fewer resamples are enough."""
+BLOCK = 200_000
+"""Resamples × samples computed at a time."""
 Requests: TypeAlias = tuple[int, int]
 """How many of a sample's requests were answered, and how many were asked."""
-
-_UNITS = ", ".join(get_args(Unit))
 
 
 def summarise(
@@ -51,12 +50,13 @@ def summarise(
     scores give the same digits.
     """
     if absent := [metric for metric in breakdown if metric not in units]:
-        raise UsageError(f"the metric '{absent[0]}' has no unit: say in units= what it counts ({_UNITS}).")
+        available = ", ".join(get_args(Unit))
+        raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {available}.")
     table = _Table(scores)
-    asked = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
-    parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(asked.values()))}
+    tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
+    parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
     summary = {}
-    for metric, dimensions in asked.items():
+    for metric, dimensions in tags_of.items():
         unit = units[metric]
         values = table.values(metric)
         bearing = np.array([metric in score.values for score in scores], dtype=bool)
@@ -65,23 +65,24 @@ def summarise(
                 members = part[bearing[part]]
                 if len(members):
                     known = members[~np.isnan(values[members])]
-                    found = interval_of(values[known], table.groups[known], unit)
-                    name = scope_name(metric, dict(zip(names, tags, strict=True)))
-                    summary[name] = table.figure(members, known, unit=unit, **found._asdict())
+                    interval = interval_of(values[known], table.groups[known], unit)
+                    scope = {name: str(tag) for name, tag in zip(names, tags, strict=True)}
+                    fields = {"unit": unit, "metric": metric, "scope": scope, **interval._asdict()}
+                    summary[scope_name(metric, scope)] = table.figure(members, known, **fields)
     return summary
 
 
 def _split(scores: Iterable[Score], names: tuple[str, ...]) -> dict[tuple[Tag, ...], NDArray[np.intp]]:
-    """The places of scores by their values of some tags; those that lack one of the tags are left out."""
+    """The indices of scores by their values of some tags; those that lack one of the tags are left out."""
     parts: defaultdict[tuple[Tag, ...], list[int]] = defaultdict(list)
-    for place, score in enumerate(scores):
+    for index, score in enumerate(scores):
         if all(name in score.tags for name in names):
-            parts[tuple(score.tags[name] for name in names)].append(place)
-    return {tags: np.array(places, dtype=np.intp) for tags, places in parts.items()}
+            parts[tuple(score.tags[name] for name in names)].append(index)
+    return {tags: np.array(indices, dtype=np.intp) for tags, indices in parts.items()}
 
 
 class _Table:
-    """Scores as arrays, which are read many times: a summary has hundreds of figures of the same samples."""
+    """Scores as arrays: a summary has hundreds of figures of the same samples."""
 
     def __init__(self, scores: Sequence[Score]) -> None:
         self._scores = scores
@@ -98,44 +99,20 @@ class _Table:
 
     def figure(self, members: NDArray[np.intp], known: NDArray[np.intp], **fields: Any) -> Figure:
         """A figure with the coverage and the statuses of its members, of which the known have a value."""
-        ends = self._counts[members].sum(axis=0)
-        statuses = {status: int(n) for status, n in zip(self._statuses, ends, strict=True) if n}
-        asked = int(ends.sum())
-        coverage = int(self._answered[known].sum()) / asked if asked else 0.0
+        counts = self._counts[members].sum(axis=0)
+        statuses = {status: int(n) for status, n in zip(self._statuses, counts, strict=True) if n}
+        total = int(counts.sum())
+        coverage = int(self._answered[known].sum()) / total if total else 0.0
         return Figure(coverage=coverage, statuses=statuses, **fields)
 
 
-def figure(
-    members: Iterable[Score],
-    metric: str,
-    *,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    method: str,
-    n: int,
-    clusters: int,
-    unit: Unit,
-    p: float | None = None,
-) -> Figure:
+def figure(members: Sequence[Score], metric: str, interval: Interval, *, unit: Unit) -> Figure:
     """A figure with the coverage and the statuses of the samples in its scope.
 
     A sample that has no value of the metric covers nothing, however many answers it has.
     """
-    members = list(members)
     entered = [score.values.get(metric) is not None for score in members]
-    return _figure(
-        members,
-        entered,
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        n=n,
-        clusters=clusters,
-        unit=unit,
-        p=p,
-    )
+    return _figure(members, entered, unit=unit, **interval._asdict())
 
 
 def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) -> Figure:
@@ -153,18 +130,8 @@ def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Un
     table = _Table(scores)
     top, bottom = table.values(numerator), table.values(denominator)
     (top, bottom), groups, entered = _entering(table, np.stack([np.where(bottom == 0, 0.0, top), bottom]))
-    found = interval_of(top, groups, unit, weights=bottom)
-    return _figure(scores, entered, unit=unit, **found._asdict())
-
-
-def _known(
-    scores: Sequence[Score], *metrics: str
-) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
-    """A row of values for each metric over the samples that have them all, those samples' groups, and
-    which samples they are.
-    """
-    table = _Table(scores)
-    return _entering(table, np.stack([table.values(metric) for metric in metrics]))
+    interval = interval_of(top, groups, unit, weights=bottom)
+    return _figure(scores, entered, unit=unit, **interval._asdict())
 
 
 def _entering(
@@ -175,36 +142,10 @@ def _entering(
     return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], list(map(bool, known))
 
 
-def proportion(successes: int, n: int) -> Figure:
-    """A share of `n` independent trials, with Wilson's interval."""
-    low, high = wilson(successes / n, n) if n else (None, None)
-    return Figure(
-        value=successes / n if n else None, low=low, high=high,
-        method="Wilson score" if n else NOTHING,
-        n=n, clusters=n, coverage=1.0 if n else 0.0, statuses={}, unit="share",
-    )  # fmt: skip
-
-
-class Errors(NamedTuple):
-    """The standard error of a mean: over groups, and as it would seem if all samples were independent."""
-
-    clustered: float
-    naive: float
-
-
-def clustered_error(scores: Sequence[Score], metric: str) -> Errors:
-    """Both standard errors of a metric's mean; NaN where there are fewer than two groups."""
-    (values,), groups, _ = _known(scores, metric)
-    if len(set(groups)) < 2:
-        return Errors(float("nan"), float("nan"))
-    clustered = over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values)))).error
-    return Errors(clustered, float(values.std(ddof=1)) / len(values) ** 0.5)
-
-
 def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
     """The samples of a metric by the value of a tag, for each group and each combination of its other tags.
 
-    Pairs are made within such a row: a language that failed at one level must not shift the others.
+    Samples are paired within such a row: a language that failed at one level does not shift the others.
     """
     rows: defaultdict[tuple[str, ...], dict[Tag, Score]] = defaultdict(dict)
     for score in scores:
@@ -250,12 +191,12 @@ def _requests(score: Score, *, known: bool) -> Requests:
 
 def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
     """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b)."""
-    covered = asked = 0.0
+    covered = total = 0.0
     for (first, of_first), (second, of_second) in pairs:
         if of_first and of_second:
-            asked += of_first + of_second
+            total += of_first + of_second
             covered += (of_first + of_second) * min(first / of_first, second / of_second)
-    return covered / asked if asked else 0.0
+    return covered / total if total else 0.0
 
 
 def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:
@@ -295,7 +236,7 @@ def _over_groups(
     groups: defaultdict[str, list[float]] = defaultdict(list)
     for group, value in values:
         groups[group].append(value)
-    means = np.array([np.mean(own) for own in groups.values()])
+    means = np.array([np.mean(group_values) for group_values in groups.values()])
     n = len(means)
     if n < 2:
         tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
@@ -311,21 +252,20 @@ def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: 
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
 
     The interval is a bootstrap over groups; each resample is ranked anew. Where all resamples have the same
-    ρ, as where the order is perfect, they tell nothing of how far it could be off.
+    ρ, as where the order is perfect, there is none.
     """
-    values, groups, entered = _known(scores, first, second)
+    table = _Table(scores)
+    values, groups, entered = _entering(table, np.stack([table.values(first), table.values(second)]))
     n, clusters = len(groups), len(set(groups))
     value = low = high = None
     method = "none: too few samples" if n else NOTHING
     if n >= 3 and clusters >= 2:
-        drawn = np.concatenate(
-            [spearman(values, times[:, groups]) for times in _resamples(clusters, n, seed)]
-        )
+        resampled = np.concatenate([spearman(values, t[:, groups]) for t in _resamples(clusters, n, seed)])
         [rho] = spearman(values, np.ones((1, n)))
         value = None if np.isnan(rho) else float(rho)
         method = "none: all resamples agree"
-        if value is not None and not np.isnan(drawn).all():
-            bounds = np.nanquantile(drawn, (ALPHA / 2, 1 - ALPHA / 2))
+        if value is not None and not np.isnan(resampled).all():
+            bounds = np.nanquantile(resampled, (ALPHA / 2, 1 - ALPHA / 2))
             if bounds[1] - bounds[0] > ROUNDING:
                 low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
                 method = "Spearman's ρ, bootstrap over groups"
@@ -357,11 +297,10 @@ def _ranks(row: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _resamples(clusters: int, n: int, seed: int) -> Iterable[NDArray[np.float64]]:
-    """How often each cluster is drawn, a row for each resample, as many at a time as are light to hold."""
+    """How often each cluster is drawn, a row for each resample, in blocks of moderate size."""
     rng = np.random.default_rng(seed)
-    left, block = max(1000, min(RESAMPLES, CELLS // n)), max(1, BLOCK // n)
-    while left > 0:
-        rows = min(block, left)
-        drawn = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
-        left -= rows
+    resamples, block = max(1000, min(RESAMPLES, CELLS // n)), max(1, BLOCK // n)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        numbers = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
+        yield np.bincount(numbers.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A value, the interval around it and, in words, how that was made."""
+    """A value, the interval around it and, in words, the method."""
 
     value: float | None
     low: float | None
@@ -70,6 +70,13 @@ class Interval(NamedTuple):
     method: str
     n: int
     clusters: int
+
+    @property
+    def arms(self) -> tuple[float, float]:
+        """How far the limits are from the value; infinite where they are unknown."""
+        if self.value is None or self.low is None or self.high is None:
+            return inf, inf
+        return self.value - self.low, self.high - self.value
 
 
 def per_cluster(clusters: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -202,22 +209,22 @@ def interval_of(
     """
     weights = np.ones(len(values)) if weights is None else weights
     sums, sizes = per_cluster(groups, values), per_cluster(groups, weights)
-    bearing = (sizes != 0) | (sums != 0)
-    sums, sizes = sums[bearing], sizes[bearing]
+    counting = (sizes != 0) | (sums != 0)
+    sums, sizes = sums[counting], sizes[counting]
     n, clusters, total = int(np.count_nonzero(weights)), int(np.count_nonzero(sizes)), float(sizes.sum())
     if clusters < 2:
         value = float(sums.sum()) / total if total else None
         return Interval(value, None, None, TOO_FEW if n else NOTHING, n, clusters)
     estimate = over_clusters(sums, sizes)
-    found: tuple[float, float] | None
-    if unit == "share" and n == clusters and _yes_or_no(values, weights):
-        found, method = wilson(estimate.value, n, alpha=alpha), "Wilson score"
+    limits: tuple[float, float] | None
+    if unit == "share" and n == clusters and _binary(values, weights):
+        limits, method = wilson(estimate.value, n, alpha=alpha), "Wilson score"
     else:
         positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
-        found, method = _over_groups(estimate, RANGES.get(unit), positive=positive, alpha=alpha)
-    if found is None:
+        limits, method = _over_groups(estimate, RANGES.get(unit), positive=positive, alpha=alpha)
+    if limits is None:
         return Interval(estimate.value, None, None, method, n, clusters)
-    low, high = min(found[0], estimate.value), max(found[1], estimate.value)
+    low, high = min(limits[0], estimate.value), max(limits[1], estimate.value)
     return Interval(estimate.value, low, high, method, n, clusters)
 
 
@@ -226,8 +233,8 @@ def _over_groups(
 ) -> tuple[tuple[float, float] | None, str]:
     """The interval of a mean over groups, and the method in words."""
     if bounds and agree(estimate, bounds):
-        found = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
-        return found, "Clopper-Pearson over groups, which all agree"
+        limits = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
+        return limits, "Clopper-Pearson over groups, which all agree"
     if bounds and bounds[0] < estimate.value < bounds[1]:
         return Logit.of(estimate, bounds).interval(bounds, alpha=alpha), "logit t over groups"
     if not estimate.error:
@@ -244,7 +251,7 @@ def agree(estimate: Estimate, bounds: tuple[float, float]) -> bool:
     return estimate.error <= ROUNDING * (bounds[1] - bounds[0])
 
 
-def _yes_or_no(values: NDArray[np.float64], weights: NDArray[np.float64]) -> bool:
+def _binary(values: NDArray[np.float64], weights: NDArray[np.float64]) -> bool:
     """Whether each sample that counts is a 0 or a 1, and counts once."""
     return bool(
         np.isin(values, (0, 1)).all() and np.isin(weights, (0, 1)).all() and (values <= weights).all()

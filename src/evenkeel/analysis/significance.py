@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import comb, exp, hypot, inf, isfinite
+from math import comb, exp, hypot, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,9 +34,9 @@ UNCHANGED = "none: nothing differs"
 
 
 class Tested(NamedTuple):
-    """Whether a difference is told from zero: its interval, its p-value and, in words, by what method.
+    """A difference tested against zero: its interval, its p-value and, in words, the method.
 
-    Where there is an interval, it leaves out zero exactly where p < 0.05.
+    Where there is an interval, it excludes zero exactly where p < 0.05.
     """
 
     low: float | None
@@ -120,12 +120,9 @@ def unpaired_test(first: Side, second: Side, *, unit: Unit) -> Tested:
     low, high = square_and_add(first, second, unit=unit)
     if not (isfinite(low) and isfinite(high)):
         return Tested(None, None, None, UNEVEN)
-    differs = both.error or both.value
-    p = (
-        _reaches_zero(lambda alpha: square_and_add(first, second, unit=unit, alpha=alpha))
-        if differs
-        else None
-    )
+    p = None
+    if both.error or both.value:
+        p = _reaches_zero(lambda alpha: square_and_add(first, second, unit=unit, alpha=alpha))
     return Tested(low, high, p, "Newcombe's square-and-add over groups", both.df if both.error else None)
 
 
@@ -136,35 +133,27 @@ def square_and_add(first: Side, second: Side, *, unit: Unit, alpha: float = ALPH
     intervals that is Newcombe's (1998); Zou & Donner (2008) have it for any. Infinite where a or b has none.
     """
     a, b = (interval_of(*side, unit, alpha=alpha) for side in (first, second))
-    if (
-        a.value is None
-        or a.low is None
-        or a.high is None
-        or b.value is None
-        or b.low is None
-        or b.high is None
-    ):
-        return -inf, inf
-    d = b.value - a.value
-    return d - hypot(b.value - b.low, a.high - a.value), d + hypot(b.high - b.value, a.value - a.low)
+    d = (b.value or 0.0) - (a.value or 0.0)
+    return d - hypot(b.arms[0], a.arms[1]), d + hypot(b.arms[1], a.arms[0])
 
 
 def _reaches_zero(interval: Callable[[float], tuple[float, float]]) -> float:
     """The α at which an interval at 1 − α reaches zero, by halving on the logarithmic scale."""
     outside, inside = -35.0, 0.0
-    if _holds_zero(interval(1.0)):
+
+    def contains_zero(alpha: float) -> bool:
+        low, high = interval(alpha)
+        return low <= 0 <= high
+
+    if contains_zero(1.0):
         return 1.0
     while inside - outside > 1e-9:
         middle = (outside + inside) / 2
-        if _holds_zero(interval(exp(middle))):
+        if contains_zero(exp(middle)):
             outside = middle
         else:
             inside = middle
     return exp(inside)
-
-
-def _holds_zero(bounds: tuple[float, float]) -> bool:
-    return bounds[0] <= 0 <= bounds[1]
 
 
 def welch(first: Estimate, second: Estimate) -> Estimate:
@@ -179,15 +168,15 @@ def welch(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(second.value - first.value, sum(squares) ** 0.5, df, clusters, 0.0, 0.0)
 
 
-def detectable(tested: Tested, *, unit: Unit, tests: int, yes_or_no: int = 0) -> float | None:
-    """The smallest true difference that would be told from zero in four of five samples like this one.
+def detectable(tested: Tested, *, unit: Unit, tests: int, binary: int = 0) -> float | None:
+    """The minimum detectable difference: the smallest true one that is significant with 80 % power.
 
-    It is told by the first step of Holm's correction for `tests` tests, p < α/tests: with the error that the
+    Significant by the first step of Holm's correction for `tests` tests, p < α/tests: with the error that the
     interval has, half its width over t₀.₉₇₅, it is error · δ, where a t with noncentrality δ is beyond
     t(1 − α/2 tests) with a probability of 80 %. None where there is no spread, and where no difference
     of this unit is as large.
 
-    Pairs of 0 and 1 spread more, the more they differ: in as many groups as `yes_or_no` says, a difference d
+    Pairs of 0 and 1 spread more, the more they differ: in as many groups as `binary` says, a difference d
     adds up to d(1 − d)/groups to the square of the error, and d = δ √(error² + d(1 − d)/groups).
     """
     from scipy.special import nctdtrinc
@@ -198,8 +187,8 @@ def detectable(tested: Tested, *, unit: Unit, tests: int, yes_or_no: int = 0) ->
     beyond = t_quantile(1 - ALPHA / 2 / tests, tested.df)
     delta = float(nctdtrinc(tested.df, 1 - POWER, beyond))
     size = error * delta
-    if yes_or_no:
-        added = delta**2 / yes_or_no
+    if binary:
+        added = delta**2 / binary
         size = (added + (added**2 + 4 * (1 + added) * size**2) ** 0.5) / (2 * (1 + added))
     bounds = difference_range(unit)
     return size if isfinite(size) and (bounds is None or size <= bounds[1]) else None

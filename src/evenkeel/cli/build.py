@@ -73,7 +73,7 @@ def _command(name: str) -> click.Command:
 
 def _build(name: str, *, model_args: tuple[str, ...], **given: Any) -> int:
     from evenkeel import api
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.registry import parse_args
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **given)

@@ -39,7 +39,6 @@ def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_
     from evenkeel.analysis.comparison import compare
     from evenkeel.cli.outcome import print_json
     from evenkeel.report.comparison import show_comparison
-    from evenkeel.run.registry import benchmark_class
 
     try:
         found = compare(*runs, metrics=metrics, unpaired=unpaired)
@@ -48,4 +47,4 @@ def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_
     if as_json:
         print_json(found)
     else:
-        show_comparison(Console(), found, counted=benchmark_class(found.benchmark).layout.counted)
+        show_comparison(Console(), found)

@@ -34,9 +34,8 @@ def command(ctx: click.Context, min_coverage: float) -> None:
     from evenkeel.api.run import default_folder
     from evenkeel.cli.outcome import check_coverage
     from evenkeel.files.cache import write_whole
-    from evenkeel.report.progress_bar import Watcher
-    from evenkeel.report.scorecard import scorecard
-    from evenkeel.report.scorecard_page import render, show_scorecard
+    from evenkeel.report.progress import Watcher
+    from evenkeel.report.scorecard import render, scorecard, show_scorecard
 
     folder = default_folder("demo", "embedded")
     runs = []

@@ -42,7 +42,7 @@ def command(
     """
     from evenkeel import api
     from evenkeel.cli.outcome import show
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.registry import parse_args
 
     args = parse_args(model_args)

@@ -128,7 +128,7 @@ def _run(
             print_plan(plan, given)
         return 0
     from evenkeel.cli.outcome import show
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
 
     run = api.run(name, model, **given, model_args=args, fresh=not resume, progress=Watcher())
     return show(run, min_coverage=min_coverage, as_json=as_json)

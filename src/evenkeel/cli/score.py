@@ -69,7 +69,7 @@ def _score(
 
     from evenkeel import api
     from evenkeel.cli.outcome import check_coverage, print_json, show
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.report.terminal import show_side_by_side
 
     for file in files:  # a file that cannot be read is found before the others are embedded

@@ -28,7 +28,7 @@ def command(specs: tuple[str, ...], data: str, lang: str | None, as_json: bool) 
     from evenkeel.api.run import parse_langs
     from evenkeel.benchmarks.miron import tokenizers
     from evenkeel.cli.outcome import print_json
-    from evenkeel.report.terminal import drawn, show_table
+    from evenkeel.report.terminal import show_table
 
     compared = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
     if as_json:
@@ -36,5 +36,5 @@ def command(specs: tuple[str, ...], data: str, lang: str | None, as_json: bool) 
         return
     console = Console()
     for grid in tokenizers.grids(compared):
-        show_table(console, drawn(grid))
+        show_table(console, grid)
         console.print()

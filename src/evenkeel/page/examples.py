@@ -1,10 +1,11 @@
-"""Picking samples to look at, read as a stream: a run may be larger than memory."""
+"""Samples to look at, read as a stream because a run may be larger than memory, and cut to fit a page."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -18,35 +19,29 @@ LONGEST = 20_000
 TOGETHER = 2_000_000
 """Bytes of all texts on the page, as they are written there."""
 LINE = 300
-"""Characters of a line: of a label, a title or a heading."""
+"""Characters of a label, a title or a heading."""
 
 
 def extremes(records: Records, metric: str, show: Callable[[Record], Example]) -> tuple[Example, ...]:
-    """The samples at both ends of a metric, the least first."""
+    """The samples at both ends of a metric, the lowest first."""
 
     def scored() -> Iterator[Record]:
         return (record for record in records() if record.score.values.get(metric) is not None)
 
-    def place(record: Record) -> float:
+    def score(record: Record) -> float:
         return record.score.values[metric] or 0.0
 
-    least = heapq.nsmallest(EACH, scored(), key=place)
-    most = heapq.nlargest(EACH, scored(), key=place)
-    ids = {record.sample.id for record in least}
-    return tuple(show(record) for record in [*least, *(r for r in most if r.sample.id not in ids)])
+    lowest = heapq.nsmallest(EACH, scored(), key=score)
+    highest = heapq.nlargest(EACH, scored(), key=score)
+    ids = {record.sample.id for record in lowest}
+    return tuple(show(record) for record in [*lowest, *(r for r in highest if r.sample.id not in ids)])
 
 
 def first(
-    records: Iterable[Record], wanted: Callable[[Record], bool], show: Callable[[Record], Example]
+    records: Iterable[Record], matches: Callable[[Record], bool], show: Callable[[Record], Example]
 ) -> tuple[Example, ...]:
-    """The first few samples that are wanted."""
-    found = []
-    for record in records:
-        if wanted(record):
-            found.append(show(record))
-            if len(found) == EACH:
-                break
-    return tuple(found)
+    """The first few samples that match."""
+    return tuple(show(record) for record in islice(filter(matches, records), EACH))
 
 
 def answer_parts(answers: Iterable[Response]) -> list[tuple[str, str]]:
@@ -61,42 +56,42 @@ def shortened(text: str, most: int = 90) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def fitting(shown: Sequence[Examples], most: int = TOGETHER) -> list[Examples]:
+def fitting(sections: Sequence[Examples], most: int = TOGETHER) -> list[Examples]:
     """The examples as a page can hold them: hostile characters shown, lines cut, texts within `most` bytes.
 
     Short texts are whole. Those that are longer than an equal share of what the short ones leave over are
     cut to that share.
     """
-    texts = [body for part in shown for example in part.items for _, body in example.parts]
+    texts = [body for section in sections for example in section.items for _, body in example.parts]
     share = _equal_share([_size(visible(text[:LONGEST])) for text in texts], most)
 
-    def held(example: Example) -> Example:
-        return Example(
-            label=visible(shortened(example.label, LINE)),
-            title=visible(shortened(example.title, LINE)),
-            parts=tuple((visible(shortened(head, LINE)), _held(body, share)) for head, body in example.parts),
-        )
+    def line(text: str) -> str:
+        return visible(shortened(text, LINE))
 
-    return [replace(part, items=tuple(map(held, part.items))) for part in shown]
+    def fitted(example: Example) -> Example:
+        parts = tuple((line(heading), _cut(body, share)) for heading, body in example.parts)
+        return Example(label=line(example.label), title=line(example.title), parts=parts)
+
+    return [replace(section, items=tuple(map(fitted, section.items))) for section in sections]
 
 
 def _equal_share(sizes: Sequence[int], most: int) -> int:
     """The largest size to which the texts can be cut so that all together have at most `most`."""
-    left = most
-    for place, size in enumerate(sorted(sizes)):
-        share = left // (len(sizes) - place)
+    rest = most
+    for index, size in enumerate(sorted(sizes)):
+        share = rest // (len(sizes) - index)
         if size > share:
             return share
-        left -= size
+        rest -= size
     return most
 
 
-def _held(text: str, share: int) -> str:
+def _cut(text: str, share: int) -> str:
     """A text cut to its share, with a mark where something was cut."""
-    cut = text[:LONGEST]
-    while (size := _size(visible(cut))) > share:
-        cut = cut[: len(cut) * share // size]
-    return f"{visible(cut)}{'…' if len(cut) < len(text) else ''}"
+    start = text[:LONGEST]
+    while (size := _size(visible(start))) > share:
+        start = start[: len(start) * share // size]
+    return f"{visible(start)}{'…' if len(start) < len(text) else ''}"
 
 
 def _size(text: str) -> int:

@@ -11,7 +11,7 @@ from evenkeel.page.metrics import Metric
 from evenkeel.types import Figure, Unit
 
 FLOOR = 0.95
-"""Coverage below this stands out on pages."""
+"""Coverage below this is shown as a warning."""
 
 FORMATS: dict[Unit, str] = {
     "cosine": ".4f",
@@ -25,40 +25,47 @@ FORMATS: dict[Unit, str] = {
     "agreement": ".3f",
 }
 
-
-SOME = re.compile("[1-9]")
+NONZERO = re.compile("[1-9]")
 
 
 def number(amount: float, unit: Unit) -> str:
-    """An amount with its unit's digits; what rounds to nothing has no sign."""
+    """An amount with its unit's digits; what rounds to zero has no sign."""
     if unit == "share":
         return _per_cent(amount)
-    shown = f"{amount:{FORMATS[unit]}}"
-    return shown if SOME.search(shown) else shown.removeprefix("-")
+    digits = f"{amount:{FORMATS[unit]}}"
+    return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
 def _per_cent(amount: float) -> str:
-    """A share as per cent, with as many digits as tell it from none and from all: 299 of 300 are 99.7%."""
+    """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
     size = abs(amount)
     for places in range(0 if 0.0995 <= size < 0.995 or size >= 1 else 1, 5):
-        shown = f"{amount:.{places}%}"
-        if SOME.search(shown) and (size >= 1 or "100" not in shown):
-            return shown
-    return f"{round(amount):.0%}"  # exactly none, or nothing but the rounding of the machine
+        digits = f"{amount:.{places}%}"
+        if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
+            return digits
+    return f"{round(amount):.0%}"  # exactly 0 or 1, or a rounding error
 
 
 def signed(amount: float, unit: Unit) -> str:
-    """A difference, with its sign: `+0.0120`, `-3.5%`; without one where it rounds to nothing."""
-    shown = number(amount, unit)
-    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
+    """A difference, with its sign: `+0.0120`, `-3.5%`; without one where it rounds to zero."""
+    return _plus(amount, number(amount, unit))
+
+
+def _plus(amount: float, digits: str) -> str:
+    return f"+{digits}" if amount > 0 and NONZERO.search(digits) else digits
+
+
+def known(amount: float | None, unit: Unit) -> str:
+    """An amount, or a dash where it is unknown."""
+    return "–" if amount is None else number(amount, unit)
 
 
 def value(figure: Figure | None) -> str:
-    return "–" if figure is None or figure.value is None else number(figure.value, figure.unit)
+    return "–" if figure is None else known(figure.value, figure.unit)
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
-    """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is not known."""
+    """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
     if not short:
@@ -67,15 +74,14 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
 
 
 def bound(amount: float, unit: Unit) -> str:
-    """One end of an interval that stands beside its value: without the unit's sign, `76` for 76%, `.8512`."""
-    shown = number(amount, unit)
-    return shown.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", shown)
+    """One end of an interval beside its value, without the unit's sign: `76` for 76%, `.8512`."""
+    digits = number(amount, unit)
+    return digits.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", digits)
 
 
 def signed_bound(amount: float, unit: Unit) -> str:
     """One end of the interval of a difference: `+8.0`, `-.0120`."""
-    shown = bound(amount, unit)
-    return f"+{shown}" if amount > 0 and SOME.search(shown) else shown
+    return _plus(amount, bound(amount, unit))
 
 
 def chance(metric: Metric | None) -> str:
@@ -84,7 +90,7 @@ def chance(metric: Metric | None) -> str:
 
 
 class Counted(Protocol):
-    """What has a number of samples and of their groups."""
+    """Anything with a number of samples and of their groups."""
 
     @property
     def n(self) -> int: ...
@@ -92,12 +98,21 @@ class Counted(Protocol):
     def clusters(self) -> int: ...
 
 
-def counted(figure: Counted, layout: Layout) -> str:
-    """What a figure stands on: `280 prompts of 40 questions`, or `200 examples` where each is its own."""
+def counts(figure: Counted, layout: Layout) -> str:
+    """How many samples are behind a figure: `280 prompts of 40 questions`, or `200 examples`."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:
         return f"{figure.n:,} {samples}"
     return f"{figure.n:,} {samples} of {figure.clusters:,} {groups}"
+
+
+def statuses(figure: Figure) -> str:
+    """How the requests behind a figure ended: `235 ok, 5 refused`."""
+    return ", ".join(f"{count:,} {status}" for status, count in figure.statuses.items())
+
+
+def capitalised(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def p_value(figure: Figure | None) -> str:
@@ -118,41 +133,43 @@ def share(number: float) -> str:
     return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")
 
 
-class _Shown(dict[int, str]):
-    """What stands for a character on pages and terminals, found when it is first met."""
+UNCHANGED = "\n\t\u200c\u200d"
+"""Line breaks and tabs, and the two joiners that Persian, Indic scripts and emoji are spelt with."""
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, invisible and direction-changing characters, lone surrogates, and line separators."""
+
+
+class _Substitutes(dict[int, str]):
+    """The text shown for each character, computed when the character first occurs."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = shown = _shown(code)
-        return shown
+        self[code] = text = _substitute(code)
+        return text
 
 
-def _shown(code: int) -> str:
+def _substitute(code: int) -> str:
     character = chr(code)
-    if character in KEPT:
+    if character in UNCHANGED:
         return character
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    no_character = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-    hidden = no_character or unicodedata.category(character) in HIDDEN
+    noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    hidden = noncharacter or unicodedata.category(character) in HIDDEN
     return f"⟦U+{code:04X}⟧" if hidden else character
 
 
-KEPT = "\n\t\u200c\u200d"
-"""Lines and columns, and the two joiners that Persian, Indic scripts and emoji are spelt with."""
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Controls, unseen and direction-changing characters, halves of a pair, and separators of lines."""
-_SHOWN = _Shown()
+_SUBSTITUTES = _Substitutes()
 
 
 def visible(text: str) -> str:
-    """Hostile text made harmless: control, unseen and direction-changing characters are shown, not obeyed."""
-    return text.translate(_SHOWN)
+    """Hostile text made harmless: control, invisible and direction-changing characters are shown."""
+    return text.translate(_SUBSTITUTES)
 
 
 def escaped_json(text: str) -> str:
-    """The same JSON without any character that a terminal obeys: each is there by its number."""
+    """The same JSON with every character that a terminal would obey as a \\u escape."""
     return re.sub(r"[^\x00-\x7e]", lambda match: _json_escape(match[0]), text)
 
 

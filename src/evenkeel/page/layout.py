@@ -1,4 +1,4 @@
-"""What a benchmark wants shown, said once: the terminal, the page and the app draw it their own way."""
+"""What a benchmark declares to be shown; the terminal, the page and the app each draw it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Table(Struct, frozen=True, kw_only=True):
     several: bool = False
     """Shown only where there is more than one column."""
     total: bool = True
-    """Whether a last row tells the figures of all rows together."""
+    """Whether a last row has the figures of all rows together."""
 
 
 class Curve(Struct, frozen=True, kw_only=True):
@@ -57,8 +57,8 @@ class Bars(Struct, frozen=True, kw_only=True):
 class Points(Struct, frozen=True, kw_only=True):
     """A point for each sample: two of its numbers, coloured by a third thing.
 
-    A name stands for a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
-    and their labels), each of its keys has a panel. `split` is a tag whose values have rows of their own.
+    A name is that of a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
+    and their labels), each of its keys has a panel. `split` is a tag with a row for each of its values.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Layout(Struct, frozen=True, kw_only=True):
     """Further single figures, shown below the headline where the run has them."""
     pictures: tuple[Picture, ...] = ()
     blocks: Callable[[Summary], list[str]] | None = None
-    """Lines for the terminal in the benchmark's own form, before its tables."""
+    """Lines for the terminal in the published form, before its tables."""
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""

@@ -1,20 +1,21 @@
-"""What a benchmark measures: each metric declared once, with its unit and the direction that is better."""
+"""What a benchmark measures: each metric declared once, and the names of its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
+from urllib.parse import unquote
 
 from msgspec import Struct
 
-from evenkeel.types import Unit
+from evenkeel.types import Tag, Unit
 
 Better: TypeAlias = Literal["higher", "lower"]
 
 
 class Metric(Struct, frozen=True):
-    """A value of samples or a figure of a summary. In its name `*` stands for any text: `across_*`."""
+    """A value of samples or a figure of a summary. In its name `*` matches any text: `across_*`."""
 
     name: str
     title: str
@@ -40,12 +41,29 @@ def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:
 
 
 def unit_of(metrics: Iterable[Metric], name: str) -> Unit:
-    found = declaration(metrics, name)
-    if found is None:
+    metric = declaration(metrics, name)
+    if metric is None:
         raise LookupError(f"the benchmark does not declare the metric '{name}'")
-    return found.unit
+    return metric.unit
 
 
 def units(metrics: Iterable[Metric]) -> dict[str, Unit]:
     """The unit of each metric by its name."""
     return {metric.name: metric.unit for metric in metrics}
+
+
+_QUOTED = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "%,=/"})
+"""Characters with a meaning in a scope, quoted as in web addresses."""
+
+
+def scope_name(metric: str, scope: Mapping[str, Tag]) -> str:
+    """The name of a figure in a summary: `mean_similarity`, `mean_similarity/level=3,lang=en`."""
+    parts = (f"{tag}={str(value).translate(_QUOTED)}" for tag, value in scope.items())
+    return f"{metric}/{','.join(parts)}" if scope else metric
+
+
+def scope_of(name: str) -> tuple[str, dict[str, str]]:
+    """The metric and the scope in a figure's name: the inverse of `scope_name`."""
+    metric, _, scope = name.partition("/")
+    pairs = (part.partition("=") for part in scope.split(",")) if scope else ()
+    return metric, {tag: unquote(value) for tag, _, value in pairs}

@@ -1,35 +1,53 @@
-"""Figures arranged in rows and columns, before anything is drawn."""
+"""Tables before they are drawn: the same rows and columns for the terminal, the page and a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.analysis import scope_of
 from evenkeel.page.format import share
-from evenkeel.page.layout import Table
-from evenkeel.run.folder import Run
+from evenkeel.page.layout import Column, Table
 from evenkeel.types import Figure, Summary
 
 
+Style: TypeAlias = Literal["", "strong", "soft", "warn"]
+
+
+class Cell(NamedTuple):
+    """A text in a table. A link is followed on pages only."""
+
+    text: str
+    style: Style = ""
+    link: str = ""
+
+
+Content: TypeAlias = Figure | Cell | str | None
+"""A figure is drawn with its interval; None is a figure that is not there."""
+
+
 class Grid(Struct, frozen=True):
-    """A table of figures: the name of each column, and for each row its name and its cells."""
+    """A table: the name of each column, and for each row its name and its cells."""
 
     title: str
     corner: str
     columns: list[str]
-    rows: list[tuple[str, list[Figure | None]]]
+    rows: list[tuple[str, list[Content]]]
+    left: int = 0
+    """How many of the first columns, that of the row names included, are aligned to the left."""
+    sections: bool = False
+    """Whether every row with a name begins a section."""
 
 
 def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
-    """The values of a tag that the summary has figures for, in its own order (numbers by size)."""
-    found = (scope_of(name) for name in summary)
-    return in_order(scope[tag] for name, scope in found if name == metric and tag in scope)
+    """The values of a tag that the summary has figures for, in its order (numbers by size)."""
+    figures = (each for each in summary.values() if each.metric == metric)
+    return in_order(each.scope[tag] for each in figures if tag in each.scope)
 
 
 def in_order(values: Iterable[str]) -> list[str]:
-    """Each value once: numbers by size, anything else as it first came."""
+    """Each value once: numbers by size, anything else in the order of its first occurrence."""
     distinct = list(dict.fromkeys(values))
     return sorted(distinct, key=float) if all(map(is_number, distinct)) else distinct
 
@@ -39,46 +57,36 @@ def is_number(value: str) -> bool:
 
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:
-    """The figure of a scope, whatever the order in which its name states the tags."""
-    for name, candidate in summary.items():
-        if scope_of(name) == (metric, dict(scope)):
-            return candidate
-    return None
+    """The figure of a scope, in whatever order its name has the tags."""
+    return next((each for each in summary.values() if each.metric == metric and each.scope == scope), None)
 
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
     """One run's table, with a row for all together; None where it would show nothing new."""
+    metrics = {each.metric for each in summary.values()}
+    shown = [each for each in table.metrics or (Column(table.metric, ""),) if each.metric in metrics]
+
+    def values(tag: str) -> list[str]:
+        return in_order(value for each in shown for value in values_of(summary, each.metric, tag))
+
+    rows, split = values(table.rows), values(table.columns) if table.columns else []
+    scopes = [(value, {table.columns: value}) for value in split] if len(split) > 1 else []
     columns: list[tuple[str, str, dict[str, str]]]
     if table.metrics:
-        known = {scope_of(name)[0] for name in summary}
-        shown = [column for column in table.metrics if column.metric in known]
-        rows = in_order(v for column in shown for v in values_of(summary, column.metric, table.rows))
-        columns = [(column.title, column.metric, {}) for column in shown]
-        if table.columns:
-            values = in_order(v for c in shown for v in values_of(summary, c.metric, table.columns))
-            if len(values) > 1:
-                columns = [
-                    (f"{column.title} {value}", column.metric, {table.columns: value})
-                    for column in shown
-                    for value in values
-                ]
-        if table.several and len(shown) < 2:
-            return None
+        columns = [(f"{each.title} {value}", each.metric, scope) for each in shown for value, scope in scopes]
+        columns = columns or [(each.title, each.metric, {}) for each in shown]
+        redundant = table.several and len(shown) < 2
     else:
-        rows = values_of(summary, table.metric, table.rows)
-        values = values_of(summary, table.metric, table.columns) if table.columns else []
-        if len(values) < 2 and (table.several or len(rows) < 2):
-            return None
-        columns = [("all", table.metric, {})]
-        columns += [(v, table.metric, {table.columns: v}) for v in values if len(values) > 1]
-    if not rows or not columns:
+        columns = [("all", table.metric, {}), *((value, table.metric, scope) for value, scope in scopes)]
+        redundant = not scopes and (table.several or len(rows) < 2)
+    if redundant or not rows or not columns:
         return None
-    scopes: list[tuple[str, dict[str, str]]] = [(row, {table.rows: row}) for row in rows]
+    row_scopes: list[tuple[str, dict[str, str]]] = [(row, {table.rows: row}) for row in rows]
     if table.total and len(rows) > 1:
-        scopes.append(("all", {}))
-    body = [
+        row_scopes.append(("all", {}))
+    body: list[tuple[str, list[Content]]] = [
         (name, [figure(summary, metric, {**scope, **more}) for _, metric, more in columns])
-        for name, scope in scopes
+        for name, scope in row_scopes
     ]
     return Grid(table.title, table.rows, [title for title, _, _ in columns], body)
 
@@ -86,28 +94,16 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
 def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     """Several runs' figures of one table: a row for each value of its row tag, a column for each run."""
     metric = table.metric or table.metrics[0].metric
-    rows = in_order(v for s in summaries.values() for v in values_of(s, metric, table.rows))
-    body: list[tuple[str, list[Figure | None]]] = [
+    rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))
+    totals = [figure(summary, metric, {}) for summary in summaries.values()]
+    body: list[tuple[str, list[Content]]] = [
         (row, [figure(summary, metric, {table.rows: row}) for summary in summaries.values()]) for row in rows
     ]
     if table.total:
-        body.append(("all", [figure(summary, metric, {}) for summary in summaries.values()]))
-    # Runs of unequal coverage do not stand side by side without saying so.
-    whole = [figure(summary, metric, {}) for summary in summaries.values()]
+        body.append(("all", [*totals]))
+    # Runs of unequal coverage are not shown side by side without saying so.
     columns = [
         name if total is None or total.coverage == 1 else f"{name} (coverage {share(total.coverage)})"
-        for name, total in zip(summaries, whole, strict=True)
+        for name, total in zip(summaries, totals, strict=True)
     ]
     return Grid(f"{table.title}, run by run", table.rows, columns, body)
-
-
-def summaries(runs: Sequence[Run]) -> dict[str, Summary]:
-    """Runs by the names of their models; of their folders, or their paths, where those stand there twice."""
-    for names in (
-        [run.spec.subject for run in runs],
-        [run.path.name for run in runs],
-        [str(run.path) for run in runs],
-    ):
-        if len(set(names)) == len(runs):
-            break
-    return dict(zip(names, (run.summary for run in runs), strict=True))

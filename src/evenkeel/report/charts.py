@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,9 +16,9 @@ PALETTE = [
     *("#3b7dd8", "#c2571a", "#2e8b57", "#a05bb5", "#d0406a", "#80801f"),
     *("#2b9090", "#96713a", "#c95f9b", "#6a78d8", "#5f9426", "#76818c"),
 ]
-"""Each stands out by 3 : 1 and more on the light page and on the dark one."""
+"""Each has a contrast of at least 3 : 1 on the light page and on the dark one."""
 MOST_POINTS = 1200
-"""Points of one chart: more would only hide each other, and make the page heavy."""
+"""Points of one chart: more would hide each other, and make the page heavy."""
 MOST_ANSWERS = 40
 """Answers of one prompt that are drawn each against each."""
 
@@ -61,15 +60,15 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
         for point in _points(summaries, spec)
     ]
     names = list(dict.fromkeys(point["line"] for point in points))
-    places = list(dict.fromkeys(point["x"] for point in points))
-    if len(names) * len(places) < 2:
+    values = list(dict.fromkeys(point["x"] for point in points))
+    if len(names) * len(values) < 2:
         return None
     start, end = _domain(points)
     start, end = min(0.0, start), 1.0 if points[0]["unit"] == "share" else end
     scale = alt.Scale(domain=[start, end])
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), tickCount=5)
     base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
-        y=alt.Y("x:N", title=spec.x_title or None, sort=places, axis=alt.Axis(labelLimit=240)),
+        y=alt.Y("x:N", title=spec.x_title or None, sort=values, axis=alt.Axis(labelLimit=240)),
         yOffset=alt.YOffset("line:N", sort=names),
     )
     bar = base.mark_bar(opacity=0.6).encode(
@@ -79,14 +78,13 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     whisker = base.mark_rule(strokeWidth=2, color="#1c2126").encode(
         x=alt.X("low:Q", scale=scale), x2="high:Q"
     )
-    guessing = [
-        alt.Chart(alt.InlineData(values=[{"chance": chance}]))
-        .mark_rule(strokeDash=[5, 4], color="#1c2126")
-        .encode(x=alt.X("chance:Q", scale=scale))
-        for chance in ([] if chance is None else [chance])
-    ]
-    height = (18 * len(names) + 12) * len(places)
-    return alt.layer(bar, *guessing, whisker).properties(width=460, height=height)
+    layers = [bar, whisker]
+    if chance is not None:
+        guessing = alt.Chart(alt.InlineData(values=[{"chance": chance}]))
+        guessing = guessing.mark_rule(strokeDash=[5, 4], color="#1c2126")
+        layers.insert(1, guessing.encode(x=alt.X("chance:Q", scale=scale)))
+    height = (18 * len(names) + 12) * len(values)
+    return alt.layer(*layers).properties(width=460, height=height)
 
 
 def points(records: Iterable[Record], spec: Points) -> Any:
@@ -95,33 +93,33 @@ def points(records: Iterable[Record], spec: Points) -> Any:
 
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        x, y, colour = (_of_score(record, name) for name in (spec.x, spec.y, spec.colour))
+        x, y, colour = (field_of(record, name) for name in (spec.x, spec.y, spec.colour))
         if x is not None and y is not None and colour is not None:
             colours = colour if isinstance(colour, dict) else {"": colour}
             row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
             rows.setdefault(row, []).append({"x": x, "y": y, **{f"by {k}": v for k, v in colours.items()}})
-    drawn = [_panels(found, spec) for found in rows.values() if len(found) > 2]
-    return (
-        alt.vconcat(*drawn).resolve_scale(color="independent") if len(drawn) > 1 else next(iter(drawn), None)
-    )
+    charts = [_panels(samples, spec) for samples in rows.values() if len(samples) > 2]
+    if len(charts) > 1:
+        return alt.vconcat(*charts).resolve_scale(color="independent")
+    return charts[0] if charts else None
 
 
-def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
+def _panels(samples: list[dict[str, Any]], spec: Points) -> Any:
     """A panel for each thing to colour by, side by side."""
     import altair as alt
 
-    found = list(islice(found, 0, None, -(-len(found) // MOST_POINTS)))
-    fields = [name for name in found[0] if name.startswith("by ")]
+    samples = samples[:: -(-len(samples) // MOST_POINTS)]
+    fields = [name for name in samples[0] if name.startswith("by ")]
     side = 280 if len(fields) > 1 else 420
 
     def panel(field: str) -> Any:
         chart = (
-            alt.Chart(alt.InlineData(values=found))
+            alt.Chart(alt.InlineData(values=samples))
             .mark_circle(size=28, opacity=0.75)
             .encode(
                 x=alt.X("x:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
                 y=alt.Y("y:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
-                color=_colour(field, sorted({str(point[field]) for point in found}), wide=side),
+                color=_colour(field, sorted({str(sample[field]) for sample in samples}), wide=side),
             )
         )
         return chart.properties(width=side, height=side, **({"title": field} if len(fields) > 1 else {}))
@@ -130,22 +128,23 @@ def _panels(found: list[dict[str, Any]], spec: Points) -> Any:
     return panels[0] if len(panels) == 1 else alt.hconcat(*panels).resolve_scale(color="independent")
 
 
-def _of_score(record: Record, name: str) -> Any:
+def field_of(record: Record, name: str) -> Any:
+    """A value, a detail or a tag of a sample's score."""
     score = record.score
     detail = msgspec.to_builtins(score.detail) or {}
     return score.values.get(name, detail.get(name, score.tags.get(name)))
 
 
 def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> Any:
-    """A colour for each name, and a legend in as many columns as `wide` has room for.
+    """A colour for each name, and a legend in as many columns as fit into `wide` pixels.
 
-    The page's font may be wider than the one that the columns are measured with: long names need more air.
+    The page's font may be wider than the one that the columns are measured with: long names need more space.
     """
     import altair as alt
 
     distinct = list(dict.fromkeys(names))
     longest = min(max(map(len, distinct)), 60)
-    shown = alt.Legend(
+    legend = alt.Legend(
         title=None,
         orient="top",
         labelLimit=420,
@@ -156,7 +155,7 @@ def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> Any:
     return alt.Color(
         f"{field}:N",
         scale=alt.Scale(domain=distinct, range=[PALETTE[i % len(PALETTE)] for i in range(len(distinct))]),
-        legend=shown if len(distinct) > 1 else None,
+        legend=legend if len(distinct) > 1 else None,
     )
 
 
@@ -176,7 +175,7 @@ def heatmap(matrix: list[list[float]]) -> Any:
     )
     low = min(0.0, *(value for row in matrix for value in row))
     colour = alt.Color("cosine:Q", scale=alt.Scale(domain=[low, 1], scheme="blues"), legend=None)
-    # From here on white stands out more than black does; either stands out by 4.5 : 1.
+    # From here on white has more contrast than black; either has at least 4.5 : 1.
     dark = f"datum.cosine > {low + 0.74 * (1 - low)}"
     ink = alt.condition(dark, alt.value("white"), alt.value("black"))
     side = min(56 * len(matrix), 460)
@@ -209,9 +208,9 @@ STYLE: dict[str, Any] = {
 
 
 def _domain(points: list[dict[str, Any]]) -> list[float]:
-    """From the lowest band to the highest with some air, and never so narrow that noise looks like news.
+    """From the lowest band to the highest with a margin, and at least a tenth of the unit's range.
 
-    Few samples have intervals beyond what is possible at all: there the axis ends.
+    The axis ends where the unit does, even if an interval of few samples does not.
     """
     low, high = min(point["low"] for point in points), max(point["high"] for point in points)
     unit = points[0]["unit"]
@@ -221,8 +220,9 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     elif min(point["y"] for point in points) >= 0 and unit != "points":
         least = max(least, 0.0)
     low, high = max(low, least), min(high, most)
-    air = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
-    return [max(low - air, least), min(high + air, most)] if unit in RANGES else [low - air, high + air]
+    margin = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
+    start, end = low - margin, high + margin
+    return [max(start, least), min(end, most)] if unit in RANGES else [start, end]
 
 
 def _within(points: list[dict[str, Any]], start: float, end: float) -> list[dict[str, Any]]:
@@ -233,17 +233,16 @@ def _within(points: list[dict[str, Any]], start: float, end: float) -> list[dict
 def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:
     tag = spec.lines if isinstance(spec, Curve) else spec.groups
     lines = {run: values_of(summary, spec.metric, tag) if tag else [] for run, summary in summaries.items()}
-    # A name says what tells lines apart: the run, the tag, or both.
-    names_run, names_line = len(summaries) > 1, len({line for found in lines.values() for line in found}) > 1
+    # The name of a line says in what it differs from the others: the run, the tag, or both.
+    names_run, names_line = len(summaries) > 1, len({line for each in lines.values() for line in each}) > 1
     points = []
     for run, summary in summaries.items():
         for line in lines[run] or [""]:
-            name = " ".join(part for part, told in ((run, names_run), (line, names_line)) if told)
+            name = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
             for x in values_of(summary, spec.metric, spec.along):
-                found = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
-                if found is not None and found.value is not None:
-                    low, high = (found.value if bound is None else bound for bound in (found.low, found.high))
-                    place = float(x) if is_number(x) else x
-                    band = {"y": found.value, "low": low, "high": high, "unit": found.unit}
-                    points.append({"x": place, "line": name, **band})
+                each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
+                if each is not None and each.value is not None:
+                    low, high = (each.value if bound is None else bound for bound in (each.low, each.high))
+                    band = {"y": each.value, "low": low, "high": high, "unit": each.unit}
+                    points.append({"x": float(x) if is_number(x) else x, "line": name, **band})
     return points

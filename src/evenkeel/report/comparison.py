@@ -1,152 +1,142 @@
-"""A comparison as tables for the terminal: bold where two runs are told apart, whichever way."""
+"""A comparison and a gate as tables and lines, once for the terminal, the page and a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from evenkeel.analysis.comparison import Comparison, Difference, Place
-from evenkeel.page.format import chance, number, probability, share, signed, signed_bound, visible
+from evenkeel.analysis.comparison import Comparison, Difference
+from evenkeel.analysis.gate import Gate
+from evenkeel.page.format import (
+    capitalised,
+    chance,
+    counts,
+    known,
+    number,
+    probability,
+    share,
+    signed,
+    signed_bound,
+    visible,
+)
 from evenkeel.page.metrics import declaration
-from evenkeel.report.terminal import show_table
+from evenkeel.page.tables import Cell, Content, Grid, Style
+from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Unit
+
+HEADS = ["B − A", "95% interval", "p", "minimum\ndetectable", "differ"]
 
 
-def show_comparison(console: Console, found: Comparison, *, counted: tuple[str, str]) -> None:
-    """The runs, every difference and, for more than two runs, their ranking.
-
-    `counted` are the benchmark's words for samples and for groups.
-    """
-    how = "paired by sample" if found.paired else "as unrelated samples"
-    _line(console, Text.assemble((f"{found.benchmark}: {len(found.runs)} runs", "bold"), f", {how}"))
-    several = len(found.runs) > 2
-    for letter, side in zip("AB" if not several else " " * len(found.runs), found.runs, strict=True):
-        partly = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
-        _line(console, Text(visible(f"  {letter} {side.name} ({side.path}){partly}")))
-    for said in found.differs:
-        _line(console, Text(visible(f"  {said}"), style="yellow"))
-    for table in _by_pair(found) if several else [_by_metric(found.differences)]:
-        console.print()
-        show_table(console, table)
-    for metric in found.metrics if several else ():
-        console.print()
-        show_table(console, _ranking(found, metric))
-    console.print()
-    console.print(Text(_footnote(found, counted), style="dim"), highlight=False)
+def heading(comparison: Comparison) -> str:
+    how = "paired by sample" if comparison.paired else "as unrelated samples"
+    return f"{comparison.benchmark}: {len(comparison.runs)} runs, {how}"
 
 
-def _line(console: Console, text: Text) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
+def run_lines(comparison: Comparison) -> list[str]:
+    """A line for each run: its letter where there are two, its folder, and its coverage if it is partial."""
+    letters = ("A ", "B ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
+    lines = []
+    for letter, side in zip(letters, comparison.runs, strict=True):
+        coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
+        lines.append(f"{letter}{side.name} ({side.path}){coverage}")
+    return lines
 
 
-def _by_metric(differences: Sequence[Difference]) -> Table:
-    """Two runs: a row for each metric."""
-    return _table("", ["metric"], [([found.metric], found) for found in differences], "A", "B")
-
-
-def _by_pair(found: Comparison) -> list[Table]:
-    """Several runs: a table for each metric, with a row for each pair."""
-    return [
-        _table(
+def comparison_tables(comparison: Comparison) -> list[Grid]:
+    """Two runs: a row for each metric. More: for each metric a row for each pair, and a ranking."""
+    if len(comparison.runs) == 2:
+        rows = [(each.metric, _row(each)) for each in comparison.differences]
+        return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
+    pairs = [
+        Grid(
             metric,
-            ["A", "B"],
-            [([d.a, d.b], d) for d in found.differences if d.metric == metric],
-            "of A",
-            "of B",
+            "A",
+            ["B", "of A", "of B", *HEADS],
+            [(each.a, [each.b, *_row(each)]) for each in comparison.differences if each.metric == metric],
+            left=2,
         )
-        for metric in found.metrics
+        for metric in comparison.metrics
     ]
+    return pairs + [_ranking(comparison, metric) for metric in comparison.metrics]
 
 
-def _table(
-    title: str, heads: Sequence[str], rows: Sequence[tuple[list[str], Difference]], first: str, second: str
-) -> Table:
-    """A row for each difference; no cell is ever broken."""
-    table = _empty(title)
-    for head in heads:
-        table.add_column(head, no_wrap=True)
-    for head in (first, second, "B − A", "95% interval", "p", "could\nshow", "told\napart"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for names, found in rows:
-        table.add_row(*(Text(visible(name)) for name in names), *_cells(found))
-    return table
-
-
-def _cells(found: Difference) -> list[Text]:
-    unit = found.unit
-    style = "bold" if found.different else ""
-    change = "–" if found.difference is None else signed(found.difference, unit)
+def _row(difference: Difference) -> list[Content]:
+    unit, low, high = difference.unit, difference.low, difference.high
+    style: Style = "strong" if difference.different else ""
+    change = "–" if difference.difference is None else signed(difference.difference, unit)
+    limits = "" if low is None or high is None else f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
     return [
-        Text(_number(found.value_a, unit)),
-        Text(_number(found.value_b, unit)),
-        Text(change, style),
-        Text(_limits(found), "dim"),
-        Text(probability(found.p_holm)),
-        Text(_number(found.detectable, unit)),
-        Text("yes" if found.different else "no", style=style),
+        known(difference.value_a, unit),
+        known(difference.value_b, unit),
+        Cell(change, style),
+        Cell(limits, "soft"),
+        probability(difference.p_holm),
+        known(difference.detectable, unit),
+        Cell("yes" if difference.different else "no", style),
     ]
 
 
-def _limits(found: Difference) -> str:
-    if found.low is None or found.high is None:
-        return ""
-    return f"[{signed_bound(found.low, found.unit)}, {signed_bound(found.high, found.unit)}]"
+def _ranking(comparison: Comparison, metric: str) -> Grid:
+    unit = next(each.unit for each in comparison.differences if each.metric == metric)
+    rows: list[tuple[str, list[Content]]] = []
+    for rank, each in enumerate((each for each in comparison.ranking if each.metric == metric), 1):
+        limits = "–"
+        if each.low is not None and each.high is not None:
+            limits = f"{number(each.low, unit)} to {number(each.high, unit)}"
+        rows.append((str(rank), [each.name, known(each.value, unit), limits, each.letters]))
+    return Grid(f"Ranking by {metric}", "rank", ["run", "mean", "95% interval", "group"], rows, left=2)
 
 
-def _ranking(found: Comparison, metric: str) -> Table:
-    table = _empty(f"By {visible(metric)}")
-    table.add_column("", justify="right")
-    table.add_column("run", no_wrap=True)
-    for head in ("mean", "95% interval"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("group", no_wrap=True)
-    unit = next(difference.unit for difference in found.differences if difference.metric == metric)
-    for rank, place in enumerate((place for place in found.ranking if place.metric == metric), 1):
-        name = Text(visible(place.name))
-        table.add_row(str(rank), name, _number(place.value, unit), _interval(place, unit), place.letters)
-    return table
-
-
-def _interval(place: Place, unit: Unit) -> str:
-    if place.low is None or place.high is None:
-        return "–"
-    return f"{number(place.low, unit)} to {number(place.high, unit)}"
-
-
-def _number(amount: float | None, unit: Unit) -> str:
-    return "–" if amount is None else number(amount, unit)
-
-
-def _footnote(found: Comparison, counted: tuple[str, str]) -> str:
-    """What the columns mean and stand on."""
-    samples, groups = counted
-    largest = max(found.differences, key=lambda difference: difference.n)
-    methods = dict.fromkeys(d.method for d in found.differences if d.p is not None)
-    parts = [
-        f"Up to {largest.n:,} {samples} of {largest.clusters:,} {groups}. "
-        f"p: {', '.join(methods) or 'no test'}; after Holm's correction for all rows. "
-        "could show: the smallest difference that four of five such samples would show."
+def footnote(comparison: Comparison) -> str:
+    """What the columns mean, and how many samples are behind them."""
+    layout = benchmark_class(comparison.benchmark).layout
+    largest = max(comparison.differences, key=lambda difference: difference.n)
+    methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
+    sentences = [
+        f"Up to {counts(largest, layout)}.",
+        "Each interval is of its own difference.",
+        f"p: {', '.join(methods) or 'no test'}; after Holm's correction for all rows.",
+        "minimum detectable: the smallest true difference that would be significant with 80% power.",
     ]
-    declared = [declaration(benchmark_class(found.benchmark).layout.metrics, name) for name in found.metrics]
-    if guessed := next(filter(None, map(chance, declared)), ""):
-        parts.append(f"{guessed[0].upper()}{guessed[1:]}.")
-    if len(found.runs) > 2:
-        parts.append("Runs that share a letter are not told apart.")
-    return " ".join(parts)
+    declarations = (declaration(layout.metrics, name) for name in comparison.metrics)
+    if guessing := next(filter(None, map(chance, declarations)), ""):
+        sentences.append(f"{capitalised(guessing)}.")
+    if len(comparison.runs) > 2:
+        sentences.append("Runs that share a letter do not differ significantly.")
+    return " ".join(sentences)
 
 
-def _empty(title: str) -> Table:
-    return Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """The runs, every difference (bold where it is significant), and the ranking of more than two runs."""
+    show_line(console, heading(comparison), "bold")
+    for line in run_lines(comparison):
+        show_line(console, f"  {line}")
+    for line in comparison.differs:
+        show_line(console, f"  {line}", "yellow")
+    for grid in comparison_tables(comparison):
+        console.print()
+        show_table(console, grid)
+    console.print()
+    console.print(Text(footnote(comparison), style="dim"), highlight=False)
+
+
+def verdict(gate: Gate) -> str:
+    return f"{'Passed' if gate.passed else 'Failed'}: {gate.run} against {gate.baseline}"
+
+
+def gate_lines(gate: Gate) -> list[str]:
+    """A line for each check, the failed ones first, and how the decisions are corrected."""
+    checks = sorted(gate.checks, key=lambda check: check.passed)
+    lines = [f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in checks]
+    correction = f"p is corrected for several metrics: {gate.correction}." if gate.correction else ""
+    return [*lines, *filter(None, [correction])]
+
+
+def gate_table(gate: Gate) -> Grid:
+    checks: Sequence[tuple[str, list[Content]]] = [
+        (check.name, [Cell("pass") if check.passed else Cell("FAIL", "strong"), check.reason])
+        for check in gate.checks
+    ]
+    return Grid("", "check", ["", "reason"], list(checks), left=3)

@@ -1,19 +1,110 @@
-"""What is said beside a run's figures: by its benchmark, of how requests ended, and by the models."""
+"""Notes on a run's figures: of its benchmark, about how requests ended, and of the models."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain, repeat
+from typing import NamedTuple
+
 from evenkeel.page.layout import Note
-from evenkeel.report.endings import ending_notes
+from evenkeel.run.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import stored_class
+from evenkeel.types import Record, Response, RunSpec
+
+MANY = 0.05
+"""The share of requests from which a warning is due."""
 
 
 def notes_of(run: Run) -> list[Note]:
     by_models = run.spec.provenance.get("notes") or {}
-    said = [
+    texts = [
         text if role == "model" else f"{role}: {text}"
         for role, texts in (by_models.items() if isinstance(by_models, dict) else ())
         for text in texts
     ]
-    own: list[Note] = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*own, *ending_notes(run), *map(Note, said)]
+    by_benchmark = stored_class(run.spec).notes(run.spec, run.summary)
+    return [*by_benchmark, *ending_notes(run), *map(Note, texts)]
+
+
+class Endings(NamedTuple):
+    """How many of the texts that a model was asked for ended in which way."""
+
+    requests: int
+    reasoning: int
+    """Cut off at the token limit while the model was still reasoning."""
+    before_text: int
+    """Cut off at the token limit before any text."""
+    empty: int
+    """Ended by the model itself with no text, or with nothing but reasoning."""
+    cut: int
+    """Cut off at the token limit, and scored as far as they go."""
+    estimated: int
+    """Written to an estimated length, because the server does not count tokens."""
+
+
+def endings(records: Iterable[Record]) -> Endings:
+    kinds: Counter[str] = Counter()
+    for record in records:
+        for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
+            if part != "weighed":
+                kinds["requests"] += 1
+                kinds[_kind(answer, record.score.statuses)] += 1
+    return Endings(*(kinds[name] for name in Endings._fields))
+
+
+def _kind(answer: Response, scored: dict[str, int]) -> str:
+    """The field of `Endings` that counts an answer. One that a stop rule completes is not cut off."""
+    blank = is_blank(answer.text)
+    match answer.status:
+        case "truncated" if blank:
+            return "reasoning" if answer.reasoning or IN_REASONING in answer.reason else "before_text"
+        case "truncated" if scored.get("truncated"):
+            return "cut"
+        case "ok" | "unparsed" if blank and scored.get("unparsed"):
+            return "empty"
+        case "ok" if answer.reason == ESTIMATED_LENGTH:
+            return "estimated"
+        case _:
+            return "other"
+
+
+def ending_notes(run: Run) -> list[Note]:
+    """Warnings: how many answers are missing or cut off, and what to do."""
+    if "model" not in run.spec.models:
+        return []
+    counts = endings(run.records())
+    missing = counts.reasoning + counts.before_text + counts.empty
+    texts = []
+    if missing > MANY * counts.requests:
+        parts = {
+            "cut off inside the reasoning": counts.reasoning,
+            "cut off before any text": counts.before_text,
+            "empty": counts.empty,
+        }
+        listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
+        text = (
+            f"{missing:,} of {counts.requests:,} requests brought no answer: {listed}. They are not scored."
+        )
+        texts.append(f"{text} {_advice(run.spec, reasons=True)}")
+    if counts.cut > MANY * counts.requests:
+        text = (
+            f"{counts.cut:,} of {counts.requests:,} answers were cut off, and are scored as far as they go."
+        )
+        texts.append(f"{text} {_advice(run.spec, reasons=False)}")
+    if counts.estimated:
+        texts.append(
+            f"{counts.estimated:,} of {counts.requests:,} continuations have an estimated length: the server "
+            "gives neither log-probabilities of these texts nor a count of their tokens."
+        )
+    return [Note(text.rstrip(), warning=True) for text in texts]
+
+
+def _advice(spec: RunSpec, *, reasons: bool) -> str:
+    """What to do about it, in the options that this run has; nothing for answers recorded elsewhere."""
+    limit = spec.options.get("max_tokens")
+    ways = [f"a larger --max-tokens (here {limit})"] if limit else []
+    if reasons and str(spec.models["model"]["spec"]).startswith("openai:"):
+        ways.append("""less reasoning (--model-arg extra_body='{"reasoning_effort":"low"}')""")
+    return f"Try {' or '.join(ways)}." if ways and spec.data.get("source") != "recorded" else ""

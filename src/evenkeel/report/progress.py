@@ -1,34 +1,36 @@
-"""Who watches a run that Python began: a line in the notebook, a bar on the terminal, or nobody."""
+"""The progress of a run: a bar on a terminal, a line in a notebook, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from typing import Any
 
+from evenkeel.page.format import visible
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import Response
 
-SECONDS = 0.5
-"""Between two updates of a notebook's line."""
+NOTEBOOK_SECONDS = 0.5
+PLAIN_SECONDS = 5.0
+BAR_SECONDS = 0.1
+"""Between two updates."""
+KINDS = 3
+LONGEST_KIND = 40
+FEW = 10
+"""The first answers say little of the time left: a model may have been loaded first."""
 
 
 def watcher(progress: Progress | bool | None) -> Progress:
-    """What `progress=` means: one's own watcher, True for the usual one, False or None for none.
+    """What `progress=` means: a watcher, True for the usual one, False or None for none.
 
     The usual one is a line in a notebook and a bar where stderr is a terminal; elsewhere nothing is shown.
     """
-    if progress is None or isinstance(progress, bool):
-        return _usual() if progress else Silent()
-    return progress
-
-
-def _usual() -> Progress:
-    if in_notebook():
+    if progress is not None and not isinstance(progress, bool):
+        return progress
+    if progress and in_notebook():
         return NotebookLine()
-    if sys.stderr is not None and sys.stderr.isatty():
-        from evenkeel.report.progress_bar import Watcher
-
+    if progress and sys.stderr is not None and sys.stderr.isatty():
         return Watcher()
     return Silent()
 
@@ -40,78 +42,162 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class NotebookLine(Silent):
+class _Tally(Silent):
+    """Counts what comes back. A subclass shows it, at most once in `seconds`."""
+
+    seconds = 0.0
+
+    def __init__(self) -> None:
+        self._begin("", total=0, done=0)
+
+    def _begin(self, title: str, *, total: int, done: int) -> None:
+        self._title, self._total, self._done, self._before = title, total, done, done
+        self._start = time.monotonic()
+        self._next = self._start + self.seconds
+        self._tokens = self._retrying = 0
+        self._usd = 0.0
+        self._failures: Counter[str] = Counter()
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self._done += 1
+        self._tokens += (response.tokens_in or 0) + (response.tokens_out or 0)
+        self._usd = usd
+        if response.status != "ok":
+            # An error by its kind (HTTP 429, connection lost); its details follow a colon.
+            kind = response.reason.partition(":")[0].partition(" after ")[0]
+            self._failures[kind if response.status == "error" and kind else response.status] += 1
+        self._update()
+
+    def retrying(self, count: int) -> None:
+        """How many requests wait to be tried again."""
+        self._retrying = count
+        self._update()
+
+    def _update(self) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self.seconds
+            self._show()
+
+    def _show(self) -> None:
+        raise NotImplementedError
+
+    def _line(self) -> str:
+        """`asking: 20 of 100, 4.0/s, 20 s left`, with the time left once enough was answered."""
+        new, left = self._done - self._before, self._total - self._done
+        parts = [f"{self._title}: {self._done:,} of {self._total:,}", self._counts()]
+        if new >= FEW and left:
+            parts.append(f"{(time.monotonic() - self._start) / new * left:,.0f} s left")
+        return ", ".join(filter(None, parts))
+
+    def _counts(self) -> str:
+        rate = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
+        parts = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"] if rate else []
+        parts += [f"{self._tokens:,} tokens"] if self._tokens else []
+        parts += [f"${self._usd:.2f}"] if self._usd else []
+        parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
+        parts += [f"{self._retrying:,} waiting to be tried again"] if self._retrying else []
+        return visible(", ".join(parts))
+
+
+class Watcher(_Tally):
+    """On stderr: a bar with rate and time left on a terminal, lines elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._bar: Any = None
+        self._task: Any = None
+        self._titles: set[str] = set()
+        self.seconds = PLAIN_SECONDS
+        super().__init__()
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.finish()
+        self.seconds = BAR_SECONDS if self._console.is_terminal else PLAIN_SECONDS
+        self._begin(title, total=total, done=done)
+        if done and not (done == total and title in self._titles):
+            self.note(f"{title}: {done:,} of {total:,} were answered before")
+        self._titles.add(title)
+        if done == total:
+            return
+        if self._console.is_terminal:
+            self._next = 0.0
+            self._draw(title, total=total, done=done)
+        else:
+            self.note(f"{title}: {total - done:,} requests")
+
+    def _draw(self, title: str, *, total: int, done: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[counts]}", markup=False),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=self._console,
+            auto_refresh=True,
+            transient=True,
+        )
+        self._task = self._bar.add_task(visible(title), total=total, completed=done, counts="")
+        self._bar.start()
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, counts=self._counts())
+        else:
+            self.note(self._line())
+
+    def note(self, text: str) -> None:
+        if self._bar is not None:
+            self._console.print(visible(text), style="dim", markup=False, highlight=False)
+        else:
+            print(visible(text), file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        if self._bar is not None:
+            self._show()
+            self._bar.stop()
+            self._bar = None
+
+
+class NotebookLine(_Tally):
     """One output of the cell, written over as answers come in. It needs no widgets."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []
-        self._line = ""
         self._display: Any = None
-        self._next = 0.0
-        self._begin("", total=0, done=0)
+        self.seconds = NOTEBOOK_SECONDS
+        super().__init__()
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self._begin(title, total=total, done=done)
-        self._count()
-
-    def _begin(self, title: str, *, total: int, done: int) -> None:
-        self._title, self._total, self._done = title, total, done
-        self._before, self._start = done, time.monotonic()
-        self._failed = self._waiting = 0
-        self._usd = 0.0
-
-    def answered(self, response: Response, *, usd: float) -> None:
-        self._done += 1
-        self._failed += response.status == "error"
-        self._usd = usd
-        if self._done == self._total or time.monotonic() >= self._next:
-            self._count()
-
-    def retrying(self, count: int) -> None:
-        """How many requests wait to be asked once more."""
-        self._waiting = count
-        if time.monotonic() >= self._next:
-            self._count()
+        self._show()
 
     def note(self, text: str) -> None:
         self._notes.append(text)
         self._show()
 
     def finish(self) -> None:
-        if self._line:
+        if self._title:
             self._show()
-
-    def _count(self) -> None:
-        new, seconds = self._done - self._before, time.monotonic() - self._start
-        parts = [f"{self._title}: {self._done:,} of {self._total:,}"] if self._title else []
-        if new and seconds > 0:
-            parts.append(f"{new / seconds:.1f}/s")
-        if new >= 10 and self._done < self._total:  # the first few say little: a model may have been loaded
-            parts.append(f"{seconds / new * (self._total - self._done):,.0f} s left")
-        parts += [f"{self._waiting:,} retrying"] if self._waiting else []
-        parts += [f"{self._failed:,} errors"] if self._failed else []
-        parts += [f"${self._usd:.2f}"] if self._usd else []
-        self._line = ", ".join(parts)
-        self._show()
 
     def _show(self) -> None:
         from IPython.display import display
 
-        self._next = time.monotonic() + SECONDS
-        shown = _Lines([*self._notes, self._line])
+        text = _Text("\n".join([*self._notes, *([self._line()] if self._title else [])]))
         if self._display is None:
-            self._display = display(shown, display_id=True)  # type: ignore[no-untyped-call]
+            self._display = display(text, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            self._display.update(shown)
+            self._display.update(text)
 
 
-class _Lines:
+class _Text(str):
     """Plain text, as a notebook shows it."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self._text = "\n".join(line for line in lines if line)
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        from evenkeel.page.format import visible
-
-        return visible(self._text)
+        return visible(self)

@@ -1,26 +1,36 @@
-"""A model's runs of several benchmarks side by side: each with its own figures, and no overall score."""
+"""A model's runs of several benchmarks side by side: each with its own figures, and no overall score.
+
+Computed first, then drawn: as one table for the terminal and for notebooks, and as a page.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
+from rich.console import Console
 
-from evenkeel.analysis import scope_of
+from evenkeel.analysis.comparability import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
-from evenkeel.page.format import chance
-from evenkeel.page.layout import Layout
-from evenkeel.page.tables import summaries
+from evenkeel.page.examples import shortened
+from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
+from evenkeel.page.notebook import Displayed
+from evenkeel.page.tables import Cell, Content, Grid
+from evenkeel.report import html
+from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import BENCHMARKS, benchmark_class
+from evenkeel.run.registry import benchmark_class, benchmark_names, stored_class
 from evenkeel.types import Figure
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """A figure and the words for it."""
+    """A figure and its title."""
 
     metric: str
     title: str
@@ -28,61 +38,43 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A run on the card, or one method of it: its headline, and what its benchmark tells beside it."""
+    """A run on the card, or one method of it: its headline, and its benchmark's further figures."""
 
     benchmark: str
     name: str
-    """What tells it from the other entries of its benchmark: its model, method, folder or path."""
+    """What distinguishes it from the other entries of its benchmark: its model, method, folder or path."""
     subject: str
     path: str
     created: str
     headline: Line
     facts: list[Line]
 
-    @property
-    def made(self) -> str:
-        return self.created[:16].replace("T", " ") or "–"
 
-
-class Scorecard(Struct, frozen=True, kw_only=True):
+class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     """Runs in the order of the benchmarks, those of one benchmark next to each other."""
 
     model: str
     """The one model under test; empty where there are several, or none."""
     entries: list[Entry]
     others: list[Entry]
-    """Methods of these runs that the models had no part in, such as BM25 beside a judge."""
+    """Methods of these runs that do not use the models, such as BM25 beside a judge."""
     notes: list[str]
-
-    def __repr__(self) -> str:
-        from evenkeel.report.inline import scorecard_text
-
-        return scorecard_text(self)
-
-    def _repr_html_(self) -> str:
-        from evenkeel.report.inline import scorecard_html
-
-        return scorecard_html(self)
 
 
 def scorecard(
     runs: Sequence[Run | str | Path], *, mixed: bool = False, out: str | Path | None = None
 ) -> Scorecard:
-    """Put runs on one card, and with `out` on a page. Those of different models are refused unless `mixed`
-    says that this is meant.
+    """Put runs on one card, and with `out` on a page. Runs of different models need `mixed=True`.
 
-    A benchmark without a model under test sets methods side by side: those in which a model of the card
-    judges, writes, ranks or embeds are its entries, and the others stand apart. Where no run has a model
-    under test, all methods are entries.
+    Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
+    are its entries; the others are apart. Where no run has a model under test, all methods are entries.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([given if isinstance(given, Run) else Run(given) for given in runs], mixed=mixed)
+    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], mixed=mixed)
     if out is not None:
-        from evenkeel.report.scorecard_page import render
-
         write_whole(Path(out), render(card, Path(out)))
     return card
 
@@ -91,80 +83,68 @@ def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
     runs = list({run.path.resolve(): run for run in runs}.values())
     if not runs:
         raise UsageError("scorecard needs at least one run.")
-    models = list(dict.fromkeys(run.spec.subject for run in runs if "model" in run.spec.models))
+    models = list(dict.fromkeys(run.spec.subject for run in runs if _tests_model(run)))
     if len(models) > 1 and not mixed:
         raise UsageError(
-            f"these runs are of different models: {', '.join(models)}. "
-            "With --mixed they stand on one page all the same."
+            f"these runs are of different models: {', '.join(models)}. To put them on one page, add --mixed."
         )
     entries: list[Entry] = []
     others: list[Entry] = []
-    for benchmark in _benchmarks(runs):
-        beside = [run for run in runs if run.spec.benchmark == benchmark]
-        for run, name in zip(beside, summaries(beside), strict=True):
-            for method, entry in _entries(run, name, alone=len(beside) == 1):
-                foreign = models and method and not _took_part(run, method, models)
-                (others if foreign else entries).append(entry)
+    for benchmark in benchmark_names():
+        members = [run for run in runs if run.spec.benchmark == benchmark]
+        for run, name in zip(members, run_names(members), strict=True):
+            for entry in _entries(run, name, alone=len(members) == 1):
+                (entries if not models or _uses(run, entry.subject, models) else others).append(entry)
     return Scorecard(
         model=models[0] if len(models) == 1 else "",
         entries=entries,
         others=others,
-        notes=[note for model in models for note in _notes(model, runs)],
+        notes=[note for model in models for note in _identity_notes(model, runs)],
     )
 
 
-def _benchmarks(runs: Sequence[Run]) -> list[str]:
-    """The benchmarks of some runs, in their usual order; an unknown one is an error."""
-    found = {run.spec.benchmark for run in runs}
-    for name in sorted(found - set(BENCHMARKS)):
-        benchmark_class(name)
-    return [name for name in BENCHMARKS if name in found]
+def _tests_model(run: Run) -> bool:
+    """Whether a model is under test, not methods; an unknown benchmark is an error."""
+    return stored_class(run.spec).subject == "model"
 
 
-def _took_part(run: Run, method: str, models: Sequence[str]) -> bool:
-    """Whether one of the models judges, writes, ranks or embeds for a method: `rewrite:A+embed:B` has two."""
-    roles = (run.spec.models.get(part) for part in method.split("+"))
-    return any(role.get("name") in models for role in roles if role)
+def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
+    """Whether a subject is one of the models, or a method that uses one: `rewrite:A+embed:B` has two."""
+    roles = (run.spec.models.get(part) for part in subject.split("+"))
+    return _tests_model(run) or any(role["name"] in models for role in roles if role)
 
 
-def _entries(run: Run, name: str, *, alone: bool) -> list[tuple[str, Entry]]:
-    """A run's entry, or one for each method that is under test, by the method."""
-    spec = run.spec
-    layout: Layout = benchmark_class(spec.benchmark).layout
+def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
+    """An entry for each subject of a run: the model, or each method."""
+    layout = stored_class(run.spec).layout
     facts = [
         Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
         for column in layout.facts
         if column.metric in run.summary
     ]
-    guessed = chance(layout.metrics[0])
-    title = f"{layout.headline_title} ({guessed})" if guessed else layout.headline_title
-    found = []
-    for metric, figure in run.headlines.items():
-        method = scope_of(metric)[1].get("method", "")
-        found.append(
-            (
-                method,
-                Entry(
-                    benchmark=spec.benchmark,
-                    name=name if not method else method if alone else f"{method} ({name})",
-                    subject=method or spec.subject,
-                    path=str(run.path),
-                    created=str(spec.provenance.get("created", "")),
-                    # Under one name in every entry, so that methods have their figures in one row.
-                    headline=Line(metric=layout.headline, title=title, figure=figure),
-                    facts=facts,
-                ),
-            )
+    guessing = chance(layout.metrics[0])
+    headline_title = f"{layout.headline_title} ({guessing})" if guessing else layout.headline_title
+    return [
+        Entry(
+            benchmark=run.spec.benchmark,
+            name=name if _tests_model(run) else subject if alone else f"{subject} ({name})",
+            subject=subject,
+            path=str(run.path),
+            created=str(run.spec.provenance.get("created", "")),
+            # Under one metric in every entry, so that methods have their figures in one row.
+            headline=Line(metric=layout.headline, title=headline_title, figure=figure),
+            facts=facts,
         )
-    return found
+        for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
+    ]
 
 
-def _notes(model: str, runs: Sequence[Run]) -> list[str]:
-    """Whether one name stands for the model in different states: another data type, another server."""
+def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
+    """Whether one name is used for different states of a model: another data type, another server."""
     identities = [
         {**run.spec.models["model"]["identity"], "base_url": served_at(run.spec).get("model")}
         for run in runs
-        if "model" in run.spec.models and run.spec.subject == model and run.spec.data["source"] != "recorded"
+        if _tests_model(run) and run.spec.subject == model and run.spec.data["source"] != "recorded"
     ]
     differing = [
         key
@@ -174,3 +154,122 @@ def _notes(model: str, runs: Sequence[Run]) -> list[str]:
     if not differing:
         return []
     return [f"{model} is not the same in all of its runs; they differ in: {', '.join(differing)}."]
+
+
+# Drawing
+
+
+def title(card: Scorecard) -> str:
+    return f"Scorecard of {card.model or f'{len(card.entries)} runs'}"
+
+
+def tables(card: Scorecard) -> list[Grid]:
+    """One table of all entries, and one of the methods that do not use the models."""
+    named = len({entry.name for entry in card.entries}) > 1
+    grids = [_table("", card.entries, named=named)]
+    if card.others:
+        grids.append(_table(capitalised(_others_title(card)), card.others, named=True))
+    return grids
+
+
+def _others_title(card: Scorecard) -> str:
+    return f"methods without {card.model}" if card.model else "methods without these models"
+
+
+def _table(heading: str, entries: Sequence[Entry], *, named: bool) -> Grid:
+    """A row for each figure of each entry; a column says whose it is where the names differ."""
+    rows: list[tuple[str, list[Content]]] = []
+    for benchmark, members in _by_benchmark(entries):
+        for figure_title, lines in _figure_rows(members):
+            for entry, line in zip(members, lines, strict=True):
+                if line is None:
+                    continue
+                figure, top = line.figure, line is entry.headline
+                name = shortened(entry.name, 40) if top or len(members) > 1 else ""
+                cells: list[Content] = [
+                    figure_title if top else f"  {figure_title}",
+                    *([name] if named else []),
+                    Cell(value(figure), "strong" if top else ""),
+                    " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
+                    _coverage(figure) if top else "",
+                ]
+                rows.append((benchmark if top and entry is members[0] else "", cells))
+    columns = ["figure", *(["of"] if named else []), "value", "95% interval", "coverage"]
+    return Grid(heading, "benchmark", columns, rows, left=3 if named else 2, sections=True)
+
+
+def _by_benchmark(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
+    return [(name, list(members)) for name, members in groupby(entries, key=lambda entry: entry.benchmark)]
+
+
+def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
+    """The figures of runs of one benchmark: the title of each, and each run's line if it has one."""
+    lines = [{line.metric: line for line in (entry.headline, *entry.facts)} for entry in entries]
+    titles = {metric: line.title for each in lines for metric, line in each.items()}
+    return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
+
+
+def _coverage(figure: Figure, details: str = "") -> Cell:
+    return Cell(f"{share(figure.coverage)}{details}", "warn" if figure.coverage < FLOOR else "")
+
+
+def show_scorecard(console: Console, card: Scorecard) -> None:
+    """The tables, and which runs they are of."""
+    show_line(console, title(card), "bold")
+    for note in card.notes:
+        show_line(console, note, "yellow")
+    for grid in tables(card):
+        console.print()
+        show_table(console, grid)
+    console.print()
+    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
+        show_line(console, f"{entry.created[:10]}  {entry.benchmark:<9}  {path}", "dim")
+
+
+def render(card: Scorecard, out: Path) -> str:
+    """The page, to be written to `out`: reports below its folder are linked."""
+    sections = [(name, name, members) for name, members in _by_benchmark(card.entries)]
+    sections += [
+        (f"{name}-others", f"{name}: {_others_title(card)}", members)
+        for name, members in _by_benchmark(card.others)
+    ]
+    return html.render(
+        "scorecard.html",
+        title=title(card),
+        card=card,
+        named=len({entry.subject for entry in card.entries}) > 1,
+        sections=[
+            {
+                "id": anchor,
+                "heading": heading,
+                "layout": benchmark_class(members[0].benchmark).layout,
+                "grid": _section(members, out),
+            }
+            for anchor, heading, members in sections
+        ],
+    )
+
+
+def _section(entries: Sequence[Entry], out: Path) -> Grid:
+    """Runs of one benchmark side by side: their figures, and what is behind the headlines."""
+    layout = benchmark_class(entries[0].benchmark).layout
+    rows: list[tuple[str, list[Content]]] = [
+        (words, [line.figure if line else None for line in lines]) for words, lines in _figure_rows(entries)
+    ]
+    figures = [entry.headline.figure for entry in entries]
+    rows += [
+        ("intervals by", [figure.method for figure in figures]),
+        ("over", [counts(figure, layout) for figure in figures]),
+        ("coverage", [_coverage(figure, f": {statuses(figure)}") for figure in figures]),
+        ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
+        ("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]),
+    ]
+    return Grid("", "figure", [entry.name for entry in entries], rows, left=1)
+
+
+def link(run: Path, out: Path) -> str:
+    """The address of a run's report on a page at `out`; empty where it is not below the page's folder."""
+    report, folder = (run / "report.html").resolve(), out.resolve().parent
+    if not report.is_file() or not report.is_relative_to(folder):
+        return ""
+    return quote(os.fsencode(report.relative_to(folder).as_posix()))

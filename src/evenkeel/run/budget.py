@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from evenkeel.options import parse
+from evenkeel.page.notebook import Displayed
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
 
@@ -57,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
 
-class Plan(Struct, frozen=True):
+class Plan(Displayed, Struct, frozen=True):
     """What a run would ask, by kind: requests, tokens read (estimated), tokens written (at most)."""
 
     requests: dict[str, int]

@@ -17,12 +17,14 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, MissingExtra, RunConflict, StorageError, UsageError
+from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import replacing
 from evenkeel.files.jsonfile import convert, read_json, read_json_lines
 from evenkeel.options import describe, parse
-from evenkeel.page.names import scope_name, scope_of
+from evenkeel.page.format import interval, share, value, visible
+from evenkeel.page.metrics import scope_name, scope_of
+from evenkeel.page.notebook import Displayed
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
@@ -40,7 +42,7 @@ DEEPEST = 8
 """Levels of lists and objects in a spec."""
 
 
-class Run:
+class Run(Displayed):
     """A finished run, read from its folder."""
 
     def __init__(self, path: str | Path) -> None:
@@ -143,9 +145,9 @@ class Run:
         `status_ok`, …), its values, and those of its inputs that are single texts or numbers; `answers` is a
         list, with null for a request that brought none.
         """
-        from evenkeel.report.export import frame
+        from evenkeel.files.frame import frame
 
-        return frame(self)
+        return frame(self.records)
 
     def to_pandas(self) -> Any:
         """The same as a pandas data frame; pandas must be installed."""
@@ -156,14 +158,18 @@ class Run:
         return pandas.DataFrame(self.frame().to_dict(as_series=False))
 
     def __repr__(self) -> str:
-        from evenkeel.report.inline import run_text
-
-        return run_text(self)
-
-    def _repr_html_(self) -> str:
-        from evenkeel.report.inline import run_html
-
-        return run_html(self)
+        """One line: what it is, where it is, and its headline if it is finished."""
+        try:
+            about = f"{self.spec.benchmark} of {self.spec.subject}"
+        except EvenkeelError as error:
+            return visible(f"<Run at {self.path}: {error}>")
+        try:
+            limits = interval(self.headline)
+            about += f": {value(self.headline)}{f' ({limits})' if limits else ''}"
+            about += f", coverage {share(self.headline.coverage)}"
+        except EvenkeelError:
+            about += ", not finished"
+        return visible(f"<Run {about}, at {self.path}>")
 
 
 def member(folder: Path, name: str) -> Path | None:

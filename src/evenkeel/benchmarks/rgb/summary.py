@@ -58,9 +58,11 @@ def _kappas(scores: Sequence[Score]) -> Summary:
         decisions = [_decisions(score, check) for score in judged]
         agreed = agreement([ours for ours, _ in decisions], [judges for _, judges in decisions])
         found[f"judge_kappa_{check}"] = stats.figure(
-            judged, f"judge_agrees_{check}", value=agreed.kappa, low=None, high=None,
-            method="Cohen's kappa", n=agreed.n, clusters=agreed.n, unit="agreement",
-        )  # fmt: skip
+            judged,
+            f"judge_agrees_{check}",
+            stats.Interval(agreed.kappa, None, None, "Cohen's kappa", agreed.n, agreed.n),
+            unit="agreement",
+        )
     return found
 
 

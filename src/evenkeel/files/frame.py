@@ -1,0 +1,134 @@
+"""A run's records as a table: one row a sample, every column with a type, for polars to collect or to write.
+
+Records are read as a stream, once to learn the columns and once for the rows, because a run may be larger
+than memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+from evenkeel.types import Record, Records, Response, Status
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Cell: TypeAlias = str | int | float | None
+Key: TypeAlias = tuple[str, str]
+"""What a cell is (a tag, a value, an input) and its name."""
+
+KINDS = ("sample", "tag", "count", "value", "answer", "input")
+"""The order of the columns."""
+NAMED_FIRST = ("sample", "count", "answer", "value", "tag", "input")
+"""Where two columns would have one name, the later of these puts its kind before it: `input_answer`."""
+
+CHUNK = 256
+"""Rows handed to polars at a time."""
+
+
+def frame(records: Records) -> pl.DataFrame:
+    """The records in memory, with the answers of a sample in one list."""
+    import polars as pl
+
+    types = columns(records())
+    answers = [key for key in types if key[0] == "answer"]
+    table = scan(records, {key: kind for key, kind in types.items() if key not in answers}).collect()
+    texts = [_answers(record, answers) for record in records()]
+    name = "answers" if "answers" not in table.columns else "answer_texts"
+    return table.with_columns(pl.Series(name, texts, dtype=pl.List(pl.String)))
+
+
+def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
+    """The texts of one sample at the positions where any sample has one; None where there is no answer."""
+    row = cells(record)
+    return [row.get(key) for key in keys if int(key[1]) < len(record.answers)]
+
+
+def cells(record: Record) -> dict[Key, Cell]:
+    """The cells of one row. Of the inputs only texts and numbers: lists are left to records.jsonl."""
+    sample, score = record.sample, record.score
+    row: dict[Key, Cell] = {("sample", "sample"): sample.id, ("sample", "group"): sample.group}
+    row |= {("tag", name): tag for name, tag in {**sample.tags, **score.tags}.items()}
+    row |= {("count", "answered"): score.answered}
+    row |= {("count", f"status_{name}"): score.statuses.get(name, 0) for name in get_args(Status)}
+    row |= {("value", name): value for name, value in score.values.items()}
+    row |= {
+        ("answer", f"{index:06d}"): text
+        for index, answer in enumerate(record.answers)
+        if (text := _text(answer)) is not None
+    }
+    return row | {
+        ("input", name): value
+        for name, value in sample.inputs.items()
+        if isinstance(value, str | int | float | None)
+    }
+
+
+def _text(answer: Response) -> str | None:
+    """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
+    silent = answer.status != "ok" or answer.logprobs or answer.vector is not None or answer.rank is not None
+    return answer.text or (None if silent else "")
+
+
+def columns(records: Iterable[Record]) -> dict[Key, type]:
+    """The columns of a table, in order, each with the type that holds all of its cells.
+
+    An input that only repeats a tag of its name is left out.
+    """
+    types: dict[Key, set[type]] = {}
+    informative: set[Key] = set()
+    for record in records:
+        row = cells(record)
+        for key, cell in row.items():
+            types.setdefault(key, set()).update(() if cell is None else (_type(cell),))
+            if key[0] == "input" and cell != row.get(("tag", key[1])):
+                informative.add(key)
+    keys = [key for key in types if key[0] != "input" or ("tag", key[1]) not in types or key in informative]
+    keys.sort(key=lambda key: (KINDS.index(key[0]), key[1] if key[0] == "answer" else ""))
+    return {key: float if key[0] == "value" else _common(types[key]) for key in keys}
+
+
+def _type(cell: str | int | float) -> type:
+    """A number too long for 64 bits is written as text."""
+    return str if isinstance(cell, int) and not -(2**63) <= cell < 2**63 else type(cell)
+
+
+def _common(types: set[type]) -> type:
+    if len(types) == 1:
+        return next(iter(types))
+    return float if types == {int, float} else str
+
+
+def titles(keys: Iterable[Key]) -> dict[Key, str]:
+    """A distinct name for every column: answers are numbered from the second on."""
+    names = {key: key[1] for key in keys}
+    answers = sorted(key for key in names if key[0] == "answer")
+    names |= {key: f"answer_{number}" if number > 1 else "answer" for number, key in enumerate(answers, 1)}
+    taken: set[str] = set()
+    for key in sorted(names, key=lambda key: NAMED_FIRST.index(key[0])):
+        if names[key] in taken:
+            names[key] = f"{key[0]}_{names[key]}"
+        taken.add(names[key])
+    return names
+
+
+def scan(records: Records, types: Mapping[Key, type], text: Callable[[str], str] = str) -> pl.LazyFrame:
+    """The rows as a stream that polars reads while it writes; every text passes through `text`."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    polars_types = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
+    names = titles(types)
+    schema = {text(names[key]): polars_types[kind] for key, kind in types.items()}
+
+    def typed(cell: Cell, kind: type) -> Cell:
+        return text(str(cell)) if kind is str and cell is not None else cell
+
+    def batches(*_: Any) -> Iterator[pl.DataFrame]:
+        rows = ([typed(row.get(k), kind) for k, kind in types.items()] for row in map(cells, records()))
+        while chunk := list(islice(rows, CHUNK)):
+            yield pl.DataFrame(chunk, schema=schema, orient="row", strict=False)
+
+    return register_io_source(batches, schema=schema)

@@ -1,0 +1,49 @@
+"""HTML from the templates of this folder: escaped throughout, with filters that write figures."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from evenkeel.page import format as text
+from evenkeel.page.tables import Cell, Content
+from evenkeel.types import Figure
+
+
+def render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    """Everything that is put into a template is escaped, and a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("evenkeel.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (text.capitalised, text.counts, text.interval, text.p_value, text.share, text.statuses)
+    environment.filters.update({each.__name__: each for each in (*filters, text.value, text.visible, cell)})
+    environment.filters["beside"] = beside
+    environment.globals.update(floor=text.FLOOR)
+    return environment
+
+
+def cell(content: Content) -> Cell:
+    """What a cell of a table shows first: a figure's value, or a text."""
+    if isinstance(content, Cell):
+        return content
+    return Cell(content if isinstance(content, str) else text.value(content))
+
+
+def beside(content: Content) -> str:
+    """What a cell shows in small letters: a figure's interval, p-value, and coverage where it is partial."""
+    if not isinstance(content, Figure):
+        return ""
+    details = ", ".join(filter(None, (text.interval(content, short=True), text.p_value(content))))
+    partial = f" ({text.share(content.coverage)} covered)" if content.coverage < 1 else ""
+    return f"{details}{partial}".strip()

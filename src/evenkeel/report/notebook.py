@@ -1,0 +1,111 @@
+"""How results are shown in a notebook and by `repr`: the tables of the pages, in a small block of HTML.
+
+The block is escaped like the pages: model output is text, there is no script and nothing is loaded. Importing
+this module registers the renderers; what they use is imported when one is first called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.errors import EvenkeelError
+from evenkeel.page.notebook import RENDERERS, Renderer
+
+if TYPE_CHECKING:
+    from evenkeel.analysis.comparison import Comparison
+    from evenkeel.analysis.gate import Gate
+    from evenkeel.report.scorecard import Scorecard
+    from evenkeel.run.budget import Plan
+    from evenkeel.run.folder import Run
+
+
+def run_html(run: Run) -> str:
+    """The headline with its interval and coverage, and the benchmark's first table."""
+    from evenkeel.page.format import counts, interval, share, statuses, value
+    from evenkeel.page.tables import arrange
+    from evenkeel.report.html import render
+    from evenkeel.run.registry import stored_class
+
+    try:
+        benchmark = stored_class(run.spec)
+        layout, figure, notes = benchmark.layout, run.headline, benchmark.notes(run.spec, run.summary)
+    except EvenkeelError as error:  # not finished, or not a run of this version
+        return render("notebook.html", title=str(run.path), lines=[str(error)], grids=[])
+    grids = [grid for table in layout.tables if (grid := arrange(run.summary, table))]
+    lines = [
+        f"95% interval {interval(figure) or 'not known'}",
+        f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
+        *(f"⚠ {note.text}" for note in notes if note.warning),
+        f"Report: {run.path / 'report.html'}",
+    ]
+    title = f"{layout.headline_title} of {run.spec.subject}: {value(figure)}"
+    return render("notebook.html", title=title, lines=lines, grids=grids[:1])
+
+
+def comparison_html(comparison: Comparison) -> str:
+    from evenkeel.report.comparison import comparison_tables, footnote, heading, run_lines
+    from evenkeel.report.html import render
+
+    lines = [*run_lines(comparison), *comparison.differs, footnote(comparison)]
+    return render(
+        "notebook.html", title=heading(comparison), lines=lines, grids=comparison_tables(comparison)
+    )
+
+
+def comparison_text(comparison: Comparison) -> str:
+    from evenkeel.report.comparison import show_comparison
+    from evenkeel.report.terminal import printed
+
+    return printed(lambda console: show_comparison(console, comparison))
+
+
+def gate_html(gate: Gate) -> str:
+    from evenkeel.report.comparison import gate_table, verdict
+    from evenkeel.report.html import render
+
+    return render("notebook.html", title=verdict(gate), lines=[], grids=[gate_table(gate)])
+
+
+def gate_text(gate: Gate) -> str:
+    from evenkeel.page.format import visible
+    from evenkeel.report.comparison import gate_lines, verdict
+
+    return "\n".join([visible(verdict(gate)), *gate_lines(gate)])
+
+
+def scorecard_html(card: Scorecard) -> str:
+    from evenkeel.report.html import render
+    from evenkeel.report.scorecard import tables, title
+
+    return render("notebook.html", title=title(card), lines=card.notes, grids=tables(card))
+
+
+def scorecard_text(card: Scorecard) -> str:
+    from evenkeel.report.scorecard import show_scorecard
+    from evenkeel.report.terminal import printed
+
+    return printed(lambda console: show_scorecard(console, card))
+
+
+def plan_html(plan: Plan) -> str:
+    """A row for each kind of request."""
+    from evenkeel.page.tables import Grid
+    from evenkeel.report.html import render
+
+    rows = [
+        (kind, [f"{count:,}", f"{plan.tokens_in.get(kind, 0):,}", f"≤ {written:,}" if written else "–"])
+        for kind, count in plan.requests.items()
+        for written in [plan.tokens_out.get(kind, 0)]
+    ]
+    grid = Grid("", "kind", ["requests", "tokens in", "tokens out"], rows, left=1)  # type: ignore[arg-type]
+    cost = [f"At most about ${plan.usd:,.2f}."] if plan.usd is not None else []
+    return render("notebook.html", title="What a run would ask, estimated", lines=cost, grids=[grid])
+
+
+RENDERERS.update(
+    Run=Renderer(run_html),
+    Comparison=Renderer(comparison_html, comparison_text),
+    Gate=Renderer(gate_html, gate_text),
+    Scorecard=Renderer(scorecard_html, scorecard_text),
+    Plan=Renderer(plan_html),
+)
