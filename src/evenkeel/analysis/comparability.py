@@ -17,7 +17,7 @@ from evenkeel.messages import suggestion
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run, spec_differences
-from evenkeel.run.registry import stored_class
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Record, RunSpec, Score, Tag
 
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
@@ -307,7 +307,7 @@ def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, pai
 
 def _settings(there: RunSpec, here: RunSpec) -> dict[str, str]:
     """What two specs ask differently, by name, except who is under test: the model, or the methods."""
-    tag = stored_class(there).subject
+    tag = benchmark_class(there.benchmark).subject
     subject = ("subjects", *(("models.model.",) if tag == "model" else ("models.", f"options.{tag}")))
     by_name = {text.partition(" is ")[0]: text for text in spec_differences(there, here)}
     return {name: _readable(text) for name, text in by_name.items() if not name.startswith(subject)}

@@ -11,7 +11,6 @@ from evenkeel.page.format import share
 from evenkeel.page.layout import Column, Table
 from evenkeel.types import Figure, Summary
 
-
 Style: TypeAlias = Literal["", "strong", "soft", "warn"]
 
 

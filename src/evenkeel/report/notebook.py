@@ -24,7 +24,6 @@ def run_html(run: Run) -> str:
     from evenkeel.page.format import counts, interval, share, statuses, value
     from evenkeel.page.tables import arrange
     from evenkeel.report.html import render
-    from evenkeel.run.registry import stored_class
 
     try:
         benchmark = stored_class(run.spec)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from evenkeel.page.layout import Note
 from evenkeel.run.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.run.folder import Run
-from evenkeel.run.registry import stored_class
 from evenkeel.types import Record, Response, RunSpec
 
 MANY = 0.05

@@ -20,7 +20,6 @@ from evenkeel.report import charts, html
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import stored_class
 from evenkeel.types import Figure, Record, RunSpec
 
 

@@ -25,7 +25,7 @@ from evenkeel.page.tables import Cell, Content, Grid
 from evenkeel.report import html
 from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import benchmark_class, benchmark_names, stored_class
+from evenkeel.run.registry import benchmark_class, benchmark_names
 from evenkeel.types import Figure
 
 
