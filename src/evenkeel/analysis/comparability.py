@@ -109,7 +109,7 @@ def layout_of(runs: Sequence[Run]) -> Layout:
         raise UsageError(
             f"runs of {' and '.join(benchmarks)} cannot be compared: give runs of one benchmark."
         )
-    return stored_class(runs[0].spec).layout
+    return benchmark_class(runs[0].spec.benchmark).layout
 
 
 def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
@@ -156,7 +156,7 @@ def figure_of(run: Run, name: str) -> Figure | None:
     """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
     metric, _, subject = name.partition("@")
     return run.summary.get(name) or run.summary.get(
-        scope_name(metric, {stored_class(run.spec).subject: subject})
+        scope_name(metric, {benchmark_class(run.spec.benchmark).subject: subject})
     )
 
 

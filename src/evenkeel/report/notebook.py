@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
+    from evenkeel.run.registry import benchmark_class
 
 
 def run_html(run: Run) -> str:
@@ -26,7 +27,7 @@ def run_html(run: Run) -> str:
     from evenkeel.report.html import render
 
     try:
-        benchmark = stored_class(run.spec)
+        benchmark = benchmark_class(run.spec.benchmark)
         layout, figure, notes = benchmark.layout, run.headline, benchmark.notes(run.spec, run.summary)
     except EvenkeelError as error:  # not finished, or not a run of this version
         return render("notebook.html", title=str(run.path), lines=[str(error)], grids=[])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evenkeel.page.layout import Note
 from evenkeel.run.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.run.folder import Run
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, Response, RunSpec
 
 MANY = 0.05
@@ -23,7 +24,7 @@ def notes_of(run: Run) -> list[Note]:
         for role, texts in (by_models.items() if isinstance(by_models, dict) else ())
         for text in texts
     ]
-    by_benchmark = stored_class(run.spec).notes(run.spec, run.summary)
+    by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
     return [*by_benchmark, *ending_notes(run), *map(Note, texts)]
 
 

@@ -20,6 +20,7 @@ from evenkeel.report import charts, html
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
+from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Record, RunSpec
 
 
@@ -30,7 +31,7 @@ def render(run: Run, *others: Run) -> str:
     """
     distinct = list({each.path.resolve(): each for each in (run, *others)}.values())
     runs = dict(zip(run_names(distinct), distinct, strict=True))
-    benchmark = stored_class(run.spec)
+    benchmark = benchmark_class(run.spec.benchmark)
     layout = benchmark.layout
     several = len(runs) > 1
     of_run = f", of {next(iter(runs))}" if several else ""

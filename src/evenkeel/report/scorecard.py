@@ -105,7 +105,7 @@ def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
 
 def _tests_model(run: Run) -> bool:
     """Whether a model is under test, not methods; an unknown benchmark is an error."""
-    return stored_class(run.spec).subject == "model"
+    return benchmark_class(run.spec.benchmark).subject == "model"
 
 
 def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
@@ -116,7 +116,7 @@ def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
 
 def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
-    layout = stored_class(run.spec).layout
+    layout = benchmark_class(run.spec.benchmark).layout
     facts = [
         Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
         for column in layout.facts
