@@ -98,13 +98,13 @@ def test_no_folder_is_crowded() -> None:
 @pytest.mark.parametrize(
     ("library", "homes"),
     [
-        ("torch", {"models"}),
+        ("torch", {"models", "cli"}),
         ("transformers", {"models"}),
         ("sentence_transformers", {"models"}),
         ("aiohttp", {"models", "files"}),
         ("click", {"cli"}),
         ("altair", {"report"}),
-        ("jinja2", {"report"}),
+        ("jinja2", {"models", "report"}),
         ("sqlite3", {"run"}),
     ],
 )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
-    from evenkeel.run.registry import benchmark_class
 
 
 def run_html(run: Run) -> str:
@@ -25,6 +24,7 @@ def run_html(run: Run) -> str:
     from evenkeel.page.format import counts, interval, share, statuses, value
     from evenkeel.page.tables import arrange
     from evenkeel.report.html import render
+    from evenkeel.run.registry import benchmark_class
 
     try:
         benchmark = benchmark_class(run.spec.benchmark)
