@@ -36,7 +36,8 @@ BENCHMARKS = {
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
 RUN_OPTIONS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
-    "engine", "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in", "price_out",
+    "engine", "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in",
+    "price_out",
 )  # fmt: skip
 """What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
 
