@@ -102,6 +102,8 @@ class Benchmark:
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
+    demo: ClassVar[Mapping[str, Any]] = {}
+    """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

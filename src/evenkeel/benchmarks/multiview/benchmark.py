@@ -72,6 +72,25 @@ class Multiview(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
+    usage = {
+        "run": (
+            "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
+            "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
+            "--method rerank:sbert:PATH",
+        ),
+        "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
+        "build": (
+            "evenkeel build multiview --docs clues.csv --criterion hint "
+            "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
+            "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
+            "--description 'What it is about' --triplets 200 --out data/topics",
+            "evenkeel build multiview --starter --seed 7",
+        ),
+    }
+    demo = {
+        "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
+        "limit": 4,
+    }
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
