@@ -21,7 +21,7 @@ from rich.console import Console
 
 import evenkeel as ek
 from evenkeel.cli import main
-from evenkeel.cli.outcome import print_json
+from evenkeel.cli.output import as_json
 from evenkeel.report.export import export
 from evenkeel.report.progress import Watcher
 from evenkeel.run.journal import Journal, model_digest

@@ -1,42 +1,72 @@
-"""`evenkeel gate RUN --baseline RUN`: exit 1 where a run is worse beyond noise, for CI."""
+"""Commands that set runs against each other: `compare`, and `gate` with its formats for CI."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli import options
+from evenkeel.cli.options import examples
+from evenkeel.cli.output import as_json, print_result
+from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
     from evenkeel.analysis.gate import Check, Gate
 
-EPILOG = """\b
-Examples:
-  evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01
-  evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals
-  evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25
-  evenkeel gate runs/today --baseline runs/yesterday --metric answer_tokens --higher-is-worse
-  evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml"""
+
+@click.command(
+    name="compare",
+    epilog=examples(
+        "evenkeel compare runs/yesterday runs/today",
+        "evenkeel compare runs/a runs/b --metric mean_similarity --metric mean_similarity/lang=ko",
+        "evenkeel compare runs/a runs/b runs/c",
+        "evenkeel compare runs/a runs/b --json",
+    ),
+)
+@options.runs_argument
+@options.metric_option("of two runs every metric shown, of more the headline")
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="Compare runs with different samples or settings, as independent samples.",
+)
+@options.json_option("the comparison")
+def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, json: bool) -> None:
+    """Compare runs: paired by sample on what both have, each difference with its interval.
+
+    Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
+    headline of each method that both have), more than two by its headline.
+    """
+    from evenkeel.analysis.comparability import Unpairable
+    from evenkeel.analysis.comparison import compare
+    from evenkeel.report.comparison import show_comparison
+    from evenkeel.run.registry import benchmark_class
+
+    try:
+        comparison = compare(*runs, metrics=metrics, unpaired=unpaired)
+    except Unpairable as error:
+        raise Unpairable(f"{error} To compare them as independent samples: --unpaired.") from None
+    counted = benchmark_class(comparison.benchmark).layout.counted
+    print_result(comparison, partial(show_comparison, counted=counted), json=json)
 
 
-@click.command(name="gate", epilog=EPILOG)
-@click.argument("run", type=click.Path(exists=True, file_okay=False))
-@click.option(
-    "--baseline",
-    required=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="The run that it must not fall behind.",
+@click.command(
+    name="gate",
+    epilog=examples(
+        "evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric answer_tokens --higher-is-worse",
+        "evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml",
+    ),
 )
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="A value of the samples, NAME/lang=ko or NAME@METHOD; repeat.  [default: the benchmark's headline]",
-)
+@options.run_argument
+@click.option("--baseline", required=True, type=options.RUN_FOLDER, help="The run that it is compared with.")
+@options.metric_option("the benchmark's headline")
 @click.option(
     "--max-drop",
     type=click.FloatRange(min=0),
@@ -48,10 +78,10 @@ Examples:
 @click.option(
     "--higher-is-worse",
     is_flag=True,
-    help="A rise is a change for the worse, of metrics for which neither direction is better.",
+    help="Treat a rise as a change for the worse, for metrics without a better direction.",
 )
-@click.option("--lower-is-worse", is_flag=True, help="The same of a fall.")
-@options.min_coverage
+@click.option("--lower-is-worse", is_flag=True, help="The same for a fall.")
+@options.min_coverage_option
 @click.option(
     "--min-overlap",
     type=click.FloatRange(min=0, max=1),
@@ -76,143 +106,115 @@ Examples:
 )
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False),
-    help="Write it there, and the text to the terminal all the same.",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it to this file, and the text to the terminal as well.",
 )
 @click.pass_context
-def command(
-    ctx: click.Context,
-    run: str,
-    baseline: str,
-    metrics: tuple[str, ...],
-    max_drop: float,
-    higher_is_worse: bool,
-    lower_is_worse: bool,
-    min_coverage: float,
-    min_overlap: float,
-    min_groups: int,
-    form: str,
-    out: str | None,
+def gate_command(
+    ctx: click.Context, run: str, baseline: str, form: str, out: Path | None, **settings: Any
 ) -> None:
-    """Exit with 1 where a run is worse than a baseline beyond noise, or too little of it was answered.
+    """Exit with 1 if a run is significantly worse than a baseline, or too few requests were answered.
 
-    It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop; of
-    several metrics, where that holds after Holm's correction for their number. Each metric's declaration says
-    whether a fall or a rise is the bad change. Runs with too little in common are refused with exit code 2.
+    It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop; for
+    several metrics, where that holds after Holm's correction for their number. Each metric declares whether a
+    fall or a rise is the bad change. Runs with too little in common are refused with exit code 2.
     """
     from evenkeel.analysis.gate import gate
     from evenkeel.files.cache import write_whole
 
-    found = gate(
-        run,
-        baseline,
-        metrics=metrics,
-        max_drop=max_drop,
-        higher_is_worse=higher_is_worse,
-        lower_is_worse=lower_is_worse,
-        min_coverage=min_coverage,
-        min_overlap=min_overlap,
-        min_groups=min_groups,
-    )
+    result = gate(run, baseline, **settings)
     if out:
-        write_whole(Path(out), FORMATS[form](found))
-    click.echo(FORMATS["text" if out else form](found), nl=False)
-    ctx.exit(0 if found.passed else 1)
+        write_whole(out, FORMATS[form](result))
+    click.echo(FORMATS["text" if out else form](result), nl=False)
+    ctx.exit(0 if result.passed else 1)
 
 
-def as_text(found: Gate) -> str:
-    """One line a check, the failed ones first, since a log is often read from the top."""
-    from evenkeel.page.format import visible
+def _failed_first(gate: Gate) -> list[Check]:
+    """A log is often read from the top."""
+    return sorted(gate.checks, key=lambda check: check.passed)
 
+
+def _correction(gate: Gate) -> list[str]:
+    return [f"p is corrected for several metrics: {gate.correction}."] if gate.correction else []
+
+
+def _text(gate: Gate) -> str:
+    """One line for each check."""
     lines = [
-        f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(found)
+        f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(gate)
     ]
-    return "".join(f"{line}\n" for line in [*lines, *_correction(found)])
+    return "".join(f"{line}\n" for line in [*lines, *_correction(gate)])
 
 
-def _failed_first(found: Gate) -> list[Check]:
-    return sorted(found.checks, key=lambda check: check.passed)
+def _markdown(gate: Gate) -> str:
+    """A table, as for the summary of a CI job; nothing in it is read as markup."""
 
+    def escaped(text: str) -> str:
+        line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
+        return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
 
-def _correction(found: Gate) -> list[str]:
-    return [f"p is corrected for several metrics: {found.correction}."] if found.correction else []
-
-
-def as_markdown(found: Gate) -> str:
-    """A table, as for the summary of a job; nothing in it is read as markup."""
-    rows = [
-        f"| {'pass' if check.passed else '**FAIL**'} | {_markdown(check.name)} | {_markdown(check.reason)} |"
-        for check in _failed_first(found)
+    outcome = "passed" if gate.passed else "failed"
+    lines = [
+        f"**Gate {outcome}**: {escaped(gate.run)} against {escaped(gate.baseline)}",
+        "",
+        "| | check | why |",
+        "| --- | --- | --- |",
     ]
-    title = f"**Gate {'passed' if found.passed else 'failed'}**: {_markdown(found.run)} against "
-    lines = [f"{title}{_markdown(found.baseline)}", "", "| | check | why |", "| --- | --- | --- |", *rows]
-    return "\n".join([*lines, *(["", *_correction(found)] if found.correction else []), ""])
+    for check in _failed_first(gate):
+        result = "pass" if check.passed else "**FAIL**"
+        lines.append(f"| {result} | {escaped(check.name)} | {escaped(check.reason)} |")
+    if gate.correction:
+        lines += ["", *_correction(gate)]
+    return "\n".join([*lines, ""])
 
 
-def _markdown(text: str) -> str:
-    from evenkeel.page.format import visible
-
-    line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
-
-
-def as_junit(found: Gate) -> str:
-    """One test case a check, as CI systems read them."""
+def _junit(gate: Gate) -> str:
+    """One test case for each check, as CI systems read them."""
     from xml.etree import ElementTree
 
-    failures = sum(not check.passed for check in found.checks)
-    suite = ElementTree.Element(
-        "testsuite", name="evenkeel gate", tests=str(len(found.checks)), failures=str(failures), errors="0"
-    )
-    for check in found.checks:
-        case = ElementTree.SubElement(suite, "testcase", classname=_xml(found.run), name=_xml(check.name))
-        if check.passed:
-            ElementTree.SubElement(case, "system-out").text = _xml(check.reason)
-        else:
-            ElementTree.SubElement(case, "failure", message=_xml(check.reason)).text = _xml(
-                f"{found.run} against {found.baseline}"
-            )
+    def escaped(text: str) -> str:
+        """Text that XML can hold: control characters are shown, non-characters replaced."""
+        return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
+
+    failures = str(sum(not check.passed for check in gate.checks))
     suites = ElementTree.Element("testsuites")
-    suites.append(suite)
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name="evenkeel gate", tests=str(len(gate.checks)), failures=failures, errors="0"
+    )
+    for check in gate.checks:
+        names = {"classname": escaped(gate.run), "name": escaped(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if check.passed:
+            ElementTree.SubElement(case, "system-out").text = escaped(check.reason)
+        else:
+            failure = ElementTree.SubElement(case, "failure", message=escaped(check.reason))
+            failure.text = escaped(f"{gate.run} against {gate.baseline}")
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _xml(text: str) -> str:
-    """Text that XML can hold: control characters and lone surrogates are shown, non-characters replaced."""
-    from evenkeel.page.format import visible
+def _github(gate: Gate) -> str:
+    """One annotation for each check, as GitHub Actions reads them from the log."""
 
-    return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
-
-
-def as_github(found: Gate) -> str:
-    """One annotation a check, as GitHub Actions reads them from the log."""
-    from evenkeel.page.format import visible
+    def escaped(text: str, more: str = "") -> str:
+        """What would end or change a workflow command, as GitHub quotes it."""
+        return text.translate({ord(mark): f"%{ord(mark):02X}" for mark in "%\r\n" + more})
 
     return "".join(
         f"::{'notice' if check.passed else 'error'} "
-        f"title={_escaped(f'evenkeel gate: {check.name}', ':,')}::{_escaped(visible(check.reason))}\n"
-        for check in found.checks
+        f"title={escaped(f'evenkeel gate: {check.name}', ':,')}::{escaped(visible(check.reason))}\n"
+        for check in gate.checks
     )
 
 
-def _escaped(text: str, more: str = "") -> str:
-    """What would end or change a workflow command, as GitHub quotes it."""
-    return text.translate({ord(mark): f"%{ord(mark):02X}" for mark in "%\r\n" + more})
-
-
-def as_json(found: Gate) -> str:
-    import msgspec
-
-    from evenkeel.page.format import escaped_json
-
-    return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=2).decode()) + "\n"
+def _json(gate: Gate) -> str:
+    return f"{as_json(gate)}\n"
 
 
 FORMATS: dict[str, Callable[[Gate], str]] = {
-    "text": as_text,
-    "markdown": as_markdown,
-    "junit": as_junit,
-    "github": as_github,
-    "json": as_json,
+    "text": _text,
+    "markdown": _markdown,
+    "junit": _junit,
+    "github": _github,
+    "json": _json,
 }

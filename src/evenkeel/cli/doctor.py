@@ -1,4 +1,4 @@
-"""What this machine has for Evenkeel, what it lacks, and the line that mends each lack."""
+"""`evenkeel doctor`: what this machine has for Evenkeel, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -10,35 +10,40 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import click
 from msgspec import Struct
 
 import evenkeel
+from evenkeel.cli.options import examples, json_option
+from evenkeel.cli.output import print_result
 from evenkeel.errors import MissingExtra
-from evenkeel.files import datasets as data
+from evenkeel.files import datasets
 from evenkeel.files.cache import cache_dir
-from evenkeel.models.local.weights import first_line
-from evenkeel.run.model import BACKENDS, load_model
+from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+    from rich.console import Console
 
-State: TypeAlias = Literal["ok", "absent", "lacking"]
-"""`absent` can be done without; without what is `lacking`, the embedded models do not run."""
+State: TypeAlias = Literal["ok", "absent", "missing"]
+"""`absent` is optional; without what is `missing`, the embedded models do not run."""
 
-EMBEDDED = ("embedded", "embedded-embedder")
-EMBEDDED_NEED = ("hf", "sbert")
+MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "missing": ("✗", "bold red")}
+EMBEDDED = {"embedded": "hf", "embedded-embedder": "sbert"}
+"""The embedded models, and the extra that each needs."""
 EXTRAS = {
-    "hf": "models of transformers, the embedded one among them",
-    "sbert": "embedders, the embedded one among them",
-    "words": "words of Chinese and Korean, for BM25",
+    "hf": "models of transformers, including the embedded one",
+    "sbert": "embedders, including the embedded one",
+    "words": "Chinese and Korean word splitting, for BM25",
 }
 VARIABLES = {
-    "OPENAI_API_KEY": "the key of a server that asks for one",
-    "OPENAI_BASE_URL": "where openai: models are, unless --base-url says it",
+    "OPENAI_API_KEY": "the key of a server that requires one",
+    "OPENAI_BASE_URL": "the address of openai: models, unless --base-url gives it",
     "HF_TOKEN": "for gated models of the Hugging Face Hub",
-    "HF_HUB_OFFLINE": "1: load models from this machine alone",
+    "HF_HUB_OFFLINE": "1: load models only from this machine",
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
     "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
@@ -47,175 +52,191 @@ VARIABLES = {
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     part: str
     name: str
     state: State = "ok"
-    found: str
-    mend: str = ""
-    """The line that mends it, where something is missing."""
+    detail: str
+    fix: str = ""
+    """The command that fixes it, where something is missing."""
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """All that was looked at, and whether the embedded models can be run."""
+    """Everything that was checked, and whether the embedded models can be run."""
 
     ready: bool
     checks: list[Check]
 
 
+@click.command(name="doctor", epilog=examples("evenkeel doctor", "evenkeel doctor --json"))
+@json_option("every check")
+@click.pass_context
+def doctor_command(ctx: click.Context, json: bool) -> None:
+    """Show what is installed and what is missing, each with the command that fixes it.
+
+    Exits with 0 if the embedded models can be run, with 1 if not. It shows whether a key is set, never the
+    key.
+    """
+    diagnosis = diagnose()
+    print_result(diagnosis, show, json=json)
+    ctx.exit(0 if diagnosis.ready else 1)
+
+
+def show(console: Console, diagnosis: Diagnosis) -> None:
+    from rich.text import Text
+
+    def line(text: Text) -> None:
+        console.print(text, highlight=False, soft_wrap=True)  # a command to copy must not be broken
+
+    width = max(len(check.name) for check in diagnosis.checks)
+    for part, checks in groupby(diagnosis.checks, key=lambda check: check.part):
+        line(Text(part, style="bold"))
+        for check in checks:
+            mark, style = MARKS[check.state]
+            line(Text.assemble("  ", (mark, style), f" {check.name:<{width}}  {visible(check.detail)}"))
+            if check.fix:
+                line(Text(f"{'':<{width + 6}}{check.fix}", style="dim"))
+    console.print()
+    if diagnosis.ready:
+        line(Text("The embedded models can be run: evenkeel demo"))
+    else:
+        line(Text("The embedded models cannot be run yet: fix what is marked ✗.", style="red"))
+
+
 def diagnose() -> Diagnosis:
-    """Look at everything. Nothing is fetched and no weights are read; torch is loaded, if it is there."""
-    looks = (_system, _packages, _extras, _devices, _embedded, _cache, _published, _variables)
-    checks = [check for look in looks for check in look()]
-    return Diagnosis(ready=all(check.state != "lacking" for check in checks), checks=checks)
+    """Check everything. Nothing is fetched and no weights are read; torch is loaded, if it is installed."""
+    parts = (_system, _packages, _extras, _devices, _embedded, _cache, _published, _variables)
+    checks = [check for part in parts for check in part()]
+    return Diagnosis(ready=all(check.state != "missing" for check in checks), checks=checks)
 
 
 def _system() -> Iterator[Check]:
-    yield Check(part="system", name="evenkeel", found=evenkeel.__version__)
-    yield Check(part="system", name="Python", found=f"{platform.python_version()}, {sys.executable}")
-    where = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
-    yield Check(part="system", name="platform", found=where)
+    machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    yield Check(part="system", name="evenkeel", detail=evenkeel.__version__)
+    yield Check(part="system", name="Python", detail=f"{platform.python_version()}, {sys.executable}")
+    yield Check(part="system", name="platform", detail=machine)
 
 
 def _packages() -> Iterator[Check]:
-    wanted = _requirements()
-    if not wanted:
-        yield Check(
-            part="packages", name="evenkeel", state="absent", mend="pip install .",
-            found="not installed as a package, so what it needs cannot be told",
-        )  # fmt: skip
-    for package in wanted:
-        version, problem = _version(package), _problem(package)
-        yield Check(
-            part="packages", name=package.name, state="lacking" if problem else "ok",
-            found=problem or version or "", mend=f'pip install "{_line(package)}"' if problem else "",
-        )  # fmt: skip
+    packages = _requirements()
+    if not packages:
+        detail = "not installed as a package, so its requirements are not known"
+        yield Check(part="packages", name="evenkeel", state="absent", detail=detail, fix="pip install .")
+    for package in packages:
+        if problem := _problem(package):
+            extras = f"[{','.join(sorted(package.extras))}]" if package.extras else ""
+            fix = f'pip install "{package.name}{extras}{package.specifier}"'
+            yield Check(part="packages", name=package.name, state="missing", detail=problem, fix=fix)
+        else:
+            yield Check(part="packages", name=package.name, detail=metadata.version(package.name))
 
 
 def _extras() -> Iterator[Check]:
     for extra, purpose in EXTRAS.items():
-        wanted = _requirements(extra)
-        problems = [f"{package.name} {problem}" for package in wanted if (problem := _problem(package))]
+        packages = _requirements(extra)
+        problems = [f"{package.name} {problem}" for package in packages if (problem := _problem(package))]
         if problems:
-            yield Check(
-                part="extras", name=extra, state="lacking" if extra in EMBEDDED_NEED else "absent",
-                found=f"{purpose}: {', '.join(problems)}", mend=f'pip install "evenkeel[{extra}]"',
-            )  # fmt: skip
-        elif wanted:
-            versions = ", ".join(f"{package.name} {_version(package)}" for package in wanted)
-            yield Check(part="extras", name=extra, found=versions)
+            state: State = "missing" if extra in EMBEDDED.values() else "absent"
+            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel[{extra}]"'
+            yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
+        elif packages:
+            versions = ", ".join(f"{package.name} {metadata.version(package.name)}" for package in packages)
+            yield Check(part="extras", name=extra, detail=versions)
 
 
 def _requirements(extra: str = "") -> list[Requirement]:
-    """What Evenkeel's own metadata ask for: always, or with an extra alone."""
+    """The packages that Evenkeel's metadata require: always, or only with an extra."""
     from packaging.requirements import Requirement
 
-    def asked(package: Requirement, extra: str) -> bool:
+    def required(package: Requirement, extra: str) -> bool:
         return package.marker is None or package.marker.evaluate({"extra": extra})
 
     try:
-        listed = [Requirement(line) for line in metadata.requires("evenkeel") or ()]
+        packages = [Requirement(line) for line in metadata.requires("evenkeel") or ()]
     except metadata.PackageNotFoundError:
         return []
-    return [p for p in listed if asked(p, extra) and not (extra and asked(p, ""))]
-
-
-def _version(package: Requirement) -> str | None:
-    try:
-        return metadata.version(package.name)
-    except metadata.PackageNotFoundError:
-        return None
+    return [p for p in packages if required(p, extra) and not (extra and required(p, ""))]
 
 
 def _problem(package: Requirement) -> str:
-    """Why a package will not do; empty where it will."""
-    version = _version(package)
-    if version is None:
+    """Why the installed package cannot be used; empty if it can."""
+    try:
+        version = metadata.version(package.name)
+    except metadata.PackageNotFoundError:
         return "not installed"
-    return (
-        "" if package.specifier.contains(version, prereleases=True) else f"{version}, not {package.specifier}"
-    )
-
-
-def _line(package: Requirement) -> str:
-    extras = f"[{','.join(sorted(package.extras))}]" if package.extras else ""
-    return f"{package.name}{extras}{package.specifier}"
+    fits = package.specifier.contains(version, prereleases=True)
+    return "" if fits else f"{version}, not {package.specifier}"
 
 
 def _devices() -> Iterator[Check]:
     if importlib.util.find_spec("torch") is None:
-        return  # said among the extras
-    with warnings.catch_warnings(record=True) as said:
+        return  # reported among the extras
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             import torch
 
             gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        except (
-            ImportError,
-            OSError,
-            RuntimeError,
-        ) as error:  # a build for another machine, a missing library
-            yield Check(
-                part="devices", name="torch", state="lacking", found=f"cannot be loaded: {first_line(error)}",
-                mend="pip install --force-reinstall torch",
-            )  # fmt: skip
+        except (ImportError, OSError, RuntimeError) as error:  # for another machine, or without a library
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            detail, fix = f"cannot be loaded: {reason.rstrip('.')}", "pip install --force-reinstall torch"
+            yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
             return
-    yield Check(part="devices", name="CPU", found=f"{torch.get_num_threads()} threads")
+    yield Check(part="devices", name="CPU", detail=f"{torch.get_num_threads()} threads")
     for number in range(gpus):
         gpu = torch.cuda.get_device_properties(number)
-        yield Check(
-            part="devices", name=f"CUDA {number}", found=f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
-        )
+        detail = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
+        yield Check(part="devices", name=f"CUDA {number}", detail=detail)
     if not gpus:
-        why = next((f": {str(warning.message).splitlines()[0]}" for warning in said), "")
-        yield Check(part="devices", name="CUDA", state="absent", found=f"none{why}")
+        reason = next((f": {str(warning.message).splitlines()[0]}" for warning in caught), "")
+        yield Check(part="devices", name="CUDA", state="absent", detail=f"none{reason}")
     if torch.backends.mps.is_available():
-        yield Check(part="devices", name="MPS", found="there")
+        yield Check(part="devices", name="MPS", detail="available")
 
 
 def _embedded() -> Iterator[Check]:
+    from evenkeel.run.registry import BACKENDS, load_model
+
     for spec in EMBEDDED:
-        about = BACKENDS[spec].about
         try:
             load_model(spec).close()
-            yield Check(part="embedded models", name=spec, found=about)
+            yield Check(part="embedded models", name=spec, detail=BACKENDS[spec].about)
         except MissingExtra as error:
-            problem, _, mend = str(error).rpartition(" Run: ")
-            yield Check(part="embedded models", name=spec, state="lacking", found=problem, mend=mend)
+            problem, _, fix = str(error).rpartition(" Run: ")
+            yield Check(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)
 
 
 def _cache() -> Iterator[Check]:
     folder = cache_dir()
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        yield Check(part="cache", name="folder", found=f"{folder}, {size / 1e6:,.0f} MB")
+        yield Check(part="cache", name="folder", detail=f"{folder}, {size / 1e6:,.0f} MB")
     else:
+        fix = "export EVENKEEL_CACHE=a/folder/of/yours"
         yield Check(
-            part="cache", name="folder", state="lacking", found=f"{folder} cannot be written",
-            mend="export EVENKEEL_CACHE=a/folder/of/yours",
-        )  # fmt: skip
+            part="cache", name="folder", state="missing", detail=f"{folder} cannot be written", fix=fix
+        )
 
 
 def _published() -> Iterator[Check]:
-    for name, published in data.published_sets().items():
+    for name, published in datasets.published_sets().items():
         number = len(published.files)
-        states = Counter(data.state(name, file) for file in published.files)
-        whole = states["whole"] == number
-        yield Check(
-            part="published data", name=name, state="ok" if whole else "absent",
-            found=", ".join(f"{count} of {number} files {state}" for state, count in sorted(states.items())),
-            mend="" if whole else f"evenkeel data fetch {name}",
-        )  # fmt: skip
+        states = Counter(datasets.state(name, file) for file in published.files)
+        detail = ", ".join(f"{count} of {number} files {state}" for state, count in sorted(states.items()))
+        if states["whole"] == number:
+            yield Check(part="published data", name=name, detail=detail)
+        else:
+            fix = f"evenkeel data fetch {name}"
+            yield Check(part="published data", name=name, state="absent", detail=detail, fix=fix)
 
 
 def _variables() -> Iterator[Check]:
-    """Whether they are set; never what they hold."""
+    """Whether the variables are set, never their values."""
     for name, purpose in VARIABLES.items():
-        given = bool(os.environ.get(name))
-        yield Check(
-            part="environment", name=name, state="ok" if given else "absent",
-            found="set" if given else "not set", mend="" if given else f"export {name}=…  # {purpose}",
-        )  # fmt: skip
+        if os.environ.get(name):
+            yield Check(part="environment", name=name, detail="set")
+        else:
+            fix = f"export {name}=…  # {purpose}"
+            yield Check(part="environment", name=name, state="absent", detail="not set", fix=fix)
