@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from commandline import evenkeel
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, language_of_name, read_examples
-from evenkeel.cli import main
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import own_file
 from evenkeel.run.benchmark import Data
@@ -35,14 +34,6 @@ PUBLISHED = [
 def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
     path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
     return path
-
-
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
 
 
 # Files
@@ -168,13 +159,12 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
     ],
 )
 def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
-    name: str, content: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     (tmp_path / name).write_bytes(content)
-    code = called(
-        monkeypatch, "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
-    )
+    code = evenkeel(
+        "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
+    ).code
     shown = capsys.readouterr().err
     assert code == 2
     assert said in shown
@@ -194,10 +184,8 @@ def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, va
         read_examples(tmp_path / "x_en.parquet")
 
 
-def test_a_language_without_a_starter_set_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(monkeypatch, "run", "miron", "--model", "embedded", "--lang", "tlh") == 2
+def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert evenkeel("run", "miron", "--model", "embedded", "--lang", "tlh").code == 2
     assert "miron has no starter set in 'tlh'. There is: en, ru." in capsys.readouterr().err
 
 

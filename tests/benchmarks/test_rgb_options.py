@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
@@ -29,7 +30,6 @@ from rgb_rules import (
     write,
     write_sets,
 )
-from scripted import called
 
 
 @pytest.fixture(scope="module")
@@ -142,11 +142,10 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
-    wrong: tuple[str, str], says: str, files: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    wrong: tuple[str, str], says: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
-    assert called(monkeypatch, "run", "rgb", *where, *wrong) == 2
+    assert evenkeel("run", "rgb", *where, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
 
 
@@ -208,13 +207,12 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     ],
 )
 def test_prompts_that_cannot_be_used_are_refused_by_the_name_of_their_file(
-    content: str, says: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    content: str, says: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     prompts = tmp_path / "own.yaml"
     prompts.write_text(content)
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert called(monkeypatch, "run", "rgb", *where, "--prompts", prompts) == 2
+    assert evenkeel("run", "rgb", *where, "--prompts", prompts).code == 2
     said = capsys.readouterr().err
     assert "own.yaml" in said
     assert says in said
@@ -225,7 +223,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
 ) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert called(monkeypatch, "run", "rgb", *where, "--prompts", "published") == 2
+    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
     assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
     fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     fetched.parent.mkdir(parents=True)
@@ -242,7 +240,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
 
 
 def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = {**plain(1), "positive": []}
     empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
@@ -261,7 +259,7 @@ def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
     assert note.text.startswith("2 prompts have fewer documents than asked for, or none with the answer")
     assert note.text.endswith("see the examples of the report.")
     again = ("--model", f"replay:{run.path}", "--data", data, "--out", tmp_path / "again")
-    assert called(monkeypatch, "run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise") == 0
+    assert evenkeel("run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise").code == 0
     assert "2 prompts have fewer documents" in capsys.readouterr().out
 
 
@@ -291,13 +289,13 @@ def test_a_search_that_found_nothing_is_asked_about_like_any_other(tmp_path: Pat
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(
-    line: Any, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = write(tmp_path / "en.json", [plain(0)])
     with data.open("a") as file:
         file.write(f"{line if isinstance(line, str) else json.dumps(line)}\n")
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", data)
-    assert called(monkeypatch, "run", "rgb", *where) == 2
+    assert evenkeel("run", "rgb", *where).code == 2
     said = capsys.readouterr().err
     assert f"{data}, line 2" in said
     assert says in said

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +13,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli import cli
+from commandline import evenkeel
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError
 from evenkeel.files import datasets as data
 
@@ -233,13 +230,6 @@ def miron_states() -> list[str]:
     return [data.state("miron", file) for file in data.published_set("miron").files]
 
 
-def evenkeel(*args: str) -> tuple[int, str]:
-    done = CliRunner().invoke(cli, ["data", *args])
-    if isinstance(done.exception, EvenkeelError):
-        return done.exception.exit_code, done.output
-    return done.exit_code, done.output
-
-
 def test_every_published_set_is_pinned_to_a_whole_commit() -> None:
     for chosen in data.published_sets().values():
         assert len(chosen.revision) == 40
@@ -303,32 +293,29 @@ def test_a_file_without_a_published_digest_can_be_placed_by_hand(hub: type[Hub])
     assert miron_states() == ["unchecked", "unchecked"]
     with pytest.raises(DataError, match="not checked yet. Run: evenkeel data fetch miron"):
         data.find("miron", "published", None, starter=NONE)
-    assert evenkeel("verify", "miron")[0] == 2
-    assert evenkeel("fetch", "miron")[0] == 0
+    assert evenkeel("data", "verify", "miron").code == 2
+    assert evenkeel("data", "fetch", "miron").code == 0
     assert hub.asked == []
-    assert evenkeel("verify", "miron")[0] == 0
+    assert evenkeel("data", "verify", "miron").code == 0
 
 
 def test_the_list_says_how_each_file_is_pinned(hub: type[Hub]) -> None:
-    shown = evenkeel("list")[1]
+    shown = evenkeel("data", "list").output
     assert "missing    by commit  miron_en.parquet" in shown
     assert "missing    by digest  data/en.json" in shown
     assert "at 3cc121bdfd97" in shown
     assert "MIRON, English and Russian (MIT)" in shown
-    assert "no digest comes with Evenkeel" in shown
+    assert "Evenkeel has no digest of it" in shown
 
 
 def test_a_fetch_says_which_digest_it_recorded(hub: type[Hub]) -> None:
-    assert f"recorded as sha256 {hub.digest}" in evenkeel("fetch", "miron")[1]
+    assert f"recorded as sha256 {hub.digest}" in evenkeel("data", "fetch", "miron").output
 
 
 def test_a_fetch_without_a_network_exits_with_3(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
-    done = subprocess.run(
-        [sys.executable, "-m", "evenkeel", "data", "fetch", "miron"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 3
+    done = evenkeel("data", "fetch", "miron")
+    assert done.code == 3
     assert f"http://127.0.0.1:9{MIRON}/miron_en.parquet could not be fetched" in done.stderr
     for file in data.published_set("miron").files:
         assert f"  https://huggingface.co{MIRON}/{file.path}\n" in done.stderr

@@ -223,6 +223,7 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     from rich.console import Console
 
     from evenkeel import api
+    from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.report.progress_bar import Watcher
     from evenkeel.report.scorecard import scorecard

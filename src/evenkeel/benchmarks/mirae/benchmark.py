@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -102,7 +102,7 @@ class Mirae(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
-    usage = {
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
             "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
@@ -122,7 +122,7 @@ class Mirae(Benchmark):
             "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
         ),
     }
-    demo = {
+    demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
         "limit": 4,
         "levels": "1-3",

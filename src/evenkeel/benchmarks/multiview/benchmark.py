@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -72,7 +72,7 @@ class Multiview(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
-    usage = {
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
             "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
@@ -87,7 +87,7 @@ class Multiview(Benchmark):
             "evenkeel build multiview --starter --seed 7",
         ),
     }
-    demo = {
+    demo: ClassVar[Mapping[str, Any]] = {
         "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
         "limit": 4,
     }

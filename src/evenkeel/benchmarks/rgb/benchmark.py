@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -127,7 +127,7 @@ class Rgb(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
-    usage = {
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run rgb --model embedded --ability all --limit 20",
             "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
@@ -139,7 +139,7 @@ class Rgb(Benchmark):
             "evenkeel build rgb --seed 7 --lang en,zh",
         ),
     }
-    demo = {
+    demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
         "limit": 4,
         "noise_rates": "0,0.6",
