@@ -108,7 +108,7 @@ def test_a_comparison_is_printed_as_json(runs: Path) -> None:
     assert found.differences[0].different
 
 
-def test_runs_with_other_settings_are_refused_with_code_2(tmp_path: Path) -> None:
+def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -> None:
     for name, temperature in (("a", 0.7), ("b", 1.0)):
         values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
         store_run(tmp_path / name, values, options={"temperature": temperature})

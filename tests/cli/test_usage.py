@@ -19,7 +19,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
     ("args", "message"),
     [
         (("run", "mirae"), "Missing option '--model'"),
-        (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. A model is one of: embedded,"),
+        (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
         (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
         (
             ("run", "squad", "--model", "embedded"),

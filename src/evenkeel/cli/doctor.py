@@ -46,6 +46,7 @@ VARIABLES = {
     "HF_HUB_OFFLINE": "1: load models only from this machine",
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
+    "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
     "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
     "NO_COLOR": "1: no colours",
 }

@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, OptionError, place_of
 from evenkeel.page.format import visible
+from evenkeel.run.registry import PluginWarning
 
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),
@@ -91,7 +93,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     _ignore_closed_output()
-    with stopping() as state:
+    with warnings.catch_warnings(), stopping() as state:
+        warnings.showwarning = _show_warning
         try:
             code = _run_command()
             if state.number is not None:  # whatever the command made of the interrupt
@@ -152,6 +155,14 @@ def _run_command() -> int:
             "a run's files again from its journal; EVENKEEL_TRACEBACK=1 shows the whole error."
         )
         return 2
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A plug-in that cannot be used is one line, like an error; other warnings are as Python prints them."""
+    if issubclass(category, PluginWarning):
+        say(f"warning: {message}", err=True)
+    else:
+        click.echo(warnings.formatwarning(message, category, *where[:2]), err=True, nl=False)
 
 
 def _show_notes(error: BaseException) -> None:

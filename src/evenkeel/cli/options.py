@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 from evenkeel.messages import suggestion
 from evenkeel.options import Option, describe
@@ -112,8 +112,12 @@ def _from_field(option: Option) -> Decorator:
         settings["type"] = SuggestingChoice(get_args(kind))
     elif kind is bool:
         settings = {"is_flag": True}
+    if option.default is NODEFAULT:
+        settings |= {"required": True, "show_default": False}
+    else:
+        settings["default"] = option.default
     flag = f"--{option.name.replace('_', '-')}"
-    return click.option(flag, option.name, default=option.default, help=option.description, **settings)
+    return click.option(flag, option.name, help=option.description, **settings)
 
 
 def json_option(what: str) -> Decorator:

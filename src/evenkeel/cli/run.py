@@ -44,10 +44,10 @@ RUN_OPTIONS = compose(
 
 def _make_run(name: str) -> click.Command:
     benchmark = benchmark_class(name)
-    asks_model = "model" in load_benchmark(name, {}).roles
+    roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
     @from_struct(benchmark.Options)
-    @(compose(MODEL_OPTIONS, RUN_OPTIONS) if asks_model else RUN_OPTIONS)
+    @(compose(MODEL_OPTIONS, RUN_OPTIONS) if "model" in roles else RUN_OPTIONS)
     @click.pass_context
     def run(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_run(name, **settings))
