@@ -21,7 +21,7 @@ from commandline import command, evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.errors import CapabilityError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, LogLikelihood
@@ -383,7 +383,7 @@ def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> No
 
 
 def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) -> None:
-    path = own_file(files / "miron_en.jsonl")
+    path = data_file(files / "miron_en.jsonl")
     (sample, *_) = load_benchmark("miron", {}).samples(Data([path], langs=None, limit=None))
     prefix, target = sample.inputs["prefix"], sample.inputs["target"]
     weigh, write = load_benchmark("miron", {}).requests(sample)

@@ -13,7 +13,7 @@ import pytest
 from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 
@@ -83,7 +83,7 @@ def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
     assert list(small) == ["miron_en.jsonl"]
     assert Counter(row["category"] for row in read(small)) == dict.fromkeys(CATEGORIES, 10)
     found = load_benchmark("miron", {}).samples(
-        Data([own_file(folder / "miron_en.jsonl")], langs=None, limit=None)
+        Data([data_file(folder / "miron_en.jsonl")], langs=None, limit=None)
     )
     assert len(found) == 40
     noisy = [sample for sample in found if sample.tags["category"] == "Noise"]

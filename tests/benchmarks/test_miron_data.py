@@ -13,7 +13,7 @@ import pytest
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, language_of_name, read_examples
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
@@ -41,7 +41,7 @@ def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
     return load_benchmark("miron", {}).samples(
-        Data([own_file(path) for path in paths], langs=langs, limit=limit)
+        Data([data_file(path) for path in paths], langs=langs, limit=limit)
     )
 
 
@@ -138,7 +138,7 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x_en.jsonl", broken(target="gone"), "line 4: the field 'target' is missing; there is: prefix, cat"),
+        ("x_en.jsonl", broken(target="gone"), "line 4: the field 'target' is missing. Available: prefix, cat"),
         ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
         ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
         ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),

@@ -14,7 +14,7 @@ from commandline import evenkeel
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file, published_set
+from evenkeel.files.datasets import data_file, published_set
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, Message
@@ -43,7 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     def settings(**options: Any) -> list[str]:
         found = load_benchmark("rgb", options).samples(
-            Data([own_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
+            Data([data_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
         )
         return [str(sample.tags["setting"]) for sample in found]
 
@@ -72,7 +72,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
     write(tmp_path / "en.json", [plain(0)])
     write(tmp_path / "en_refine.json", [plain(1)])
     write(tmp_path / "en_fact.json", [false(0)])
-    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+    files = [data_file(path) for path in sorted(tmp_path.iterdir())]
 
     def sets(**options: Any) -> set[str]:
         found = load_benchmark("rgb", options).samples(Data(files, langs=None, limit=None))
@@ -88,7 +88,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
 def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None:
     write(tmp_path / "en.json", [plain(0)])
     write(tmp_path / "mine.json", [plain(1, query="谁看守{}号灯塔？")])
-    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+    files = [data_file(path) for path in sorted(tmp_path.iterdir())]
     for lang, dataset in {"en": "en", "zh": "mine"}.items():
         found = load_benchmark("rgb", {}).samples(Data(files, langs=[lang], limit=None))
         assert {(sample.inputs["dataset"], sample.tags["lang"]) for sample in found} == {(dataset, lang)}
@@ -228,7 +228,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
     fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     fetched.parent.mkdir(parents=True)
     fetched.write_text(OWN)
-    fetched.with_name("instruction.yaml.sha256").write_text(own_file(fetched).sha256)
+    fetched.with_name("instruction.yaml.sha256").write_text(data_file(fetched).sha256)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
@@ -305,7 +305,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "en.json", [plain(0)])
-    files = [own_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
+    files = [data_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
     with pytest.raises(UsageError, match="two files are named 'en'"):
         load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
 

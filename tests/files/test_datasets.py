@@ -139,7 +139,7 @@ def test_what_is_there_is_not_fetched_again(mirror: type[Mirror]) -> None:
 def test_a_download_that_broke_off_is_resumed(mirror: type[Mirror]) -> None:
     mirror.break_after = 70_000
     with pytest.raises(
-        EvenkeelError, match="broke off after 70,000 of 230,000 bytes.*Run the same command again"
+        EvenkeelError, match="the connection was lost after 70,000 of 230,000 bytes.*Run the same command again"
     ):
         data.fetch("mirae")
     mirror.break_after = None
@@ -191,7 +191,7 @@ def test_without_a_network_the_address_is_given(
     (note,) = caught.value.__notes__
     published, target = note.split("\n    to ")
     assert published.strip().startswith("https://raw.githubusercontent.com/greatgompang/MIRAE/")
-    assert Path(target) == data.place("mirae", data.published_set("mirae").files[0])
+    assert Path(target) == data.cached_path("mirae", data.published_set("mirae").files[0])
 
 
 def test_a_server_that_refuses_is_not_reached_either(mirror: type[Mirror]) -> None:
@@ -207,7 +207,7 @@ def test_the_login_of_a_mirror_is_sent_and_never_shown(
     monkeypatch.setenv("EVENKEEL_MIRROR", f"http://me:s%40cret@{host}")
     data.fetch("mirae")
     assert mirror.logins == ["Basic " + base64.b64encode(b"me:s@cret").decode()]
-    data.place("mirae", data.published_set("mirae").files[0]).unlink()
+    data.cached_path("mirae", data.published_set("mirae").files[0]).unlink()
     mirror.status = 403
     with pytest.raises(DataUnreachable) as caught:
         data.fetch("mirae")
@@ -216,7 +216,7 @@ def test_the_login_of_a_mirror_is_sent_and_never_shown(
 
 def test_a_file_fetched_by_hand_is_taken(mirror: type[Mirror]) -> None:
     mirror.content = b""
-    place = data.place("mirae", data.published_set("mirae").files[0])
+    place = data.cached_path("mirae", data.published_set("mirae").files[0])
     place.parent.mkdir(parents=True)
     place.write_bytes(CONTENT)
     assert data.fetch("mirae") == [place]
@@ -287,7 +287,7 @@ def test_the_digest_of_the_first_fetch_holds_from_then_on(hub: type[Hub]) -> Non
 
 def test_a_file_without_a_published_digest_can_be_placed_by_hand(hub: type[Hub]) -> None:
     for file in data.published_set("miron").files:
-        path = data.place("miron", file)
+        path = data.cached_path("miron", file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"from elsewhere")
     assert miron_states() == ["unchecked", "unchecked"]
@@ -319,7 +319,7 @@ def test_a_fetch_without_a_network_exits_with_3(hub: type[Hub], monkeypatch: pyt
     assert f"http://127.0.0.1:9{MIRON}/miron_en.parquet could not be fetched" in done.stderr
     for file in data.published_set("miron").files:
         assert f"  https://huggingface.co{MIRON}/{file.path}\n" in done.stderr
-        assert f"    to {data.place('miron', file)}\n" in done.stderr
+        assert f"    to {data.cached_path('miron', file)}\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -349,7 +349,7 @@ def test_a_starter_set_that_comes_out_otherwise_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
-    with pytest.raises(EvenkeelError, match="came out as"):
+    with pytest.raises(EvenkeelError, match="has the hash"):
         data.find("mirae", "starter", None, starter=data.Starter({"en": "0" * 64}, lambda _: b"other"))
 
 

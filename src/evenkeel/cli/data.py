@@ -96,7 +96,7 @@ def fetch_command(name: str) -> None:
         say(path)
     for file in datasets.published_set(name).files:
         if file.pinned_by == "commit":
-            digest = datasets.recorded(datasets.place(name, file))
+            digest = datasets.recorded_sha256(datasets.cached_path(name, file))
             click.echo(f"{file.path}: pinned by commit only; recorded as sha256 {digest}", err=True)
 
 

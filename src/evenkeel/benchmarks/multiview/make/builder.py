@@ -19,8 +19,7 @@ from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compo
 from evenkeel.benchmarks.multiview.make.triplets import JudgedTriplets, judge_triplets, label_triplets
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
-from evenkeel.files.datasets import own_file
-from evenkeel.make.asking import Asking
+from evenkeel.files.datasets import data_file
 from evenkeel.make.documents import Documents, read_documents
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.benchmark import Built
@@ -261,8 +260,20 @@ def docset_name(path: Path) -> str:
     return re.sub(r"_+", "_", slug(path.stem)).strip("_") or "documents"
 
 
-def portable_spec(spec: str | None) -> str | None:
-    """A model's spec without paths of this machine: of an absolute path only the last part."""
+def documents_told(path: Path, found: Documents) -> dict[str, Any]:
+    """What was read. A folder's hash is that of the documents in it, as they were read."""
+    whole = hashlib.sha256(_lines(found.documents)).hexdigest() if path.is_dir() else data_file(path).sha256
+    return {
+        "name": path.name,
+        "sha256": whole,
+        "read": len(found.documents),
+        "empty": found.empty,
+        "duplicates": found.duplicates,
+    }
+
+
+def shown_spec(spec: str | None) -> str | None:
+    """A model's spec as others may read it: of a path on this machine only the last part."""
     scheme, colon, name = (spec or "").partition(":")
     return f"{scheme}{colon}{Path(name).name}" if Path(name).is_absolute() else spec
 
