@@ -186,7 +186,7 @@ def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, va
 
 def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert evenkeel("run", "miron", "--model", "embedded", "--lang", "tlh").code == 2
-    assert "miron has no starter set in 'tlh'. There is: en, ru." in capsys.readouterr().err
+    assert "miron has no starter set in 'tlh'. Available: en, ru." in capsys.readouterr().err
 
 
 # Which examples a limit takes
