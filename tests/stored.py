@@ -55,7 +55,6 @@ def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
         "data": {"source": "starter", "sha256": ["0"], "lang": None},
         "seed": 0,
         "limit": None,
-        "subjects": (roles["model"],),
     }
     models = {
         role: {"name": name, "spec": f"openai:{name}", "identity": {"spec": f"openai:{name}"}}

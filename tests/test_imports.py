@@ -71,13 +71,10 @@ def test_every_function_has_an_example_in_its_help() -> None:
 
 def test_the_function_run_is_not_hidden_by_the_package_run() -> None:
     code = """
-        import evenkeel, evenkeel.gate, evenkeel.scorecard, evenkeel.export
-        import evenkeel.cli.compare
-        from evenkeel import export, gate, scorecard
-        for name in ("export", "gate", "scorecard"):
-            assert callable(getattr(evenkeel, name)), name
-            assert callable(getattr(evenkeel, name)), name
-        assert callable(export) and callable(gate) and callable(scorecard)
-        from evenkeel.analysis.gate import Gate
+        import evenkeel, evenkeel.run.runner
+        assert callable(evenkeel.run)
+        from evenkeel import run
+        from evenkeel.run import journal
+        assert callable(run) and callable(evenkeel.run) and journal.Journal
     """
     subprocess.run([sys.executable, "-c", dedent(code)], check=True)

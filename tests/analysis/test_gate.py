@@ -96,7 +96,7 @@ def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None
 # What both runs have
 
 
-def test_two_questions_are_not_held_against_forty(tmp_path: Path) -> None:
+def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
     new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
     with pytest.raises(UsageError, match=r"6 of 120 \(5%\), and the gate needs 80% \(--min-overlap\)"):

@@ -138,7 +138,11 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x_en.jsonl", broken(target="gone"), "line 4: the field 'target' is missing. Available: prefix, cat"),
+        (
+            "x_en.jsonl",
+            broken(target="gone"),
+            "line 4: the field 'target' is missing. Available: prefix, cat",
+        ),
         ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
         ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
         ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),

@@ -17,7 +17,7 @@ from scipy.stats import ttest_1samp
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.analysis import over_clusters, paired_test, proportion, scope_name, wilson
+from evenkeel.analysis import over_clusters, paired_test, scope_name, wilson
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.files import ROLES, Triplet

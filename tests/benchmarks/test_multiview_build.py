@@ -80,9 +80,7 @@ def test_a_judge_that_knows_the_truth_makes_triplets_that_agree_with_it(docs: Pa
     adds_up(out)
 
 
-def test_anchors_with_the_same_tags_get_different_positives(
-    docs: Path, tmp_path: Path
-) -> None:
+def test_anchors_with_the_same_tags_get_different_positives(docs: Path, tmp_path: Path) -> None:
     with Judge() as server:
         build(docs, tmp_path / "made", server, triplets=60, candidates=2)
     triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")

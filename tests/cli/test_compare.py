@@ -52,7 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
     assert done.code == 0
-    ranked = re.findall(r"^\d  (\w+) +[\d.]+  [\d.]+ to [\d.]+  (\w+) *$", done.output, re.MULTILINE)
+    ranked = re.findall(r"^\d +(\w+) +[\d.]+  [\d.]+ to [\d.]+ +(\w+) *$", done.output, re.MULTILINE)
     assert dict(ranked) == {"first": "a", "again": "a", "damaged": "b"}
     assert re.search(r"^first +again .* no$", done.output, re.MULTILINE)
     assert re.search(r"^first +damaged .* < 0\.001 .* yes$", done.output, re.MULTILINE)
@@ -133,7 +133,7 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
 def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> None:
     again = evenkeel("gate", runs / "again", "--baseline", runs / "first")
     assert again.code == 0
-    assert "no drop, beyond noise; one of" in again.output
+    assert "no significant drop; minimum detectable" in again.output
     damaged = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
     assert damaged.code == 1
     first, *_ = damaged.output.splitlines()
@@ -150,7 +150,7 @@ def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Pa
     assert evenkeel(*longer, "--lower-is-worse").code == 0
     rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
     assert rise.code == 1
-    assert "a rise of more than 10, beyond noise" in rise.output
+    assert "a significant rise of more than 10" in rise.output
 
 
 def test_several_metrics_are_each_a_check_and_the_correction_is_named(runs: Path) -> None:

@@ -139,7 +139,8 @@ def test_what_is_there_is_not_fetched_again(mirror: type[Mirror]) -> None:
 def test_a_download_that_broke_off_is_resumed(mirror: type[Mirror]) -> None:
     mirror.break_after = 70_000
     with pytest.raises(
-        EvenkeelError, match="the connection was lost after 70,000 of 230,000 bytes.*Run the same command again"
+        EvenkeelError,
+        match="the connection was lost after 70,000 of 230,000 bytes.*Run the same command again",
     ):
         data.fetch("mirae")
     mirror.break_after = None

@@ -216,8 +216,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     (note,) = ending_notes(done)
     assert note.warning
     assert note.text == (
-        "11 of 12 answers were cut off: they are scored as they are. "
-        "Try a larger --max-tokens (here 256)."
+        "11 of 12 answers were cut off: they are scored as they are. Try a larger --max-tokens (here 256)."
     )
     assert note.text in (done.path / "report.html").read_text()
 

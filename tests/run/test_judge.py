@@ -159,9 +159,9 @@ def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> N
 
 @given(st.text(), st.text(st.characters(exclude_characters="{")))
 def test_no_text_breaks_the_reading(after: str, before: str) -> None:
-    found = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
-    assert next(json_objects(f"{before}{GOOD}{after}"), None) == found
-    assert read(Opinion, said(after)).status in ("ok", "unparsed")
+    results = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
+    assert next(json_objects(f"{before}{GOOD}{after}"), None) == results
+    assert read(Opinion, answer(after)).status in ("ok", "unparsed")
 
 
 # Asking

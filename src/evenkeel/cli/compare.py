@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +43,12 @@ def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: b
     from evenkeel.analysis.comparability import Unpairable
     from evenkeel.analysis.comparison import compare
     from evenkeel.report.comparison import show_comparison
-    from evenkeel.run.registry import benchmark_class
 
     try:
         comparison = compare(*runs, metrics=metrics, unpaired=unpaired)
     except Unpairable as error:
         raise Unpairable(f"{error} To compare them as independent samples: --unpaired.") from None
-    counted = benchmark_class(comparison.benchmark).layout.counted
-    print_result(comparison, partial(show_comparison, counted=counted), json=json)
+    print_result(comparison, show_comparison, json=json)
 
 
 @click.command(

@@ -14,11 +14,11 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.errors import DataError
 from evenkeel.files import datasets
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import benchmark_class
+from evenkeel.run.registry import chosen_class
 
 
 def _make_build(name: str) -> click.Command:
-    builder = benchmark_class(name).builder()
+    builder = chosen_class(name).builder()
     out: dict[str, Any] = {"required": True, "help": "The file to write."}
     if builder.folder:
         out = {"default": f"data/{name}", "show_default": True, "help": "The folder to write."}
@@ -47,7 +47,7 @@ build_command = BenchmarkGroup(
 
 def _build(name: str, *, model_args: tuple[str, ...], **settings: Any) -> int:
     from evenkeel import api
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.registry import parse_args
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **settings)

@@ -152,11 +152,11 @@ def tokenizers_command(specs: tuple[str, ...], data: str, lang: str | None, json
     """
     from evenkeel.api.run import parse_langs
     from evenkeel.benchmarks.miron import tokenizers
-    from evenkeel.report.terminal import drawn, show_table
+    from evenkeel.report.terminal import show_table
 
     def show(console: Console, comparisons: Any) -> None:
         for grid in tokenizers.grids(comparisons):
-            show_table(console, drawn(grid))
+            show_table(console, grid)
             console.print()
 
     print_result(tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs), show, json=json)

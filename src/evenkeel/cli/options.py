@@ -14,7 +14,7 @@ from msgspec import NODEFAULT, Struct
 
 from evenkeel.messages import suggestion
 from evenkeel.options import Option, describe
-from evenkeel.run.registry import benchmark_class, benchmark_names, usable_benchmarks
+from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -77,7 +77,7 @@ def usage(command: str, benchmark: str) -> list[str]:
     """The examples of a command that a benchmark gives, or one that works for any."""
     arguments = {"run": "--model SPEC", "score": "FILE", "build": "--out PATH"}[command]
     generic = [f"evenkeel {command} {benchmark} {arguments}"]
-    return list(benchmark_class(benchmark).usage.get(command, generic))
+    return list(chosen_class(benchmark).usage.get(command, generic))
 
 
 def examples(*lines: str) -> str:

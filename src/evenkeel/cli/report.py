@@ -64,8 +64,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     things.
     """
     from evenkeel.files.cache import write_whole
-    from evenkeel.report.scorecard import scorecard
-    from evenkeel.report.scorecard_page import render, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard, show_scorecard
     from evenkeel.run.folder import load_run
 
     card = scorecard([load_run(run) for run in runs], mixed=mixed)

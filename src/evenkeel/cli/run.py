@@ -11,7 +11,7 @@ from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import as_json, check_coverage, say, show_run
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import benchmark_class, load_benchmark, usable_benchmarks
+from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
 NOT_COUNTED = ("base_url", "out", "reuse", "concurrency", "engine")
 """Options of `run` that change nothing in what a dry run counts."""
@@ -43,7 +43,7 @@ RUN_OPTIONS = compose(
 
 
 def _make_run(name: str) -> click.Command:
-    benchmark = benchmark_class(name)
+    benchmark = chosen_class(name)
     roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
     @from_struct(benchmark.Options)
@@ -78,7 +78,7 @@ def _run(
     **settings: Any,
 ) -> int:
     from evenkeel import api
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.engines import load_engine
     from evenkeel.run.registry import parse_args
 
@@ -110,7 +110,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
 
 def _make_score(name: str) -> click.Command:
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-    @from_struct(benchmark_class(name).Options, asking=False)
+    @from_struct(chosen_class(name).Options, asking=False)
     @options.lang_option
     @options.base_url_option
     @options.run_folder_options
@@ -143,7 +143,7 @@ def _score(
     **settings: Any,
 ) -> int:
     from evenkeel import api
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
 
     for file in files:  # a file that cannot be read is reported before the others are embedded
         api.read_recorded(benchmark, file, lang=settings["lang"])
@@ -166,7 +166,7 @@ def _score(
 
         from evenkeel.report.terminal import show_side_by_side
 
-        show_side_by_side(Console(), runs, benchmark_class(benchmark).layout)
+        show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, min_coverage) for run in runs)
@@ -206,7 +206,7 @@ def rescore_command(
     a run's folder may come from anyone, and does not choose which servers this machine talks to.
     """
     from evenkeel import api
-    from evenkeel.report.progress_bar import Watcher
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.registry import parse_args
 
     scored = api.rescore(
@@ -225,9 +225,8 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     from evenkeel import api
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
-    from evenkeel.report.progress_bar import Watcher
-    from evenkeel.report.scorecard import scorecard
-    from evenkeel.report.scorecard_page import render, show_scorecard
+    from evenkeel.report.progress import Watcher
+    from evenkeel.report.scorecard import render, scorecard, show_scorecard
 
     folder = default_folder("demo", "embedded")
     runs = []

@@ -72,9 +72,9 @@ def read(kind: type[T], response: Response) -> Verdict[T]:
         return Verdict(None, response.status, response.reason)
     if response.status == "unparsed" or is_blank(response.text):
         return Verdict(None, "unparsed", response.reason or NO_OBJECT)
-    cut = response.status == "truncated"
-    reason = f"it was cut off ({response.reason or 'length'})" if cut else ""
-    for found in _leading(response.text) if cut else json_objects(response.text):
+    truncated = response.status == "truncated"
+    reason = f"it was cut off ({response.reason or 'length'})" if truncated else ""
+    for candidate in _leading_object(response.text) if truncated else json_objects(response.text):
         try:
             return Verdict(msgspec.convert(candidate, kind, strict=False), "ok")
         except (msgspec.ValidationError, RecursionError) as error:

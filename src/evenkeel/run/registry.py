@@ -34,8 +34,6 @@ BENCHMARKS = {
     for name in ("mirae", "rgb", "miron", "multiview")
 }
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
-_given_files: dict[str, Path] = {}
-"""Files that this process was given as a path, by the names under which their runs are stored."""
 RUN_OPTIONS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse", "engine",
     "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in", "price_out",
@@ -102,14 +100,12 @@ def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
-    """The class of a benchmark, by its name or by the path of the Python file that has it."""
-    if name.endswith(".py"):
-        path = Path(name).resolve()
-        _given_files[path.stem] = path
-        return _from_file(path)
+    """The class of a benchmark by its name, which a stored run may give: it is never read as a path."""
     if name in BENCHMARKS:
         return _as_benchmark(name, _load(BENCHMARKS[name]))
-    if name in (files := _named_files() | _given_files):
+    if name in _LOADED:
+        return _LOADED[name]
+    if name in (files := _named_files()):
         return _from_file(files[name])
     if name in (plugins := _entry_points("evenkeel.benchmarks")):
         return _as_benchmark(name, _load_plugin(plugins[name]))
@@ -133,22 +129,6 @@ def about(name: str) -> str:
 def benchmark_name(name: str) -> str:
     """The name under which a run is stored: of a file, the file's."""
     return Path(name).stem if name.endswith(".py") else name
-
-
-def is_known(name: str) -> bool:
-    """Whether a stored run's benchmark is one that this machine has. Its name is never read as a path."""
-    return not name.endswith(".py") and (name in _given_files or name in benchmark_names())
-
-
-def stored_class(spec: RunSpec) -> type[Benchmark]:
-    """The class of a stored run's benchmark. A run may come from anyone: its name is never read as a path."""
-    if not is_known(spec.benchmark):
-        raise UsageError(
-            f"the run's benchmark '{spec.benchmark}' is not installed here. Install the package that has it, "
-            f"or name its file: {FILES_VARIABLE}=path/to/{spec.benchmark}.py. "
-            f"Available: {', '.join(benchmark_names())}."
-        )
-    return benchmark_class(spec.benchmark)
 
 
 def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int = 0) -> Benchmark:

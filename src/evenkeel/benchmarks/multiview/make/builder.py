@@ -20,6 +20,7 @@ from evenkeel.benchmarks.multiview.make.triplets import JudgedTriplets, judge_tr
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import data_file
+from evenkeel.make.asking import Asking
 from evenkeel.make.documents import Documents, read_documents
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.benchmark import Built
@@ -260,20 +261,8 @@ def docset_name(path: Path) -> str:
     return re.sub(r"_+", "_", slug(path.stem)).strip("_") or "documents"
 
 
-def documents_told(path: Path, found: Documents) -> dict[str, Any]:
-    """What was read. A folder's hash is that of the documents in it, as they were read."""
-    whole = hashlib.sha256(_lines(found.documents)).hexdigest() if path.is_dir() else data_file(path).sha256
-    return {
-        "name": path.name,
-        "sha256": whole,
-        "read": len(found.documents),
-        "empty": found.empty,
-        "duplicates": found.duplicates,
-    }
-
-
-def shown_spec(spec: str | None) -> str | None:
-    """A model's spec as others may read it: of a path on this machine only the last part."""
+def portable_spec(spec: str | None) -> str | None:
+    """A model's spec without paths of this machine: of an absolute path only the last part."""
     scheme, colon, name = (spec or "").partition(":")
     return f"{scheme}{colon}{Path(name).name}" if Path(name).is_absolute() else spec
 
@@ -294,7 +283,7 @@ def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
     sha256 = (
         hashlib.sha256(LINES.encode_lines(read.documents)).hexdigest()
         if path.is_dir()
-        else own_file(path).sha256
+        else data_file(path).sha256
     )
     return {
         "name": path.name,
