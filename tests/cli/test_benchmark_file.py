@@ -85,9 +85,15 @@ def test_an_option_without_a_default_is_required(parrot: Path) -> None:
     assert "Missing option '--say'" in evenkeel("run", eager, "--model", "embedded").stderr
 
 
-def test_what_it_does_not_offer_is_refused(parrot: Path, tmp_path: Path) -> None:
-    scored = evenkeel("score", parrot, tmp_path / "answers.jsonl")
-    assert (scored.code, "has no format for recorded answers" in scored.stderr) == (2, True)
+def test_answers_recorded_elsewhere_are_scored(parrot: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"word": "keel", "answer": "keel"}\n{"word": "mast", "answer": "sail"}\n')
+    scored = evenkeel("score", parrot, answers, "--out", tmp_path / "scored")
+    assert scored.code == 0, scored.stderr
+    assert "50%" in scored.stdout
+
+
+def test_a_benchmark_without_a_builder_says_so(parrot: Path, tmp_path: Path) -> None:
     built = evenkeel("build", parrot, "--out", tmp_path / "data")
     assert (built.code, "has no builder of data sets" in built.stderr) == (2, True)
 

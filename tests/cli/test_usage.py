@@ -23,7 +23,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
         (
             ("run", "squad", "--model", "embedded"),
-            "No such command 'squad'. Available: mirae, rgb, miron, multiview.",
+            "No such command 'squad'. Available: mirae, rgb, miron, multiview",
         ),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
         ((*MIRAE, "--levels", "some"), "'some' is no range of levels"),
