@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from pathlib import Path
 
@@ -14,6 +15,36 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+SLOW = {
+    "subprocess", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
+    "loopback", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
+    "commandline.command", "commandline.evenkeel_process",
+}  # fmt: skip
+"""What starts a process, a server, a browser or a model."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "leave out test files that import what starts a process, a server, a browser or a model"
+    parser.addoption("--quick", action="store_true", help=text)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --quick, a slow test file is not even imported."""
+    is_test = collection_path.match("test_*.py")
+    return True if is_test and config.getoption("--quick") and _imports(collection_path) & SLOW else None
+
+
+def _imports(path: Path) -> set[str]:
+    """What a file imports, anywhere in it: `a` of `import a.b`, `a` and `a.b` of `from a import b`."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module.partition(".")[0], *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import evenkeel as ek
 from evenkeel.benchmarks.rgb.page import LAYOUT
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.page.tables import arrange
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
@@ -146,7 +146,7 @@ def ask(data: Path, out: Path, rule: Rule, **options: Any) -> ek.Run:
 
 
 def samples(path: Path, **options: Any) -> list[Sample]:
-    return load_benchmark("rgb", options).samples(Data([own_file(path)], langs=None, limit=None))
+    return load_benchmark("rgb", options).samples(Data([data_file(path)], langs=None, limit=None))
 
 
 def table(run: ek.Run) -> dict[str, dict[str, Any]]:

@@ -1,24 +1,13 @@
-"""For tests of whole runs: a server whose answers follow a rule, and the command line in this process."""
+"""A server whose answers follow a rule, for tests of whole runs."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
-import pytest
 
-from evenkeel.cli import main
 from loopback import Loopback
-
-
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
 
 
 class Scripted(Loopback):

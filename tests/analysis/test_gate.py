@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.analysis.gate import Gate, gate
 from evenkeel.errors import UsageError
 from stored import NUMBERS, store_run
@@ -97,11 +96,6 @@ def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None
 # What both runs have
 
 
-def command(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    given = [sys.executable, "-m", "evenkeel", "gate", *map(str, args)]
-    return subprocess.run(given, capture_output=True, text=True, check=False)
-
-
 def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
     new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
@@ -111,8 +105,8 @@ def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
         gate(new, old, min_overlap=0)
     with pytest.raises(UsageError, match="--min-overlap"):
         gate(old, new)  # the larger run counts, whichever it is
-    done = command(new.path, "--baseline", old.path)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = evenkeel("gate", new.path, "--baseline", old.path)
+    assert (done.code, done.stdout) == (2, "")
     assert "--min-overlap" in done.stderr
 
 

@@ -17,7 +17,7 @@ import evenkeel as ek
 from evenkeel.benchmarks.mirae.files import abbreviated, parse_levels, read_questions, read_recording, span
 from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Answered, Embed, Response, Sample, Score
@@ -274,7 +274,7 @@ def test_the_real_question_file_is_read(reference: Path) -> None:
 def samples(
     questions: Path, *, limit: int | None = None, langs: list[str] | None = None, **options: Any
 ) -> list[Sample]:
-    return load_benchmark("mirae", options).samples(Data([own_file(questions)], langs=langs, limit=limit))
+    return load_benchmark("mirae", options).samples(Data([data_file(questions)], langs=langs, limit=limit))
 
 
 def test_a_limit_is_spread_over_the_domains(questions: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None
     other.write_bytes(questions.read_bytes())
     with pytest.raises(UsageError, match="question 1 in 'en' stands in several files"):
         load_benchmark("mirae", {}).samples(
-            Data([own_file(questions), own_file(other)], langs=None, limit=None)
+            Data([data_file(questions), data_file(other)], langs=None, limit=None)
         )
 
 

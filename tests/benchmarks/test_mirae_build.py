@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from commandline import evenkeel
 from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in_script, sentences
@@ -29,12 +28,6 @@ GOOD = "How do noise-cancelling headphones work, and why do they do better with 
 OTHER = "What should a small bakery consider before it begins to deliver bread in the neighbourhood?"
 
 
-def evenkeel(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evenkeel", *map(str, args)], capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture
 def messy(tmp_path: Path) -> Path:
     path = tmp_path / "messy.txt"
@@ -44,7 +37,7 @@ def messy(tmp_path: Path) -> Path:
 
 def test_bad_rows_are_named_by_line_and_stop_the_build(messy: Path, tmp_path: Path) -> None:
     done = evenkeel("build", "mirae", "--questions", messy, "--out", tmp_path / "set.json")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "line 2: this is blank." in done.stderr
     assert "line 4: the same question as in line 1." in done.stderr
     assert re.search(r"line 5: the question is \d+ tokens long; at most 48", done.stderr)
@@ -55,7 +48,7 @@ def test_bad_rows_are_left_out_where_the_flag_says_so(messy: Path, tmp_path: Pat
     done = evenkeel(
         "build", "mirae", "--questions", messy, "--out", tmp_path / "set.json", "--on-bad", "skip"
     )
-    assert done.returncode == 0
+    assert done.code == 0
     assert "line 5:" in done.stderr
     found = read_questions(tmp_path / "set.json")
     assert [question.texts[1] for question in found] == [GOOD, OTHER]
@@ -271,11 +264,11 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
             "--embedder", "openai:y", "--out", tmp_path / "set.json",
         )  # fmt: skip
         done = evenkeel(*command)
-        assert done.returncode == 1
+        assert done.code == 1
         assert "line 1, en, level 7:" in done.stderr
         assert "tokens instead of about 2000" in done.stderr
         asked = server.requests
-        assert evenkeel(*command).returncode == 1
+        assert evenkeel(*command).code == 1
         assert server.requests == asked
     assert (tmp_path / "set.journal.sqlite").is_file()
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,11 +17,11 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import command, evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
-from evenkeel.cli import main
 from evenkeel.errors import CapabilityError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, LogLikelihood
@@ -101,18 +100,6 @@ def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.
     """A whole run, and the bodies of all that it sent."""
     with Continuing(record=True) as server:
         return run(files, tmp_path_factory.mktemp("whole") / "run", server), server.bodies
-
-
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "evenkeel", *map(str, args)]
-
-
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
 
 
 # Whole runs
@@ -333,13 +320,13 @@ def test_a_server_that_cannot_echo_a_language_of_the_data_is_found_first(files: 
 
 def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     finished: tuple[ek.Run, Any], files: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     with Picky("Logic 1") as server:
-        code = called(
-            monkeypatch, "run", "miron", "--model", "openai:loop", "--base-url", server.url,
+        code = evenkeel(
+            "run", "miron", "--model", "openai:loop", "--base-url", server.url,
             "--data", files, "--out", tmp_path / "run",
-        )  # fmt: skip
+        ).code  # fmt: skip
     done = ek.load_run(tmp_path / "run")
     confidence = done.summary["target_confidence"]
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
@@ -375,13 +362,13 @@ def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tm
 
 
 def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Continuing(logprobs="missing") as server:
-        code = called(
-            monkeypatch, "run", "miron", "--model", "openai:loop", "--base-url", server.url,
+        code = evenkeel(
+            "run", "miron", "--model", "openai:loop", "--base-url", server.url,
             "--data", files, "--out", tmp_path / "run", "--confidence", "yes",
-        )  # fmt: skip
+        ).code  # fmt: skip
     assert code == 2
     assert "cannot weigh a continuation: the server returned no prompt logprobs" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -396,7 +383,7 @@ def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> No
 
 
 def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) -> None:
-    path = own_file(files / "miron_en.jsonl")
+    path = data_file(files / "miron_en.jsonl")
     (sample, *_) = load_benchmark("miron", {}).samples(Data([path], langs=None, limit=None))
     prefix, target = sample.inputs["prefix"], sample.inputs["target"]
     weigh, write = load_benchmark("miron", {}).requests(sample)
@@ -445,12 +432,11 @@ def test_the_export_has_the_published_fields_rounded_to_two_decimals(finished: t
 
 
 def test_the_export_scored_again_gives_the_same_figures(
-    finished: tuple[ek.Run, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    finished: tuple[ek.Run, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     whole, _ = finished
     file = whole.path / "export" / "miron_en.jsonl"
-    assert called(monkeypatch, "score", "miron", file, "--out", tmp_path / "again") == 0
+    assert evenkeel("score", "miron", file, "--out", tmp_path / "again").code == 0
     said = re.search(
         r"miron_en.jsonl: 24 published figures, largest difference from ours (\S+)", capsys.readouterr().err
     )

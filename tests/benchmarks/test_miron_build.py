@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,29 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
-from evenkeel.cli import main
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 
 
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
     """The files that `evenkeel build` writes, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evenkeel", "build", "miron", "--out", str(folder), *map(str, args)],
-        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = evenkeel_process("build", "miron", "--out", folder, *args, **environment)
+    assert done.code == 0, done.stderr
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     assert done.stdout.split() == [str(folder / name) for name in files]
     return files
@@ -97,7 +83,7 @@ def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
     assert list(small) == ["miron_en.jsonl"]
     assert Counter(row["category"] for row in read(small)) == dict.fromkeys(CATEGORIES, 10)
     found = load_benchmark("miron", {}).samples(
-        Data([own_file(folder / "miron_en.jsonl")], langs=None, limit=None)
+        Data([data_file(folder / "miron_en.jsonl")], langs=None, limit=None)
     )
     assert len(found) == 40
     noisy = [sample for sample in found if sample.tags["category"] == "Noise"]
@@ -122,9 +108,8 @@ def test_the_starter_set_is_the_pinned_one_and_that_of_seed_0(lang: str, tmp_pat
     ],
 )
 def test_a_set_that_cannot_be_built_is_refused(
-    args: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    args: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
-    assert called(monkeypatch, "build", "miron", "--out", tmp_path / "set", *args) == 2
+    assert evenkeel("build", "miron", "--out", tmp_path / "set", *args).code == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "set").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from commandline import evenkeel
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, language_of_name, read_examples
-from evenkeel.cli import main
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
@@ -37,20 +36,12 @@ def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 # Files
 
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
     return load_benchmark("miron", {}).samples(
-        Data([own_file(path) for path in paths], langs=langs, limit=limit)
+        Data([data_file(path) for path in paths], langs=langs, limit=limit)
     )
 
 
@@ -147,7 +138,11 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x_en.jsonl", broken(target="gone"), "line 4: the field 'target' is missing; there is: prefix, cat"),
+        (
+            "x_en.jsonl",
+            broken(target="gone"),
+            "line 4: the field 'target' is missing. Available: prefix, cat",
+        ),
         ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
         ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
         ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),
@@ -168,13 +163,12 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
     ],
 )
 def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
-    name: str, content: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     (tmp_path / name).write_bytes(content)
-    code = called(
-        monkeypatch, "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
-    )
+    code = evenkeel(
+        "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
+    ).code
     shown = capsys.readouterr().err
     assert code == 2
     assert said in shown
@@ -194,11 +188,9 @@ def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, va
         read_examples(tmp_path / "x_en.parquet")
 
 
-def test_a_language_without_a_starter_set_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(monkeypatch, "run", "miron", "--model", "embedded", "--lang", "tlh") == 2
-    assert "miron has no starter set in 'tlh'. There is: en, ru." in capsys.readouterr().err
+def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert evenkeel("run", "miron", "--model", "embedded", "--lang", "tlh").code == 2
+    assert "miron has no starter set in 'tlh'. Available: en, ru." in capsys.readouterr().err
 
 
 # Which examples a limit takes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +12,10 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.cli import main
 from models.tiny import embedded_folder, tiny_model
 
 KINDS = ("bytes", "bpe", "sentencepiece")
@@ -273,14 +272,6 @@ def test_a_piece_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None
 # Tokenizers by themselves
 
 
-def called(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    """The exit code of the command line, without the cost of another process."""
-    monkeypatch.setattr(sys, "argv", ["evenkeel", *map(str, args)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 @pytest.fixture
 def light(folders: dict[str, Path], tmp_path: Path) -> dict[str, Path]:
     """The model folders without their weights."""
@@ -290,10 +281,10 @@ def light(folders: dict[str, Path], tmp_path: Path) -> dict[str, Path]:
 
 
 def test_tokenizers_are_compared_without_their_models(
-    light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    light: dict[str, Path], planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     specs = [f"hf:{light[kind]}" for kind in KINDS]
-    assert called(monkeypatch, "tokenizers", *specs, "--data", planted, "--json") == 0
+    assert evenkeel("tokenizers", *specs, "--data", planted, "--json").code == 0
     compared = msgspec.json.decode(capsys.readouterr().out)
     assert list(compared) == specs
     naive, bpe, pieces = (compared[spec] for spec in specs)
@@ -314,11 +305,11 @@ def test_the_comparison_is_shown_as_tables(
     light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(light["bpe"].parent)
-    assert called(monkeypatch, "tokenizers", "hf:bytes", "hf:bpe", "--data", planted) == 0
+    assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted).code == 0
     shown = capsys.readouterr().out
     for text in ("Pieces a word", "Boundary merges", "hf:bytes", "hf:bpe", "en Logic", "ru together", "all"):
         assert text in shown
-    assert called(monkeypatch, "tokenizers", "hf:bpe", "--data", planted, "--lang", "ru") == 0
+    assert evenkeel("tokenizers", "hf:bpe", "--data", planted, "--lang", "ru").code == 0
     assert "en Logic" not in capsys.readouterr().out
 
 
@@ -348,17 +339,16 @@ def test_the_comparison_finds_the_merges_that_a_run_finds(
     ],
 )
 def test_what_is_no_tokenizer_is_refused(
-    args: list[str], said: str, planted: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    args: list[str], said: str, planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     data = [] if "--data" in args or "--lang" in args else ["--data", str(planted)]
-    assert called(monkeypatch, "tokenizers", *args, *data) == 2
+    assert evenkeel("tokenizers", *args, *data).code == 2
     assert said in capsys.readouterr().err
 
 
 def test_a_folder_whose_tokenizer_is_broken_is_named(
-    light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    light: dict[str, Path], planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (light["bpe"] / "tokenizer.json").write_text("{}")
-    assert called(monkeypatch, "tokenizers", f"hf:{light['bpe']}", "--data", planted) == 2
+    assert evenkeel("tokenizers", f"hf:{light['bpe']}", "--data", planted).code == 2
     assert "its tokenizer cannot be loaded" in capsys.readouterr().err

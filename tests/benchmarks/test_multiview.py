@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.analysis import over_clusters, paired_test, scope_name, wilson
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
@@ -26,7 +27,6 @@ from evenkeel.errors import UsageError
 from evenkeel.types import Figure
 from loopback import Loopback
 from models.tiny import embedder_folder
-from scripted import called
 from stored import undeclared
 from triplets import interval, named, picks, store, store_tools, triplet
 
@@ -180,14 +180,11 @@ def test_all_pairs_of_methods_are_compared_with_p_values_corrected_by_holm(
 
 
 def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
-    side_by_side: ek.Run, starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    side_by_side: ek.Run, starter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     out = ("--out", side_by_side.path)
     assert (
-        called(
-            monkeypatch, "run", "multiview", "--data", starter, "--method", "bm25", "--method", EMBEDDER, *out
-        )
+        evenkeel("run", "multiview", "--data", starter, "--method", "bm25", "--method", EMBEDDER, *out).code
         == 0
     )
     printed = capsys.readouterr().out
@@ -295,15 +292,15 @@ def test_documents_that_are_alike_are_a_tie_and_not_correct(tmp_path: Path) -> N
 
 
 def test_no_model_is_needed_and_one_is_refused(
-    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
-    assert called(monkeypatch, *given, "--model", "embedded") == 2
+    assert evenkeel(*given, "--model", "embedded").code == 2
     assert "No such option '--model'" in capsys.readouterr().err
     with pytest.raises(UsageError, match="multiview takes no --model"):
         ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    assert called(monkeypatch, *given) == 0
+    assert evenkeel(*given).code == 0
     assert "Triplets ordered right of bm25" in capsys.readouterr().out
     assert not ek.load_run(tmp_path / "run").spec.models
 
@@ -323,11 +320,10 @@ def test_no_model_is_needed_and_one_is_refused(
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
-    wrong: Sequence[str], says: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    wrong: Sequence[str], says: str, tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
-    assert called(monkeypatch, *given, *wrong) == 2
+    assert evenkeel(*given, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 

@@ -6,7 +6,6 @@ import hashlib
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
@@ -80,9 +80,7 @@ def test_a_judge_that_knows_the_truth_makes_triplets_that_agree_with_it(docs: Pa
     adds_up(out)
 
 
-def test_anchors_with_the_same_tags_get_different_positives(
-    docs: Path, tmp_path: Path
-) -> None:
+def test_anchors_with_the_same_tags_get_different_positives(docs: Path, tmp_path: Path) -> None:
     with Judge() as server:
         build(docs, tmp_path / "made", server, triplets=60, candidates=2)
     triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
@@ -147,10 +145,10 @@ def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(docs: Path, tmp_p
 # Stopped and continued
 
 
-def command(docs: Path, out: Path, server: Judge, *more: str) -> list[str]:
+def build_command(docs: Path, out: Path, server: Judge, *more: str) -> list[str]:
     words = ["build", "multiview", "--docs", str(docs), "--judge", "openai:judge", "--base-url", server.url]
     named = [word for name, value in CRITERION.items() for word in (f"--{name}", value)]
-    return [sys.executable, "-m", "evenkeel", *words, *named, "--triplets", "12", "--out", str(out), *more]
+    return command(*words, *named, "--triplets", 12, "--out", out, *more)
 
 
 def journaled(out: Path) -> int:
@@ -164,7 +162,7 @@ def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: P
     with Judge() as server:
         build(docs, tmp_path / "whole", server)
     with Judge(latency=0.05) as server:
-        again = command(docs, tmp_path / "made", server, "--concurrency", "4")
+        again = build_command(docs, tmp_path / "made", server, "--concurrency", "4")
         process = subprocess.Popen(again, stderr=subprocess.PIPE)
         while server.kinds["select"] < 6:
             assert process.poll() is None, process.stderr and process.stderr.read()
@@ -333,12 +331,8 @@ def test_labels_that_are_all_different_make_no_triplet_and_say_so(tmp_path: Path
 
 def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
     out = tmp_path / "starter"
-    done = subprocess.run(
-        [sys.executable, "-m", "evenkeel", "build", "multiview", "--starter", "--seed", "7",
-         "--triplets", "5", "--out", str(out)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = evenkeel("build", "multiview", "--starter", "--seed", 7, "--triplets", 5, "--out", out)
+    assert done.code == 0, done.stderr
     assert (out / "triplets.jsonl").read_bytes() == encode_triplets(compose(7, 5))
     lines = (out / "documents_stories.jsonl").read_bytes().splitlines()
     documents = compose_documents("stories", 7)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import template_for
@@ -19,7 +20,7 @@ from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
 from evenkeel.run.registry import load_benchmark
 from loopback import Loopback, embedding
-from scripted import Scripted, called
+from scripted import Scripted
 from triplets import interval, named, picks, store, store_tools, triplet
 
 JUDGE = "judge:openai:loop"
@@ -234,7 +235,7 @@ def test_a_judge_that_always_takes_the_first_flips_every_time_and_is_right_half_
 
 
 def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_request_is_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinds = ["", "", "tie", "mumble", "half", "[poison]"]
     data = store(
@@ -276,7 +277,7 @@ def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_requ
     assert results["methods"][JUDGE] == {"correct": 5, "ties": 2, "unparsed": 3, "total": 10, "accuracy": 0.5}
     with Scripted(rule) as server:
         given = ("--data", data, "--method", JUDGE, "--base-url", server.url, "--out", tmp_path / "again")
-        assert called(monkeypatch, "run", "multiview", *given) == 1
+        assert evenkeel("run", "multiview", *given).code == 1
     said = " ".join(capsys.readouterr().err.split())
     ends = f"unparsed ({JUDGE}) ×3, error ({JUDGE}) ×2"
     assert f"coverage 58.33% is under the floor of 95% (--min-coverage): {ends}." in said
@@ -335,7 +336,7 @@ def test_what_was_judged_is_not_asked_again(tools: Path, tmp_path: Path) -> None
 
 
 def test_annotations_are_shown_to_the_judge_and_missed_before_anything_is_asked(
-    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = {"anchor_summary": "digs", "positive_summary": "digs too", "negative_summary": "saws"}
     data = store(tmp_path / "t.jsonl", [triplet(n, **told) for n in range(2)])
@@ -349,6 +350,6 @@ def test_annotations_are_shown_to_the_judge_and_missed_before_anything_is_asked(
         assert shown.format(*order) in prompt
     given = ("--method", JUDGE, "--method", method, "--base-url", "http://127.0.0.1:9/v1")
     for half in (tools, store(tmp_path / "half.jsonl", [triplet(0, **{**told, "negative_summary": ""})])):
-        assert called(monkeypatch, "run", "multiview", "--data", half, *given, "--out", tmp_path / "no") == 2
+        assert evenkeel("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
         assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
+from commandline import command, evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, Sample
@@ -40,7 +40,6 @@ from rgb_rules import (
     write,
     write_sets,
 )
-from scripted import called
 
 
 @pytest.fixture(scope="module")
@@ -200,13 +199,12 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
 
 
 def test_the_command_line_prints_the_table(
-    finished: tuple[ek.Run, Answering], files: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    finished: tuple[ek.Run, Answering], files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     run, _ = finished
     out = run.path.with_name("replayed")
     given = ("--model", f"replay:{run.path}", "--data", files, "--out", out)
-    assert called(monkeypatch, "run", "rgb", *given) == 0
+    assert evenkeel("run", "rgb", *given).code == 0
     printed = capsys.readouterr().out
     lines = {line.strip() for line in printed.splitlines()}
     for row in ROWS[:-1]:
@@ -279,7 +277,7 @@ def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: P
 
 
 def test_a_request_that_failed_lowers_coverage_and_is_no_score(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = [plain(0), plain(1), plain(2), plain(3, query="Who keeps the light at [poison] {}?")]
     data = write(tmp_path / "en.json", items)
@@ -294,7 +292,7 @@ def test_a_request_that_failed_lowers_coverage_and_is_no_score(
             "--out",
             tmp_path / "run",
         )
-        assert called(monkeypatch, "run", "rgb", *given, "--noise-rates", "0,0.4") == 1
+        assert evenkeel("run", "rgb", *given, "--noise-rates", "0,0.4").code == 1
     assert "coverage 75% is under the floor" in capsys.readouterr().err
     run = ek.load_run(tmp_path / "run")
     for row, cells in table(run).items():
@@ -312,17 +310,7 @@ def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
 ) -> None:
     out = tmp_path / "run"
     with Answering(files, troubled, latency=0.15) as server:
-        again = [
-            sys.executable,
-            "-m",
-            "evenkeel",
-            "run",
-            "rgb",
-            "--model",
-            "openai:loop",
-            "--data",
-            str(files),
-        ]
+        again = command("run", "rgb", "--model", "openai:loop", "--data", files)
         again += ["--base-url", server.url, "--out", str(out), "--concurrency", "2", "--json"]
         process = subprocess.Popen(again, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while server.answered.total() < 16:

@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.errors import BudgetReached, DataError, UsageError
@@ -229,12 +229,6 @@ def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
 # Stopped and continued
 
 
-def evenkeel(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evenkeel", *map(str, args)], capture_output=True, text=True, check=False
-    )
-
-
 def journaled(path: Path) -> set[str]:
     """The prompts whose answers are on disk."""
     with sqlite3.connect(path) as connection:
@@ -250,12 +244,12 @@ def half_built(documents: Path, tmp_path: Path) -> Iterator[tuple[Librarian, lis
     """A build that was killed when some of its answers were on disk, and its command."""
     out = tmp_path / "set"
     with Librarian(ENGLISH, latency=0.05) as server:
-        command: list[object] = [
+        build: list[object] = [
             "build", "rgb", "--docs", documents, "--model", "openai:writer", "--base-url", server.url,
             "--out", out, "--concurrency", 2,
         ]  # fmt: skip
         process = subprocess.Popen(
-            [sys.executable, "-m", "evenkeel", *map(str, command)],
+            command(*build),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -266,22 +260,22 @@ def half_built(documents: Path, tmp_path: Path) -> Iterator[tuple[Librarian, lis
         assert process.wait() == -signal.SIGKILL
         assert not list(out.glob("*.json"))
         server.behaviour.latency = 0.0
-        yield server, command
+        yield server, build
 
 
 def test_a_killed_build_goes_on_without_asking_again(
     half_built: tuple[Librarian, list[object]], built: Build, tmp_path: Path
 ) -> None:
-    server, command = half_built
+    server, build = half_built
     stored = journaled(tmp_path / "set" / "journal.sqlite")
     assert len(stored) > 10
     server.bodies.clear()
-    done = evenkeel(*command)
-    assert done.returncode == 0, done.stderr
+    done = evenkeel(*build)
+    assert done.code == 0, done.stderr
     assert "questions: 14 of 14" in done.stderr
     assert not stored & set(server.prompts)
     server.bodies.clear()
-    assert evenkeel(*command).returncode == 0
+    assert evenkeel(*build).code == 0
     assert server.bodies == []
     whole, _ = built(server, out="whole")
     assert {path.name: path.read_bytes() for path in whole.values()} == {

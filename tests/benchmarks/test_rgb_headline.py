@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.cli import cli
 from evenkeel.errors import UsageError
 from rgb_rules import Item, Rule, ask, false, misled, plain, reporting, right, scattered, troubled, write
 from stored import undeclared
@@ -167,7 +166,7 @@ def test_a_correction_that_a_run_does_not_know_is_not_compared_as_none(
     for pair, values in (((unknown, known), (None, 1.0)), ((known, unknown), (1.0, None))):
         found = {d.metric: d for d in ek.compare(*pair).differences}["corrected_published"]
         assert (found.value_a, found.value_b, found.difference, found.p) == (*values, None, None)
-    done = CliRunner().invoke(cli, ["compare", str(unknown.path), str(known.path)])
+    done = evenkeel("compare", unknown.path, known.path)
     (line,) = [line for line in done.output.splitlines() if line.startswith("corrected_published")]
     assert line.split() == ["corrected_published", "–", "100%", "–", "–", "–", "no"]
     checked = gate(known, unknown, metrics=["corrected_published"]).checks[1]

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file, published_set
+from evenkeel.files.datasets import data_file, published_set
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, Message
@@ -29,7 +30,6 @@ from rgb_rules import (
     write,
     write_sets,
 )
-from scripted import called
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     def settings(**options: Any) -> list[str]:
         found = load_benchmark("rgb", options).samples(
-            Data([own_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
+            Data([data_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
         )
         return [str(sample.tags["setting"]) for sample in found]
 
@@ -72,7 +72,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
     write(tmp_path / "en.json", [plain(0)])
     write(tmp_path / "en_refine.json", [plain(1)])
     write(tmp_path / "en_fact.json", [false(0)])
-    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+    files = [data_file(path) for path in sorted(tmp_path.iterdir())]
 
     def sets(**options: Any) -> set[str]:
         found = load_benchmark("rgb", options).samples(Data(files, langs=None, limit=None))
@@ -88,7 +88,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
 def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None:
     write(tmp_path / "en.json", [plain(0)])
     write(tmp_path / "mine.json", [plain(1, query="谁看守{}号灯塔？")])
-    files = [own_file(path) for path in sorted(tmp_path.iterdir())]
+    files = [data_file(path) for path in sorted(tmp_path.iterdir())]
     for lang, dataset in {"en": "en", "zh": "mine"}.items():
         found = load_benchmark("rgb", {}).samples(Data(files, langs=[lang], limit=None))
         assert {(sample.inputs["dataset"], sample.tags["lang"]) for sample in found} == {(dataset, lang)}
@@ -142,11 +142,10 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
-    wrong: tuple[str, str], says: str, files: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    wrong: tuple[str, str], says: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
-    assert called(monkeypatch, "run", "rgb", *where, *wrong) == 2
+    assert evenkeel("run", "rgb", *where, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
 
 
@@ -208,13 +207,12 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     ],
 )
 def test_prompts_that_cannot_be_used_are_refused_by_the_name_of_their_file(
-    content: str, says: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    content: str, says: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     prompts = tmp_path / "own.yaml"
     prompts.write_text(content)
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert called(monkeypatch, "run", "rgb", *where, "--prompts", prompts) == 2
+    assert evenkeel("run", "rgb", *where, "--prompts", prompts).code == 2
     said = capsys.readouterr().err
     assert "own.yaml" in said
     assert says in said
@@ -225,12 +223,12 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
 ) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert called(monkeypatch, "run", "rgb", *where, "--prompts", "published") == 2
+    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
     assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
     fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     fetched.parent.mkdir(parents=True)
     fetched.write_text(OWN)
-    fetched.with_name("instruction.yaml.sha256").write_text(own_file(fetched).sha256)
+    fetched.with_name("instruction.yaml.sha256").write_text(data_file(fetched).sha256)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
@@ -242,7 +240,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
 
 
 def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = {**plain(1), "positive": []}
     empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
@@ -261,7 +259,7 @@ def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
     assert note.text.startswith("2 prompts have fewer documents than asked for, or none with the answer")
     assert note.text.endswith("see the examples of the report.")
     again = ("--model", f"replay:{run.path}", "--data", data, "--out", tmp_path / "again")
-    assert called(monkeypatch, "run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise") == 0
+    assert evenkeel("run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise").code == 0
     assert "2 prompts have fewer documents" in capsys.readouterr().out
 
 
@@ -291,13 +289,13 @@ def test_a_search_that_found_nothing_is_asked_about_like_any_other(tmp_path: Pat
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(
-    line: Any, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = write(tmp_path / "en.json", [plain(0)])
     with data.open("a") as file:
         file.write(f"{line if isinstance(line, str) else json.dumps(line)}\n")
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", data)
-    assert called(monkeypatch, "run", "rgb", *where) == 2
+    assert evenkeel("run", "rgb", *where).code == 2
     said = capsys.readouterr().err
     assert f"{data}, line 2" in said
     assert says in said
@@ -307,7 +305,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "en.json", [plain(0)])
-    files = [own_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
+    files = [data_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
     with pytest.raises(UsageError, match="two files are named 'en'"):
         load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
 

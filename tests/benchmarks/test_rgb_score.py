@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from rgb_rules import (
     CORRECTION,
@@ -27,7 +28,6 @@ from rgb_rules import (
     write,
     write_sets,
 )
-from scripted import called
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_pa
 
 
 def test_an_export_scored_again_gives_the_same_published_figures(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def half(item: Item, prompt: str) -> str:
         return (hedging, troubled, reporting)[item["id"] % 3](item, prompt)
@@ -80,7 +80,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
                 assert value == expected[row], (path.name, check, row)
                 met.add(row)
     assert met == set(rows["published"])
-    assert called(monkeypatch, "score", "rgb", paths[0], "--out", tmp_path / "again0") == 0
+    assert evenkeel("score", "rgb", paths[0], "--out", tmp_path / "again0").code == 0
     said = capsys.readouterr()
     assert "3 published figures, largest difference from ours 0.0e+00" in said.err
     assert "no documents" in said.out

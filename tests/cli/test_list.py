@@ -7,16 +7,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from evenkeel.cli import cli
-from evenkeel.cli.list import Found
+from commandline import evenkeel
+from evenkeel.cli.list import ListedRun
 from evenkeel.run.folder import Run
 from stored import store_run
-
-
-def evenkeel(*args: str | Path) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
 
 
 def stored(path: Path, *, created: str, model: str = "one") -> Run:
@@ -42,7 +37,7 @@ def runs(tmp_path: Path) -> Path:
 
 def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
     done = evenkeel("list", "runs", runs)
-    assert done.exit_code == 0
+    assert done.code == 0
     head, _, *rows = done.stdout.splitlines()
     assert [Path(row.split()[-1]).name for row in rows] == ["new", "unfinished", "old"]
     for name in ("benchmark", "model", "run"):
@@ -61,7 +56,7 @@ def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path)
 
 def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> None:
     run = store_run(tmp_path / "views", {"accuracy": np.eye(12, 2)}, benchmark="multiview")
-    spec = msgspec.structs.replace(run.spec, models={}, options={"method": ["bm25", "embed:x"]})
+    spec = msgspec.structs.replace(run.spec, models={}, subjects=("bm25", "embed:x"))
     figures = {
         f"accuracy/method={name}": msgspec.structs.replace(run.headline, value=share)
         for name, share in (("bm25", 0.25), ("embed:x", 0.75))
@@ -71,7 +66,7 @@ def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> 
     _, _, *rows = evenkeel("list", "runs", tmp_path).stdout.splitlines()
     assert rows[0].split()[:4] == ["–", "multiview", "bm25", "0.2500"]
     assert rows[1].split()[:2] == ["embed:x", "0.7500"]
-    (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[Found])
+    (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
     assert {name: figure.value for name, figure in found.methods.items()} == {"bm25": 0.25, "embed:x": 0.75}
 
 
@@ -99,7 +94,7 @@ def test_a_spec_without_its_model_is_named_too(runs: Path) -> None:
 
 
 def test_runs_are_printed_as_json(runs: Path) -> None:
-    found = msgspec.json.decode(evenkeel("list", "runs", runs, "--json").stdout, type=list[Found])
+    found = msgspec.json.decode(evenkeel("list", "runs", runs, "--json").stdout, type=list[ListedRun])
     assert [Path(run.path).name for run in found] == ["new", "unfinished", "old"]
     assert found[0].metric == "mean_similarity"
     assert found[0].headline == Run(found[0].path).headline
@@ -109,6 +104,6 @@ def test_runs_are_printed_as_json(runs: Path) -> None:
 
 def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
     done = evenkeel("list", "runs", tmp_path)
-    assert (done.exit_code, done.stdout) == (0, "")
+    assert (done.code, done.stdout) == (0, "")
     assert "no runs below" in done.stderr
     assert evenkeel("list", "runs", tmp_path, "--json").stdout.strip() == "[]"

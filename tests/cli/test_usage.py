@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
+from commandline import command, evenkeel, evenkeel_process
+from evenkeel.cli.entry import COMMANDS
+
 MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
-
-
-def evenkeel(*args: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evenkeel", *map(str, args)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("run", "mirae"), "Missing option '--model'"),
-        (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. A model is one of: embedded,"),
+        (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
         (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
         (
             ("run", "squad", "--model", "embedded"),
-            "No such command 'squad'. Available: mirae, rgb, miron, multiview.",
+            "No such command 'squad'. Available: mirae, rgb, miron, multiview",
         ),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
         ((*MIRAE, "--levels", "some"), "'some' is no range of levels"),
@@ -71,7 +62,7 @@ def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> Non
     out = ("--out", str(tmp_path / "run")) if args[0] == "run" else ()
     done = evenkeel(*args, *out)
     assert message in done.stderr
-    assert done.returncode == 2
+    assert done.code == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 
@@ -87,7 +78,7 @@ def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
         OPENAI_API_KEY="",
         OPENAI_BASE_URL="",
     )
-    assert done.returncode == 2
+    assert done.code == 2
     assert "OPENAI_API_KEY" in done.stderr
 
 
@@ -104,7 +95,7 @@ def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_missing_extra_names_the_line_that_mends_it(
+def test_a_missing_extra_names_the_line_that_fixes_it(
     tmp_path: Path, absent: tuple[str, ...], model: str, remedy: str
 ) -> None:
     """An environment with every package of this one but the absent, made of links."""
@@ -113,16 +104,10 @@ def test_a_missing_extra_names_the_line_that_mends_it(
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if entry.name not in absent:
             (site / entry.name).symlink_to(entry)
-    source = Path(__file__).parents[2] / "src"
-    done = subprocess.run(
-        [
-            sys.executable, "-S", "-m", "evenkeel", "run", "mirae", "--model", model, "--limit", "1",
-            "--levels", "1", "--out", str(tmp_path / "run"),
-        ],
-        env={**os.environ, "PYTHONPATH": f"{source}:{site}"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    asked = ("run", "mirae", "--model", model, "--limit", "1", "--levels", "1", "--out", tmp_path / "run")
+    done = evenkeel_process(*asked, site=site)
     assert remedy in done.stderr
-    assert done.returncode == 2
+    assert done.code == 2
     assert "Traceback" not in done.stderr
 
 
@@ -130,7 +115,7 @@ def test_a_broken_file_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text('{\n "questions": [\n  {"question_id": 1,,}\n ]\n}')
     done = evenkeel(*MIRAE, "--data", path, "--out", tmp_path / "run")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "broken.json, line 3: this is not JSON" in done.stderr
 
 
@@ -146,7 +131,7 @@ def test_a_broken_file_names_the_line(tmp_path: Path) -> None:
 )
 def test_help_has_an_example(args: tuple[str, ...]) -> None:
     done = evenkeel(*args)
-    assert done.returncode == 0
+    assert done.code == 0
     assert "Example" in done.stdout
     assert "evenkeel " in done.stdout
 
@@ -158,12 +143,12 @@ def test_lists_name_what_there_is(tmp_path: Path) -> None:
     assert "trust_remote_code" in models
     assert "no runs below" in evenkeel("list", "runs", tmp_path).stderr
     assert "missing" in evenkeel("data", "list", EVENKEEL_CACHE=str(tmp_path)).stdout
-    assert evenkeel("data", "verify", "rgb", EVENKEEL_CACHE=str(tmp_path)).returncode == 2
+    assert evenkeel("data", "verify", "rgb", EVENKEEL_CACHE=str(tmp_path)).code == 2
 
 
 def test_a_reader_who_leaves_early_is_no_error() -> None:
     done = subprocess.run(
-        f"{sys.executable} -m evenkeel list models | head -1",
+        f"{shlex.join(command('list', 'models'))} | head -1",
         shell=True,
         capture_output=True,
         text=True,
@@ -174,6 +159,18 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
 
 
 def test_a_reader_that_leaves_does_not_change_the_exit_code() -> None:
-    command = f"{shlex.quote(sys.executable)} -m evenkeel list benchmarks | true; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    line = f"{shlex.join(command('list', 'benchmarks'))} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_help_shows_a_model_only_where_the_benchmark_asks_one() -> None:
+    assert "--model " in evenkeel("run", "mirae", "--help").stdout
+    assert "--model " not in evenkeel("run", "multiview", "--help").stdout
+
+
+def test_every_command_has_help() -> None:
+    for name in COMMANDS:
+        done = evenkeel(name, "--help")
+        assert done.code == 0
+        assert done.stdout.startswith(f"Usage: evenkeel {name} ")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +13,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli import cli
+from commandline import evenkeel
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError
 from evenkeel.files import datasets as data
 
@@ -142,7 +139,8 @@ def test_what_is_there_is_not_fetched_again(mirror: type[Mirror]) -> None:
 def test_a_download_that_broke_off_is_resumed(mirror: type[Mirror]) -> None:
     mirror.break_after = 70_000
     with pytest.raises(
-        EvenkeelError, match="broke off after 70,000 of 230,000 bytes.*Run the same command again"
+        EvenkeelError,
+        match="the connection was lost after 70,000 of 230,000 bytes.*Run the same command again",
     ):
         data.fetch("mirae")
     mirror.break_after = None
@@ -194,7 +192,7 @@ def test_without_a_network_the_address_is_given(
     (note,) = caught.value.__notes__
     published, target = note.split("\n    to ")
     assert published.strip().startswith("https://raw.githubusercontent.com/greatgompang/MIRAE/")
-    assert Path(target) == data.place("mirae", data.published_set("mirae").files[0])
+    assert Path(target) == data.cached_path("mirae", data.published_set("mirae").files[0])
 
 
 def test_a_server_that_refuses_is_not_reached_either(mirror: type[Mirror]) -> None:
@@ -210,7 +208,7 @@ def test_the_login_of_a_mirror_is_sent_and_never_shown(
     monkeypatch.setenv("EVENKEEL_MIRROR", f"http://me:s%40cret@{host}")
     data.fetch("mirae")
     assert mirror.logins == ["Basic " + base64.b64encode(b"me:s@cret").decode()]
-    data.place("mirae", data.published_set("mirae").files[0]).unlink()
+    data.cached_path("mirae", data.published_set("mirae").files[0]).unlink()
     mirror.status = 403
     with pytest.raises(DataUnreachable) as caught:
         data.fetch("mirae")
@@ -219,7 +217,7 @@ def test_the_login_of_a_mirror_is_sent_and_never_shown(
 
 def test_a_file_fetched_by_hand_is_taken(mirror: type[Mirror]) -> None:
     mirror.content = b""
-    place = data.place("mirae", data.published_set("mirae").files[0])
+    place = data.cached_path("mirae", data.published_set("mirae").files[0])
     place.parent.mkdir(parents=True)
     place.write_bytes(CONTENT)
     assert data.fetch("mirae") == [place]
@@ -231,13 +229,6 @@ MIRON = "/datasets/apsua/MIRON_Benchmark/resolve/3cc121bdfd9714c7f2d79a563f013bb
 
 def miron_states() -> list[str]:
     return [data.state("miron", file) for file in data.published_set("miron").files]
-
-
-def evenkeel(*args: str) -> tuple[int, str]:
-    done = CliRunner().invoke(cli, ["data", *args])
-    if isinstance(done.exception, EvenkeelError):
-        return done.exception.exit_code, done.output
-    return done.exit_code, done.output
 
 
 def test_every_published_set_is_pinned_to_a_whole_commit() -> None:
@@ -297,42 +288,39 @@ def test_the_digest_of_the_first_fetch_holds_from_then_on(hub: type[Hub]) -> Non
 
 def test_a_file_without_a_published_digest_can_be_placed_by_hand(hub: type[Hub]) -> None:
     for file in data.published_set("miron").files:
-        path = data.place("miron", file)
+        path = data.cached_path("miron", file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"from elsewhere")
     assert miron_states() == ["unchecked", "unchecked"]
     with pytest.raises(DataError, match="not checked yet. Run: evenkeel data fetch miron"):
         data.find("miron", "published", None, starter=NONE)
-    assert evenkeel("verify", "miron")[0] == 2
-    assert evenkeel("fetch", "miron")[0] == 0
+    assert evenkeel("data", "verify", "miron").code == 2
+    assert evenkeel("data", "fetch", "miron").code == 0
     assert hub.asked == []
-    assert evenkeel("verify", "miron")[0] == 0
+    assert evenkeel("data", "verify", "miron").code == 0
 
 
 def test_the_list_says_how_each_file_is_pinned(hub: type[Hub]) -> None:
-    shown = evenkeel("list")[1]
+    shown = evenkeel("data", "list").output
     assert "missing    by commit  miron_en.parquet" in shown
     assert "missing    by digest  data/en.json" in shown
     assert "at 3cc121bdfd97" in shown
     assert "MIRON, English and Russian (MIT)" in shown
-    assert "no digest comes with Evenkeel" in shown
+    assert "Evenkeel has no digest of it" in shown
 
 
 def test_a_fetch_says_which_digest_it_recorded(hub: type[Hub]) -> None:
-    assert f"recorded as sha256 {hub.digest}" in evenkeel("fetch", "miron")[1]
+    assert f"recorded as sha256 {hub.digest}" in evenkeel("data", "fetch", "miron").output
 
 
 def test_a_fetch_without_a_network_exits_with_3(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
-    done = subprocess.run(
-        [sys.executable, "-m", "evenkeel", "data", "fetch", "miron"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 3
+    done = evenkeel("data", "fetch", "miron")
+    assert done.code == 3
     assert f"http://127.0.0.1:9{MIRON}/miron_en.parquet could not be fetched" in done.stderr
     for file in data.published_set("miron").files:
         assert f"  https://huggingface.co{MIRON}/{file.path}\n" in done.stderr
-        assert f"    to {data.place('miron', file)}\n" in done.stderr
+        assert f"    to {data.cached_path('miron', file)}\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -362,7 +350,7 @@ def test_a_starter_set_that_comes_out_otherwise_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
-    with pytest.raises(EvenkeelError, match="came out as"):
+    with pytest.raises(EvenkeelError, match="has the hash"):
         data.find("mirae", "starter", None, starter=data.Starter({"en": "0" * 64}, lambda _: b"other"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.files.jsontext import objects, without_halves
+from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.run import judge
 from evenkeel.types import Response
 
@@ -68,7 +68,7 @@ def by_trying(text: str) -> Iterator[Any]:
 @given(st.lists(st.sampled_from(PARTS), max_size=14))
 def test_the_objects_are_those_that_a_decoder_finds(parts: list[str]) -> None:
     text = "".join(parts)
-    assert repr(list(objects(text))) == repr(list(by_trying(text)))
+    assert repr(list(json_objects(text))) == repr(list(by_trying(text)))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_objects_are_those_that_a_decoder_finds(parts: list[str]) -> None:
 @pytest.mark.parametrize("before", ["", '{"a":' * 900])
 def test_any_repetition_is_read_in_linear_time(unit: str, before: str) -> None:
     """No time is measured: what is quadratic here would take minutes."""
-    for found in objects(before + unit * (LONG // len(unit)) + '\n"} {"score": 3}'):
+    for found in json_objects(before + unit * (LONG // len(unit)) + '\n"} {"score": 3}'):
         assert isinstance(found, dict)
 
 
@@ -106,12 +106,12 @@ def test_any_repetition_is_read_in_linear_time(unit: str, before: str) -> None:
     "before", ["{" * LONG, '{"a":' * (LONG // 5) + "\n", '{"a": "' + "x" * LONG + "\n", '{"a": 1' * 99]
 )
 def test_a_verdict_behind_what_is_broken_is_found(before: str) -> None:
-    assert list(objects(before + '{"score": 3}')) == [{"score": 3}]
+    assert list(json_objects(before + '{"score": 3}')) == [{"score": 3}]
 
 
 def test_what_is_nested_too_deeply_or_too_large_a_number_is_passed_over() -> None:
     deep = '{"a":' * 50_000 + "1" + "}" * 50_000
-    assert list(objects(f'{deep} {{"a": {"9" * 5000}}} {{"score": 3}}')) == [{"score": 3}]
+    assert list(json_objects(f'{deep} {{"a": {"9" * 5000}}} {{"score": 3}}')) == [{"score": 3}]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_is_nested_too_deeply_or_too_large_a_number_is_passed_over() -> Non
     ],
 )
 def test_half_a_character_becomes_a_replacement(text: str, whole: str) -> None:
-    assert json.loads(without_halves(text)) == whole
+    assert json.loads(replace_half_pairs(text)) == whole
 
 
 class Opinion(msgspec.Struct):

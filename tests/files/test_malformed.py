@@ -21,7 +21,7 @@ from evenkeel.benchmarks.multiview.make.criteria import read_criteria
 from evenkeel.benchmarks.rgb.files import read_instances, read_predictions
 from evenkeel.benchmarks.rgb.prompts import load_prompts
 from evenkeel.errors import UsageError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.make.documents import read_documents
 
 SEEDS = int(os.environ.get("EVENKEEL_MALFORMED", "12"))
@@ -84,7 +84,7 @@ def _documents(path: Path) -> Any:
 
 
 READERS = [
-    Reader(own_file, "any.bin", b"x"),
+    Reader(data_file, "any.bin", b"x"),
     Reader(read_questions, "x.json", json.dumps(MIRAE).encode()),
     Reader(read_recording, "x.json", json.dumps(RESULTS).encode()),
     Reader(read_recording, "x_english.json", json.dumps(ANSWERS).encode()),

@@ -124,10 +124,10 @@ def test_a_number_is_text_and_what_is_neither_is_named() -> None:
 
 def test_a_missing_field_is_named_with_those_that_are_there() -> None:
     with pytest.raises(
-        DataError, match=r"^f\.parquet, at row 2: the field 'b' is missing; there is: a, c\.$"
+        DataError, match=r"^f\.parquet, at row 2: the field 'b' is missing\. Available: a, c\.$"
     ):
         Row(Path("f.parquet"), {"a": 1, "c": 2}, "2", where="row 2").text("b")
-    with pytest.raises(DataError, match="there is: no field at all"):
+    with pytest.raises(DataError, match="Available: none"):
         Row(Path("f.jsonl"), {}, "1", line=1).text("b")
 
 

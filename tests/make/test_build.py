@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commandline import command, evenkeel
 from evenkeel.api import build
 from evenkeel.errors import ModelUnreachable, RunConflict
 from loopback import Loopback
-from scripted import called
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def command(mine: Path, server: Loopback, out: Path) -> list[str]:
+def arguments(mine: Path, server: Loopback, out: Path) -> list[str]:
     return [
         "build", "mirae", "--questions", str(mine), "--model", "openai:x", "--base-url", server.url,
         "--embedder", "openai:y", "--out", str(out),
@@ -33,9 +32,7 @@ def command(mine: Path, server: Loopback, out: Path) -> list[str]:
 
 
 def begun(mine: Path, server: Loopback, out: Path, *, until: int) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evenkeel", *command(mine, server, out)], stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command(*arguments(mine, server, out)), stderr=subprocess.PIPE, text=True)
     while server.requests < until:
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
@@ -43,13 +40,13 @@ def begun(mine: Path, server: Loopback, out: Path, *, until: int) -> subprocess.
 
 
 def test_a_second_build_of_the_same_data_set_is_refused(
-    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "made" / "set.json"
     with Loopback(latency=600) as server:
         process = begun(mine, server, out, until=1)
         try:
-            assert called(monkeypatch, *command(mine, server, out)) == 2
+            assert evenkeel(*arguments(mine, server, out)).code == 2
             assert f"{out} is being written by another process" in capsys.readouterr().err
             build("mirae", out.with_name("other.json"), seed=1)  # beside it there is room
         finally:

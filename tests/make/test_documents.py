@@ -156,7 +156,7 @@ def test_an_id_that_appears_twice_names_both_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "a"}\n{"title": "b"}\n', r"line 2: the field 'text' is missing; there is: title"),
+        ('{"text": "a"}\n{"title": "b"}\n', r"line 2: the field 'text' is missing. Available: title"),
         ('{"text": "a"}\n{"text": ["b"]}\n', r"line 2: the field 'text' should be text, not a list"),
         ('{"text": "a"}\n["b"]\n', r"line 2: expected an object, not a list"),
         ('{"text": "a"}\n\n{"text": oops}\n', r"line 3: this line is not JSON"),

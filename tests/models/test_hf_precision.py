@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import evenkeel as ek
-from evenkeel.cli.outcome import show
+from evenkeel.cli.output import show_run
 from evenkeel.models.embedded import Embedded, EmbeddedOptions
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.models.local.precision import batch_dependence
@@ -102,7 +102,7 @@ def rows(path: Path) -> Path:
 def told(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bool, bool]:
     """Whether a text is on the page, and on the terminal."""
     capsys.readouterr()
-    show(run, min_coverage=0, as_json=False)
+    show_run(run, min_coverage=0, json=False)
     shown = " ".join(capsys.readouterr().out.split())
     return text in (run.path / "report.html").read_text(), text in shown
 

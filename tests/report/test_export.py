@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evenkeel as ek
-from evenkeel.cli import cli
+from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.frame import CHUNK, cells, columns, titles
 from evenkeel.report.export import export, harmless
@@ -61,10 +60,6 @@ def store(path: Path, records: Iterable[Record]) -> Run:
 def read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def evenkeel(*args: str | Path) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args])
 
 
 def test_parquet_holds_every_sample_with_its_types(tmp_path: Path) -> None:
@@ -265,8 +260,8 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
 def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
     store(tmp_path / "run", [record()])
     done = evenkeel("export", tmp_path / "run", "--to", "csv", "--out", tmp_path / "x.csv")
-    assert done.exit_code == 0
+    assert done.code == 0
     assert done.stdout == f"{tmp_path / 'x.csv'}\n"
     assert read_csv(tmp_path / "x.csv")[0]["sample"] == "s0"
-    assert evenkeel("export", tmp_path / "run").exit_code == 2
+    assert evenkeel("export", tmp_path / "run").code == 2
     assert "Examples:" in evenkeel("export", "--help").output

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+from commandline import evenkeel
 from evenkeel.analysis import scope_name
-from evenkeel.cli import cli
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from evenkeel.run.folder import Run
@@ -67,10 +66,6 @@ class Elements(HTMLParser):
         self.tags.append(tag)
         self.attributes.update(name for name, _ in attrs)
         self.links += [value or "" for name, value in attrs if name == "href"]
-
-
-def evenkeel(*args: str | Path) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args])
 
 
 @pytest.fixture
@@ -142,7 +137,7 @@ def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> No
     assert card.model == ""
     assert [entry.subject for entry in card.entries] == ["one", "two"]
     done = evenkeel("scorecard", tmp_path / "a", tmp_path / "b", "--mixed", "--out", tmp_path / "x.html")
-    assert done.exit_code == 0
+    assert done.code == 0
     assert "Scorecard of 2 runs" in done.output
     assert [line.split()[:5] for line in done.output.splitlines() if line.startswith(("mirae", "miron"))] == [
         ["mirae", "Answer", "consistency", "one", f"{two[0].headline.value:.4f}"],
@@ -202,7 +197,7 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
 def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: Path) -> None:
     page = render(scorecard(runs), tmp_path / "x.html")
     done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
-    assert done.exit_code == 0
+    assert done.code == 0
     assert "\x1b" not in done.output
     for run in runs:
         figure = list(run.headlines.values())[-1]

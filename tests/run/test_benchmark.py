@@ -12,7 +12,7 @@ from msgspec import Struct
 
 import evenkeel as ek
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.run import registry
 from evenkeel.run.benchmark import Benchmark, Data
 from evenkeel.run.registry import Backend
@@ -189,5 +189,5 @@ def test_a_score_lacks_its_values_unless_all_was_answered() -> None:
 
 
 def test_the_data_keep_what_a_person_chose(data: Path) -> None:
-    files = Data([own_file(data)], langs=["en"], limit=2)
+    files = Data([data_file(data)], langs=["en"], limit=2)
     assert (len(files), files.langs, files.limit) == (1, ["en"], 2)

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.models.openai.wire import read_chat, read_completion
 from evenkeel.report.notes import ending_notes, endings
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback
-from scripted import called
 
 Choice = dict[str, Any]
 
@@ -185,15 +185,15 @@ def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp
 
 
 def test_the_terminal_and_the_page_say_why_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinds = [text("Paris"), *(EMPTY_CHOICES[name][0] for name in ("open", "null", "stopped"))]
     with Answering(lambda prompt, turn: kinds[turn % 4]) as server:
-        code = called(
-            monkeypatch, "run", "rgb", "--model", "openai:m", "--base-url", server.url, "--lang", "en",
+        code = evenkeel(
+            "run", "rgb", "--model", "openai:m", "--base-url", server.url, "--lang", "en",
             "--limit", 4, "--ability", "noise", "--noise-rates", "0", "--max-tokens", 64,
             "--out", tmp_path / "run", "--concurrency", 1,
-        )  # fmt: skip
+        ).code  # fmt: skip
     shown = capsys.readouterr()
     out = " ".join(shown.out.split())
     assert code == 1
@@ -216,8 +216,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     (note,) = ending_notes(done)
     assert note.warning
     assert note.text == (
-        "11 of 12 answers were cut off: they are scored as they are. "
-        "Try a larger --max-tokens (here 256)."
+        "11 of 12 answers were cut off: they are scored as they are. Try a larger --max-tokens (here 256)."
     )
     assert note.text in (done.path / "report.html").read_text()
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from evenkeel.files.jsontext import objects
+from evenkeel.files.jsonfile import json_objects
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.journal import Journal
 from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
@@ -160,7 +160,7 @@ def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> N
 @given(st.text(), st.text(st.characters(exclude_characters="{")))
 def test_no_text_breaks_the_reading(after: str, before: str) -> None:
     results = {"right": True, "score": 7, "claims": [{"text": "it floats"}]}
-    assert next(objects(f"{before}{GOOD}{after}"), None) == results
+    assert next(json_objects(f"{before}{GOOD}{after}"), None) == results
     assert read(Opinion, answer(after)).status in ("ok", "unparsed")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.benchmarks.mirae import measures as mirae_measures
 from evenkeel.benchmarks.mirae.benchmark import Mirae
@@ -17,7 +18,7 @@ from evenkeel.benchmarks.multiview import measures as multiview_measures
 from evenkeel.benchmarks.rgb import checks as rgb_checks
 from evenkeel.run.progress import Silent
 from loopback import Loopback
-from scripted import Scripted, called
+from scripted import Scripted
 
 
 class Notes(Silent):
@@ -153,10 +154,10 @@ def test_a_page_or_file_that_fails_does_not_lose_the_run(
     else:
         monkeypatch.setattr(Mirae, "examples", staticmethod(broken))
     with Loopback() as server:
-        code = called(
-            monkeypatch, "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--levels", "1",
+        code = evenkeel(
+            "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--levels", "1",
             "--data", questions, "--embedder", "openai:embed", "--out", tmp_path / "run",
-        )  # fmt: skip
+        ).code  # fmt: skip
     assert code == 1
     told = capsys.readouterr()
     assert f"{said} could not be written: KeyError in run/test_odd_answers.py:" in told.err

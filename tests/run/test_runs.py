@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import command, evenkeel
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, RunConflict, UsageError
 from loopback import Loopback
 
@@ -29,9 +29,9 @@ def figures(run: ek.Run) -> dict[str, Any]:
     return {name: (f.value, f.low, f.high, f.coverage) for name, f in run.summary.items()}
 
 
-def command(questions: Path, server: Loopback, out: Path, *more: str) -> list[str]:
+def arguments(questions: Path, server: Loopback, out: Path, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
+        "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
         "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--out", str(out), *more,
     ]  # fmt: skip
 
@@ -69,10 +69,10 @@ def test_kill_9_in_the_middle_then_the_same_command(questions: Path, tmp_path: P
     with Loopback() as server:
         undisturbed = figures(run(questions, server, tmp_path / "whole", model_args=seeded))
     with Loopback(latency=0.2, record=True) as server:
-        again = command(
+        again = arguments(
             questions, server, tmp_path / "run", "--concurrency", "2", "--model-arg", "send_seed=true"
         )
-        process = subprocess.Popen(again, stderr=subprocess.PIPE)
+        process = subprocess.Popen(command(*again), stderr=subprocess.PIPE)
         while sum(server.answered.values()) < 20:
             assert process.poll() is None, process.stderr and process.stderr.read()
             time.sleep(0.02)
@@ -82,7 +82,7 @@ def test_kill_9_in_the_middle_then_the_same_command(questions: Path, tmp_path: P
         assert 0 < journaled <= sum(server.answered.values())
         server.behaviour.latency = 0
         before = chats(server)
-        assert subprocess.run(again, capture_output=True, check=False).returncode == 0
+        assert evenkeel(*again).code == 0
         assert chats(server) - before == 60 - journaled
     assert figures(ek.load_run(tmp_path / "run")) == undisturbed
 
@@ -139,23 +139,19 @@ def test_too_little_coverage_ends_with_exit_code_1(questions: Path, tmp_path: Pa
     content["questions"][0]["level_2_text"] = "[poison] in the well"
     questions.write_bytes(msgspec.json.encode(content))
     with Loopback() as server:
-        done = subprocess.run(
-            command(questions, server, tmp_path / "run"), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 1
+        done = evenkeel(*arguments(questions, server, tmp_path / "run"))
+        assert done.code == 1
         assert "coverage 91.67% is under the floor of 95%" in done.stderr
         assert "HTTP 400" in done.stderr
-        lenient = command(questions, server, tmp_path / "run", "--min-coverage", "0.9")
-        assert subprocess.run(lenient, capture_output=True, check=False).returncode == 0
+        lenient = arguments(questions, server, tmp_path / "run", "--min-coverage", "0.9")
+        assert evenkeel(*lenient).code == 0
 
 
 def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         pass
-    done = subprocess.run(
-        command(questions, server, tmp_path / "run"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 3
+    done = evenkeel(*arguments(questions, server, tmp_path / "run"))
+    assert done.code == 3
     assert "no connection" in done.stderr
     assert "Traceback" not in done.stderr
     assert "kept" not in done.stderr  # nothing was answered
@@ -239,7 +235,6 @@ def test_a_base_url_without_a_server_model_is_refused(questions: Path, tmp_path:
 
 def test_no_secret_reaches_a_file_a_log_or_a_message(questions: Path, tmp_path: Path) -> None:
     """The server repeats the key in every error and every answer; it is asked for well and ill."""
-    environment = {**os.environ, "OPENAI_API_KEY": CANARY}
     behaviours: dict[str, dict[str, Any]] = {
         "well": {},
         "ill": {"fail": 0.3},
@@ -248,11 +243,10 @@ def test_no_secret_reaches_a_file_a_log_or_a_message(questions: Path, tmp_path: 
     }
     for name, behaviour in behaviours.items():
         with Loopback(echo_key=True, **behaviour) as server:
-            done = subprocess.run(
-                command(questions, server, tmp_path / name, "--model-arg", f"retries={6 * (name == 'ill')}"),
-                env=environment, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-        assert CANARY not in done.stdout + done.stderr
+            retries = f"retries={6 * (name == 'ill')}"
+            again = arguments(questions, server, tmp_path / name, "--model-arg", retries)
+            done = evenkeel(*again, OPENAI_API_KEY=CANARY)
+        assert CANARY not in done.output
         for file in (tmp_path / name).rglob("*"):
             assert file.is_dir() or CANARY.encode() not in file.read_bytes(), file
     assert b"[key]" in (tmp_path / "well" / "records.jsonl").read_bytes()
@@ -271,7 +265,7 @@ def test_it_works_inside_a_running_event_loop(questions: Path, tmp_path: Path) -
 def test_an_interrupted_run_says_how_to_go_on(questions: Path, tmp_path: Path) -> None:
     with Loopback(latency=0.3) as server:
         process = subprocess.Popen(
-            command(questions, server, tmp_path / "run", "--concurrency", "2"),
+            command(*arguments(questions, server, tmp_path / "run", "--concurrency", "2")),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -288,12 +282,9 @@ def test_an_interrupted_run_says_how_to_go_on(questions: Path, tmp_path: Path) -
 
 def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, tmp_path: Path) -> None:
     with Loopback() as server:
-        done = subprocess.run(
-            command(questions, server, tmp_path / "run", "--dry-run", "--price-out", "10"),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = evenkeel(*arguments(questions, server, tmp_path / "run", "--dry-run", "--price-out", "10"))
         assert server.requests == 0
-    assert done.returncode == 0
+    assert done.code == 0
     assert not (tmp_path / "run").exists()
     assert "generate            60" in done.stdout
     assert "15,360" in done.stdout

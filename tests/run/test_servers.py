@@ -10,18 +10,16 @@ import re
 import sqlite3
 import stat
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
 import evenkeel as ek
-from evenkeel.cli import main
-from evenkeel.cli.outcome import print_json
+from commandline import command, evenkeel
+from evenkeel.cli.output import as_json
 from evenkeel.report.export import export
 from evenkeel.report.progress import Watcher
 from evenkeel.run.journal import Journal, model_digest
@@ -45,33 +43,11 @@ def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
     return ek.run("mirae", "openai:loop", base_url=server.url, data=questions, out=out, **settings)
 
 
-def command(questions: Path, url: str, out: Path, *more: str) -> list[str]:
+def arguments(questions: Path, url: str, out: Path, *more: str) -> list[str]:
     return [
         "run", "mirae", "--model", "openai:loop", "--base-url", url, "--embedder", "openai:embed", "--data",
         str(questions), "--levels", "1-2", "--samples", "2", "--out", str(out), *more,
     ]  # fmt: skip
-
-
-class Said(NamedTuple):
-    code: object
-    text: str
-
-
-@pytest.fixture
-def evenkeel(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Sequence[str]], Said]:
-    """The command, called in this process: its exit code, and what it printed."""
-
-    def call(arguments: Sequence[str]) -> Said:
-        monkeypatch.setattr(sys, "argv", ["evenkeel", *arguments])
-        monkeypatch.setenv("NO_COLOR", "1")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return Said(ended.value.code, printed.out + printed.err)
-
-    return call
 
 
 def filed(identity: dict[str, Any], digest: bytes, repeat: int) -> bytes:
@@ -154,41 +130,35 @@ def test_runs_at_two_addresses_can_be_compared(questions: Path, tmp_path: Path) 
 # Failing from the start
 
 
-def test_a_server_that_only_fails_is_told_of_at_once(
-    questions: Path, tmp_path: Path, evenkeel: Callable[[Sequence[str]], Said]
-) -> None:
+def test_a_server_that_only_fails_is_told_of_at_once(questions: Path, tmp_path: Path) -> None:
     with Loopback(always=500) as server:
-        said = evenkeel(command(questions, server.url, tmp_path / "run", "--model-arg", "retries=1"))
+        said = evenkeel(*arguments(questions, server.url, tmp_path / "run", "--model-arg", "retries=1"))
     assert said.code == 3
     assert re.search(
         rf"{server.url} answered 500 Internal Server Error: the keel is cracked .* Trying again \(1 of 1\)",
-        said.text,
+        said.output,
     )
 
 
-def test_a_wrong_path_ends_with_a_hint(
-    questions: Path, tmp_path: Path, evenkeel: Callable[[Sequence[str]], Said]
-) -> None:
+def test_a_wrong_path_ends_with_a_hint(questions: Path, tmp_path: Path) -> None:
     with Loopback(always=404, says="Not Found", code="") as server:
         root = server.url.removesuffix("/v1")
-        said = evenkeel(command(questions, root, tmp_path / "run"))
+        said = evenkeel(*arguments(questions, root, tmp_path / "run"))
     assert said.code == 3
-    assert f"Did you mean {root}/v1?" in said.text
+    assert f"Did you mean {root}/v1?" in said.output
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/v1", "http://", "ftp://x/v1", "http://a b/v1"])
-def test_an_address_that_is_none_is_wrong_usage(
-    questions: Path, tmp_path: Path, url: str, evenkeel: Callable[[Sequence[str]], Said]
-) -> None:
-    said = evenkeel(command(questions, url, tmp_path / "run"))
+def test_an_address_that_is_none_is_wrong_usage(questions: Path, tmp_path: Path, url: str) -> None:
+    said = evenkeel(*arguments(questions, url, tmp_path / "run"))
     assert said.code == 2
-    assert "is not a web address" in said.text
+    assert "is not a web address" in said.output
 
 
 def test_a_model_whose_name_is_not_utf_8_is_wrong_usage(questions: Path, tmp_path: Path) -> None:
-    line: list[str | bytes] = [*command(questions, "http://127.0.0.1:1/v1", tmp_path / "run")]
+    line: list[str | bytes] = [*arguments(questions, "http://127.0.0.1:1/v1", tmp_path / "run")]
     line[line.index("openai:loop")] = b"openai:m\xff\xfe"
-    done = subprocess.run([sys.executable, "-m", "evenkeel", *line], capture_output=True, check=False)
+    done = subprocess.run([*command(), *line], capture_output=True, check=False)
     assert done.returncode == 2, done.stderr
     assert b"openai:m\\udcff\\udcfe" in done.stderr
     assert b"Traceback" not in done.stderr
@@ -232,19 +202,17 @@ def test_what_waits_to_be_tried_again_is_on_the_bar(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("behaviour", [{"always": 400}, {"always": 401}])
-def test_escapes_of_a_server_are_shown_in_a_build(
-    tmp_path: Path, behaviour: dict[str, Any], evenkeel: Callable[[Sequence[str]], Said]
-) -> None:
+def test_escapes_of_a_server_are_shown_in_a_build(tmp_path: Path, behaviour: dict[str, Any]) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("What does a keel do?\n")
     with Loopback(says="\x1b[2J\x1b]0;owned\x07 \x9b31m", **behaviour) as server:
         said = evenkeel(
-            ["build", "mirae", "--questions", str(mine), "--model", "openai:w", "--base-url", server.url,
-             "--embedder", "openai:y", "--out", str(tmp_path / "out.json")]
+            "build", "mirae", "--questions", str(mine), "--model", "openai:w", "--base-url", server.url,
+             "--embedder", "openai:y", "--out", tmp_path / "out.json",
         )  # fmt: skip
     assert said.code != 0
-    assert "owned" in said.text
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.text)
+    assert "owned" in said.output
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.output)
 
 
 @pytest.mark.parametrize(
@@ -262,19 +230,17 @@ def test_escapes_of_a_server_are_shown_in_a_build(
 def test_escapes_in_what_was_typed_are_not_obeyed(
     line: list[str],
     tmp_path: Path,
-    evenkeel: Callable[[Sequence[str]], Said],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = evenkeel(line)
-    assert said.text
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.text)
+    said = evenkeel(*line)
+    assert said.output
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.output)
 
 
-def test_printed_json_says_the_same_and_obeys_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_json_says_the_same_and_obeys_nothing() -> None:
     value = {"name": "a\x1b[2J\x9b31m\u202e\U000e0001 é 한국 \U0001f600"}
-    print_json(value)
-    printed = capsys.readouterr().out
+    printed = as_json(value)
     assert msgspec.json.decode(printed) == value
     assert "é 한국 \U0001f600" in printed
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\U000e0001]", printed)

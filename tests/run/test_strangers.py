@@ -15,12 +15,12 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.errors import DataError, RunConflict, UsageError
 from evenkeel.report.export import export
 from evenkeel.run.journal import Journal
 from evenkeel.run.recording import Recording
 from loopback import Loopback
-from scripted import called
 from stored import store_run
 
 KEY = "sk-canary-of-the-person"
@@ -82,12 +82,12 @@ def test_rescoring_asks_nobody_that_is_not_named(run: Path, server: Loopback) ->
 
 
 def test_the_command_that_the_error_gives_is_enough(
-    run: Path, server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Path, server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     forget(run)
-    assert called(monkeypatch, "rescore", run) == 2
+    assert evenkeel("rescore", run).code == 2
     (command,) = re.findall(r"To ask this one: evenkeel (.*)", capsys.readouterr().err)
-    assert called(monkeypatch, *command.split()) == 0
+    assert evenkeel(*command.split()).code == 0
     assert {body["path"] for body in server.bodies} == {"/v1/embeddings"}
 
 
@@ -168,7 +168,7 @@ def test_the_shell_sees_one_word_whatever_a_spec_holds(run: Path) -> None:
         ek.rescore(run)
 
 
-def test_a_file_that_an_option_names_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_an_option_names_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.yaml"
     secret.write_text("password: hunter2")
     with Loopback() as server:
@@ -184,34 +184,30 @@ def test_a_file_that_an_option_names_is_not_read(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", ["spec.json", "records.jsonl", "summary.json", "journal.sqlite", "export"])
-def test_no_link_is_followed(run: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_link_is_followed(run: Path, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     (run / name).rename(elsewhere)
     (run / name).symlink_to(elsewhere)
     before = elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere))
-    assert called(monkeypatch, "rescore", run) == 2
+    assert evenkeel("rescore", run).code == 2
     if name not in ("journal.sqlite", "export"):
-        assert called(monkeypatch, "report", run, "--out", tmp_path / "page.html") == 2
+        assert evenkeel("report", run, "--out", tmp_path / "page.html").code == 2
     if name == "export":
         for form in ("csv", "published"):
-            assert called(monkeypatch, "export", run, "--to", form) == 2
+            assert evenkeel("export", run, "--to", form).code == 2
     if name == "journal.sqlite":
-        assert (
-            called(monkeypatch, "run", "mirae", "--model", f"replay:{run}", "--out", tmp_path / "again") == 2
-        )
+        assert evenkeel("run", "mirae", "--model", f"replay:{run}", "--out", tmp_path / "again").code == 2
         with pytest.raises(RunConflict, match="is a link"):
             Journal(run / name)
     assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere)))
 
 
-def test_a_link_in_place_of_the_page_is_replaced_and_not_followed(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_place_of_the_page_is_replaced_and_not_followed(run: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious.html"
     precious.write_text("mine")
     (run / "report.html").unlink()
     (run / "report.html").symlink_to(precious)
-    assert called(monkeypatch, "report", run) == 0
+    assert evenkeel("report", run).code == 0
     assert precious.read_text() == "mine"
     assert not (run / "report.html").is_symlink()
 
@@ -291,8 +287,7 @@ def test_a_spec_of_another_shape_is_refused_by_all_that_read_a_run(
 
 
 def test_formats_of_another_version_are_refused_by_every_command(
-    run: Path, questions: Path, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Path, questions: Path, server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     other = shutil.copytree(run, tmp_path / "copy")
     alter(run, lambda spec: spec.update(format=99))
@@ -303,9 +298,9 @@ def test_formats_of_another_version_are_refused_by_every_command(
         (*asking, "--reuse", run, "--out", tmp_path / "new"),
         ("run", "mirae", "--model", f"replay:{run}", "--data", questions, "--out", tmp_path / "other"),
     ):  # fmt: skip
-        assert called(monkeypatch, *command) == 2, command
+        assert evenkeel(*command).code == 2, command
         assert "format 99" in capsys.readouterr().err
-    called(monkeypatch, "list", "runs", tmp_path)
+    evenkeel("list", "runs", tmp_path)
     assert "left out: " in capsys.readouterr().err
 
 
@@ -357,16 +352,12 @@ def test_a_rollback_journal_is_not_obeyed(run: Path) -> None:
     ],
 )
 def test_records_of_another_shape_end_in_a_message(
-    run: Path,
-    tmp_path: Path,
-    line: bytes,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Path, tmp_path: Path, line: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run / "records.jsonl").write_bytes(line + b"\n")
     (run / "export" / "MIRAE_loop_results_english.json").unlink()
     for command in (("report", run), ("export", run, "--to", "published"), ("compare", run, run)):
-        assert called(monkeypatch, *command) in (0, 2)
+        assert evenkeel(*command).code in (0, 2)
         said = capsys.readouterr().err
         assert "Traceback" not in said
 

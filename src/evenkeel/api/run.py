@@ -125,7 +125,7 @@ def score(
     watching = watcher(progress)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
     recorded = read_recorded(benchmark, path, lang=lang)
-    source = datasets.own_file(path)
+    source = datasets.data_file(path)
     identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
     name = benchmark_name(benchmark)

@@ -1,50 +1,217 @@
-"""`evenkeel compare RUN RUN…`: differences with intervals."""
+"""Commands that set runs against each other: `compare`, and `gate` with its formats for CI."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-EPILOG = """\b
-Examples:
-  evenkeel compare runs/yesterday runs/today
-  evenkeel compare runs/a runs/b --metric mean_similarity --metric mean_similarity/lang=ko
-  evenkeel compare runs/a runs/b runs/c
-  evenkeel compare runs/a runs/b --json"""
+from evenkeel.cli import options
+from evenkeel.cli.options import examples
+from evenkeel.cli.output import as_json, print_result
+from evenkeel.page.format import visible
+
+if TYPE_CHECKING:
+    from evenkeel.analysis.gate import Check, Gate
 
 
-@click.command(name="compare", epilog=EPILOG)
-@click.argument(
-    "runs", nargs=-1, required=True, metavar="RUN RUN…", type=click.Path(exists=True, file_okay=False)
+@click.command(
+    name="compare",
+    epilog=examples(
+        "evenkeel compare runs/yesterday runs/today",
+        "evenkeel compare runs/a runs/b --metric mean_similarity --metric mean_similarity/lang=ko",
+        "evenkeel compare runs/a runs/b runs/c",
+        "evenkeel compare runs/a runs/b --json",
+    ),
 )
+@options.runs_argument
+@options.metric_option("of two runs every metric shown, of more the headline")
 @click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="A value of the samples, of some alone with a scope: NAME/lang=ko; repeat.",
+    "--unpaired",
+    is_flag=True,
+    help="Compare runs with different samples or settings, as independent samples.",
 )
-@click.option(
-    "--unpaired", is_flag=True, help="Compare runs that were asked different things, as unrelated samples."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-def command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, as_json: bool) -> None:
-    """Set runs against each other: paired by sample on what both have, each difference with its interval.
+@options.json_option("the comparison")
+def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, json: bool) -> None:
+    """Compare runs: paired by sample on what both have, each difference with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
-    headline of each that both have), more than two by its headline.
+    headline of each method that both have), more than two by its headline.
     """
-    from rich.console import Console
-
     from evenkeel.analysis.comparability import Unpairable
     from evenkeel.analysis.comparison import compare
-    from evenkeel.cli.outcome import print_json
     from evenkeel.report.comparison import show_comparison
 
     try:
-        found = compare(*runs, metrics=metrics, unpaired=unpaired)
+        comparison = compare(*runs, metrics=metrics, unpaired=unpaired)
     except Unpairable as error:
-        raise Unpairable(f"{error} To take them as unrelated samples: --unpaired.") from None
-    if as_json:
-        print_json(found)
-    else:
-        show_comparison(Console(), found)
+        raise Unpairable(f"{error} To compare them as independent samples: --unpaired.") from None
+    print_result(comparison, show_comparison, json=json)
+
+
+@click.command(
+    name="gate",
+    epilog=examples(
+        "evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric answer_tokens --higher-is-worse",
+        "evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml",
+    ),
+)
+@options.run_argument
+@click.option("--baseline", required=True, type=options.RUN_FOLDER, help="The run that it is compared with.")
+@options.metric_option("the benchmark's headline")
+@click.option(
+    "--max-drop",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="How much worse it may be, in the metric's own unit (0.05 of a share is five points): how far it "
+    "may fall, or rise where lower is better.",
+)
+@click.option(
+    "--higher-is-worse",
+    is_flag=True,
+    help="Treat a rise as a change for the worse, for metrics without a better direction.",
+)
+@click.option("--lower-is-worse", is_flag=True, help="The same for a fall.")
+@options.min_coverage_option
+@click.option(
+    "--min-overlap",
+    type=click.FloatRange(min=0, max=1),
+    default=0.8,
+    show_default=True,
+    help="The share of the larger run's samples that both must have.",
+)
+@click.option(
+    "--min-groups",
+    type=click.IntRange(min=2),
+    default=6,
+    show_default=True,
+    help="The number of independent groups (questions, triplets) that both must have.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "junit", "github", "json"]),
+    default="text",
+    show_default=True,
+    help="Lines to read, a table, a JUnit file, annotations of GitHub Actions, or everything as JSON.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it to this file, and the text to the terminal as well.",
+)
+@click.pass_context
+def gate_command(
+    ctx: click.Context, run: str, baseline: str, form: str, out: Path | None, **settings: Any
+) -> None:
+    """Exit with 1 if a run is significantly worse than a baseline, or too few requests were answered.
+
+    It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop; for
+    several metrics, where that holds after Holm's correction for their number. Each metric declares whether a
+    fall or a rise is the bad change. Runs with too little in common are refused with exit code 2.
+    """
+    from evenkeel.analysis.gate import gate
+    from evenkeel.files.cache import write_whole
+
+    result = gate(run, baseline, **settings)
+    if out:
+        write_whole(out, FORMATS[form](result))
+    click.echo(FORMATS["text" if out else form](result), nl=False)
+    ctx.exit(0 if result.passed else 1)
+
+
+def _failed_first(gate: Gate) -> list[Check]:
+    """A log is often read from the top."""
+    return sorted(gate.checks, key=lambda check: check.passed)
+
+
+def _correction(gate: Gate) -> list[str]:
+    return [f"p is corrected for several metrics: {gate.correction}."] if gate.correction else []
+
+
+def _text(gate: Gate) -> str:
+    """One line for each check."""
+    lines = [
+        f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(gate)
+    ]
+    return "".join(f"{line}\n" for line in [*lines, *_correction(gate)])
+
+
+def _markdown(gate: Gate) -> str:
+    """A table, as for the summary of a CI job; nothing in it is read as markup."""
+
+    def escaped(text: str) -> str:
+        line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
+        return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
+
+    outcome = "passed" if gate.passed else "failed"
+    lines = [
+        f"**Gate {outcome}**: {escaped(gate.run)} against {escaped(gate.baseline)}",
+        "",
+        "| | check | why |",
+        "| --- | --- | --- |",
+    ]
+    for check in _failed_first(gate):
+        result = "pass" if check.passed else "**FAIL**"
+        lines.append(f"| {result} | {escaped(check.name)} | {escaped(check.reason)} |")
+    if gate.correction:
+        lines += ["", *_correction(gate)]
+    return "\n".join([*lines, ""])
+
+
+def _junit(gate: Gate) -> str:
+    """One test case for each check, as CI systems read them."""
+    from xml.etree import ElementTree
+
+    def escaped(text: str) -> str:
+        """Text that XML can hold: control characters are shown, non-characters replaced."""
+        return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
+
+    failures = str(sum(not check.passed for check in gate.checks))
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name="evenkeel gate", tests=str(len(gate.checks)), failures=failures, errors="0"
+    )
+    for check in gate.checks:
+        names = {"classname": escaped(gate.run), "name": escaped(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if check.passed:
+            ElementTree.SubElement(case, "system-out").text = escaped(check.reason)
+        else:
+            failure = ElementTree.SubElement(case, "failure", message=escaped(check.reason))
+            failure.text = escaped(f"{gate.run} against {gate.baseline}")
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _github(gate: Gate) -> str:
+    """One annotation for each check, as GitHub Actions reads them from the log."""
+
+    def escaped(text: str, more: str = "") -> str:
+        """What would end or change a workflow command, as GitHub quotes it."""
+        return text.translate({ord(mark): f"%{ord(mark):02X}" for mark in "%\r\n" + more})
+
+    return "".join(
+        f"::{'notice' if check.passed else 'error'} "
+        f"title={escaped(f'evenkeel gate: {check.name}', ':,')}::{escaped(visible(check.reason))}\n"
+        for check in gate.checks
+    )
+
+
+def _json(gate: Gate) -> str:
+    return f"{as_json(gate)}\n"
+
+
+FORMATS: dict[str, Callable[[Gate], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "junit": _junit,
+    "github": _github,
+    "json": _json,
+}

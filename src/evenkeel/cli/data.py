@@ -1,70 +1,122 @@
-"""`evenkeel data list|fetch|verify`: the published data sets."""
+"""Data sets: `build` makes one, `data` lists, fetches and verifies the published ones."""
 
 from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 import click
 
-from evenkeel.cli import say
-from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
+from evenkeel.cli import options
+from evenkeel.cli.options import BenchmarkGroup, SuggestingChoice, SuggestingGroup, examples, from_struct
+from evenkeel.cli.output import say, say_error
 from evenkeel.errors import DataError
-from evenkeel.files import datasets as data
+from evenkeel.files import datasets
+from evenkeel.run.budget import Limits
+from evenkeel.run.registry import chosen_class
 
-name = click.argument("name", type=SuggestingChoice(list(data.published_sets())))
+
+def _make_build(name: str) -> click.Command:
+    builder = chosen_class(name).builder()
+    out: dict[str, Any] = {"required": True, "help": "The file to write."}
+    if builder.folder:
+        out = {"default": f"data/{name}", "show_default": True, "help": "The folder to write."}
+
+    @click.option("--out", type=click.Path(file_okay=not builder.folder, dir_okay=builder.folder), **out)
+    @from_struct(builder.Options)
+    @options.model_args_option
+    @options.base_url_option
+    @options.concurrency_option
+    @from_struct(Limits)
+    @click.pass_context
+    def build(ctx: click.Context, /, **settings: Any) -> None:
+        ctx.exit(_build(name, **settings))
+
+    text = f"Make a data set for {name}."
+    return click.command(name=name, help=text, epilog=examples(*options.usage("build", name)))(build)
+
+
+build_command = BenchmarkGroup(
+    "build",
+    _make_build,
+    arguments="[OPTIONS]",
+    help="Make a data set: from a seed, or from your own questions and documents.",
+)
+
+
+def _build(name: str, *, model_args: tuple[str, ...], **settings: Any) -> int:
+    from evenkeel import api
+    from evenkeel.report.progress import Watcher
+    from evenkeel.run.registry import parse_args
+
+    paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **settings)
+    for note in built.notes:
+        say(note, err=True)
+    for path in paths:
+        say(path)
+    if built.failures:
+        say_error("\n  ".join(["these parts failed their checks:", *built.failures]))
+    return 1 if built.failures else 0
 
 
 @click.group(cls=SuggestingGroup, name="data")
-def command() -> None:
+def data_command() -> None:
     """List, fetch and verify the published data sets. They keep their own licences and are never bundled."""
 
 
-@command.command(name="list")
-def list_() -> None:
-    """What is published, how each file is pinned, and what of it lies in the cache."""
-    for key, chosen in data.published_sets().items():
-        click.echo(f"{key:<7} {chosen.title} ({chosen.licence})")
-        click.echo(f"        {chosen.home} at {chosen.revision[:12]}")
-        for file in chosen.files:
-            click.echo(f"        {data.state(key, file):<9}  by {file.pinned_by}  {file.path}")
+name_argument = click.argument("name", type=SuggestingChoice(list(datasets.published_sets())))
+
+
+@data_command.command(name="list")
+def list_command() -> None:
+    """List the published files, and their state in the cache."""
+    for name, published in datasets.published_sets().items():
+        click.echo(f"{name:<7} {published.title} ({published.licence})")
+        click.echo(f"        {published.home} at {published.revision[:12]}")
+        for file in published.files:
+            click.echo(f"        {datasets.state(name, file):<9}  by {file.pinned_by}  {file.path}")
     click.echo(
         "\nby digest: the content is checked against a digest that comes with Evenkeel.\n"
-        "by commit: fetched at that commit, and checked against the commit and digest the server names;\n"
-        "           no digest comes with Evenkeel, so that of the first fetch is recorded and holds."
+        "by commit: fetched at that commit, and checked against the commit and digest the server gives;\n"
+        "           Evenkeel has no digest of it, so the digest of the first fetch is recorded and checked."
     )
 
 
-@command.command(epilog="\b\nExample:\n  evenkeel data fetch mirae")
-@name
-def fetch(name: str) -> None:
-    """Download a data set into the cache: pinned, checked, resumed where it broke off.
+@data_command.command(name="fetch", epilog=examples("evenkeel data fetch mirae"))
+@name_argument
+def fetch_command(name: str) -> None:
+    """Download a data set into the cache.
 
-    Exits with 3 where a file cannot be reached, and says where to place it by hand. EVENKEEL_CACHE is the
-    folder of the cache; EVENKEEL_MIRROR is another host that serves the same paths.
+    Files are pinned and checked; an interrupted download is resumed. Exits with 3 if a file cannot be
+    reached, and says where to put it by hand. EVENKEEL_CACHE is the folder of the cache; EVENKEEL_MIRROR is
+    another host that serves the same paths.
     """
-    for path in data.fetch(name, progress=_show):
+    for path in datasets.fetch(name, progress=_show_progress):
         say(path)
-    for file in data.published_set(name).files:
+    for file in datasets.published_set(name).files:
         if file.pinned_by == "commit":
-            digest = data.recorded(data.place(name, file))
-            click.echo(f"{file.path}: pinned by commit alone; recorded as sha256 {digest}", err=True)
+            digest = datasets.recorded_sha256(datasets.cached_path(name, file))
+            click.echo(f"{file.path}: pinned by commit only; recorded as sha256 {digest}", err=True)
 
 
-@command.command()
-@name
-def verify(name: str) -> None:
-    """Check every file of a data set against its published digest, or the one recorded at its first fetch."""
-    files = data.published_set(name).files
-    states = [data.state(name, file) for file in files]
+@data_command.command(name="verify")
+@name_argument
+def verify_command(name: str) -> None:
+    """Check the files of a data set.
+
+    Each is compared with its published digest, or with the one recorded at its first fetch.
+    """
+    files = datasets.published_set(name).files
+    states = [datasets.state(name, file) for file in files]
     for file, state in zip(files, states, strict=True):
         click.echo(f"{state:<9}  by {file.pinned_by}  {file.path}")
     if any(state != "whole" for state in states):
-        raise DataError(name, f"not every file is there and whole. Run: evenkeel data fetch {name}")
+        raise DataError(name, f"a file is missing or not as published. Run: evenkeel data fetch {name}")
 
 
-def _show(file: data.PublishedFile, done: int, total: int | None) -> None:
+def _show_progress(file: datasets.PublishedFile, done: int, total: int | None) -> None:
     end = done == total
     if sys.stderr.isatty() and (end or time.monotonic() % 0.2 < 0.05):
-        share = f" of {total:,}" if total else ""
-        click.echo(f"\r{file.path}: {done:,}{share} bytes", nl=end, err=True)
+        of_total = f" of {total:,}" if total else ""
+        click.echo(f"\r{file.path}: {done:,}{of_total} bytes", nl=end, err=True)

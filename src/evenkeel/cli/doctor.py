@@ -1,60 +1,243 @@
-"""`evenkeel doctor`: what is installed, what is missing, and the line that mends it."""
+"""`evenkeel doctor`: what this machine has for Evenkeel, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from importlib import metadata
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
+from msgspec import Struct
+
+import evenkeel
+from evenkeel.cli.options import examples, json_option
+from evenkeel.cli.output import print_result
+from evenkeel.errors import MissingExtra
+from evenkeel.files import datasets
+from evenkeel.files.cache import cache_dir
+from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
     from rich.console import Console
 
-    from evenkeel.cli.checks import Diagnosis
+State: TypeAlias = Literal["ok", "absent", "missing"]
+"""`absent` is optional; without what is `missing`, the embedded models do not run."""
 
-MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "lacking": ("✗", "bold red")}
+MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "missing": ("✗", "bold red")}
+EMBEDDED = {"embedded": "hf", "embedded-embedder": "sbert"}
+"""The embedded models, and the extra that each needs."""
+EXTRAS = {
+    "hf": "models of transformers, including the embedded one",
+    "sbert": "embedders, including the embedded one",
+    "words": "Chinese and Korean word splitting, for BM25",
+}
+VARIABLES = {
+    "OPENAI_API_KEY": "the key of a server that requires one",
+    "OPENAI_BASE_URL": "the address of openai: models, unless --base-url gives it",
+    "HF_TOKEN": "for gated models of the Hugging Face Hub",
+    "HF_HUB_OFFLINE": "1: load models only from this machine",
+    "EVENKEEL_CACHE": "the folder for fetched data and converted models",
+    "EVENKEEL_MIRROR": "another host for published data, with the same paths",
+    "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
+    "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
+    "NO_COLOR": "1: no colours",
+}
 
 
-@click.command(name="doctor", epilog="\b\nExamples:\n  evenkeel doctor\n  evenkeel doctor --json")
-@click.option("--json", "as_json", is_flag=True, help="Print all that was found as JSON.")
+class Check(Struct, frozen=True, kw_only=True):
+    """One thing that was checked."""
+
+    part: str
+    name: str
+    state: State = "ok"
+    detail: str
+    fix: str = ""
+    """The command that fixes it, where something is missing."""
+
+
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """Everything that was checked, and whether the embedded models can be run."""
+
+    ready: bool
+    checks: list[Check]
+
+
+@click.command(name="doctor", epilog=examples("evenkeel doctor", "evenkeel doctor --json"))
+@json_option("every check")
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
-    """Say what is installed and what is missing, and below each lack the line that mends it.
+def doctor_command(ctx: click.Context, json: bool) -> None:
+    """Show what is installed and what is missing, each with the command that fixes it.
 
-    Exits with 0 where the embedded models can be run, with 1 where they cannot. Of keys it says whether
-    they are set, never what they are.
+    Exits with 0 if the embedded models can be run, with 1 if not. It shows whether a key is set, never the
+    key.
     """
-    from rich.console import Console
-
-    from evenkeel.cli.checks import diagnose
-    from evenkeel.cli.outcome import print_json
-
-    found = diagnose()
-    if as_json:
-        print_json(found)
-    else:
-        show(Console(), found)
-    ctx.exit(0 if found.ready else 1)
+    diagnosis = diagnose()
+    print_result(diagnosis, show, json=json)
+    ctx.exit(0 if diagnosis.ready else 1)
 
 
-def show(console: Console, found: Diagnosis) -> None:
+def show(console: Console, diagnosis: Diagnosis) -> None:
     from rich.text import Text
 
-    from evenkeel.page.format import visible
-
     def line(text: Text) -> None:
-        console.print(text, highlight=False, soft_wrap=True)  # a line to copy must not be broken
+        console.print(text, highlight=False, soft_wrap=True)  # a command to copy must not be broken
 
-    width = max(len(check.name) for check in found.checks)
-    for part, checks in groupby(found.checks, key=lambda check: check.part):
+    width = max(len(check.name) for check in diagnosis.checks)
+    for part, checks in groupby(diagnosis.checks, key=lambda check: check.part):
         line(Text(part, style="bold"))
         for check in checks:
             mark, style = MARKS[check.state]
-            line(Text.assemble("  ", (mark, style), f" {check.name:<{width}}  {visible(check.found)}"))
-            if check.mend:
-                line(Text(f"{'':<{width + 6}}{check.mend}", style="dim"))
+            line(Text.assemble("  ", (mark, style), f" {check.name:<{width}}  {visible(check.detail)}"))
+            if check.fix:
+                line(Text(f"{'':<{width + 6}}{check.fix}", style="dim"))
     console.print()
-    if found.ready:
+    if diagnosis.ready:
         line(Text("The embedded models can be run: evenkeel demo"))
     else:
-        line(Text("The embedded models cannot be run yet: mend what is marked ✗.", style="red"))
+        line(Text("The embedded models cannot be run yet: fix what is marked ✗.", style="red"))
+
+
+def diagnose() -> Diagnosis:
+    """Check everything. Nothing is fetched and no weights are read; torch is loaded, if it is installed."""
+    parts = (_system, _packages, _extras, _devices, _embedded, _cache, _published, _variables)
+    checks = [check for part in parts for check in part()]
+    return Diagnosis(ready=all(check.state != "missing" for check in checks), checks=checks)
+
+
+def _system() -> Iterator[Check]:
+    machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    yield Check(part="system", name="evenkeel", detail=evenkeel.__version__)
+    yield Check(part="system", name="Python", detail=f"{platform.python_version()}, {sys.executable}")
+    yield Check(part="system", name="platform", detail=machine)
+
+
+def _packages() -> Iterator[Check]:
+    packages = _requirements()
+    if not packages:
+        detail = "not installed as a package, so its requirements are not known"
+        yield Check(part="packages", name="evenkeel", state="absent", detail=detail, fix="pip install .")
+    for package in packages:
+        if problem := _problem(package):
+            extras = f"[{','.join(sorted(package.extras))}]" if package.extras else ""
+            fix = f'pip install "{package.name}{extras}{package.specifier}"'
+            yield Check(part="packages", name=package.name, state="missing", detail=problem, fix=fix)
+        else:
+            yield Check(part="packages", name=package.name, detail=metadata.version(package.name))
+
+
+def _extras() -> Iterator[Check]:
+    for extra, purpose in EXTRAS.items():
+        packages = _requirements(extra)
+        problems = [f"{package.name} {problem}" for package in packages if (problem := _problem(package))]
+        if problems:
+            state: State = "missing" if extra in EMBEDDED.values() else "absent"
+            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel[{extra}]"'
+            yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
+        elif packages:
+            versions = ", ".join(f"{package.name} {metadata.version(package.name)}" for package in packages)
+            yield Check(part="extras", name=extra, detail=versions)
+
+
+def _requirements(extra: str = "") -> list[Requirement]:
+    """The packages that Evenkeel's metadata require: always, or only with an extra."""
+    from packaging.requirements import Requirement
+
+    def required(package: Requirement, extra: str) -> bool:
+        return package.marker is None or package.marker.evaluate({"extra": extra})
+
+    try:
+        packages = [Requirement(line) for line in metadata.requires("evenkeel") or ()]
+    except metadata.PackageNotFoundError:
+        return []
+    return [p for p in packages if required(p, extra) and not (extra and required(p, ""))]
+
+
+def _problem(package: Requirement) -> str:
+    """Why the installed package cannot be used; empty if it can."""
+    try:
+        version = metadata.version(package.name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+    fits = package.specifier.contains(version, prereleases=True)
+    return "" if fits else f"{version}, not {package.specifier}"
+
+
+def _devices() -> Iterator[Check]:
+    if importlib.util.find_spec("torch") is None:
+        return  # reported among the extras
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            import torch
+
+            gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        except (ImportError, OSError, RuntimeError) as error:  # for another machine, or without a library
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            detail, fix = f"cannot be loaded: {reason.rstrip('.')}", "pip install --force-reinstall torch"
+            yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
+            return
+    yield Check(part="devices", name="CPU", detail=f"{torch.get_num_threads()} threads")
+    for number in range(gpus):
+        gpu = torch.cuda.get_device_properties(number)
+        detail = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
+        yield Check(part="devices", name=f"CUDA {number}", detail=detail)
+    if not gpus:
+        reason = next((f": {str(warning.message).splitlines()[0]}" for warning in caught), "")
+        yield Check(part="devices", name="CUDA", state="absent", detail=f"none{reason}")
+    if torch.backends.mps.is_available():
+        yield Check(part="devices", name="MPS", detail="available")
+
+
+def _embedded() -> Iterator[Check]:
+    from evenkeel.run.registry import BACKENDS, load_model
+
+    for spec in EMBEDDED:
+        try:
+            load_model(spec).close()
+            yield Check(part="embedded models", name=spec, detail=BACKENDS[spec].about)
+        except MissingExtra as error:
+            problem, _, fix = str(error).rpartition(" Run: ")
+            yield Check(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)
+
+
+def _cache() -> Iterator[Check]:
+    folder = cache_dir()
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        yield Check(part="cache", name="folder", detail=f"{folder}, {size / 1e6:,.0f} MB")
+    else:
+        fix = "export EVENKEEL_CACHE=a/folder/of/yours"
+        yield Check(
+            part="cache", name="folder", state="missing", detail=f"{folder} cannot be written", fix=fix
+        )
+
+
+def _published() -> Iterator[Check]:
+    for name, published in datasets.published_sets().items():
+        number = len(published.files)
+        states = Counter(datasets.state(name, file) for file in published.files)
+        detail = ", ".join(f"{count} of {number} files {state}" for state, count in sorted(states.items()))
+        if states["whole"] == number:
+            yield Check(part="published data", name=name, detail=detail)
+        else:
+            fix = f"evenkeel data fetch {name}"
+            yield Check(part="published data", name=name, state="absent", detail=detail, fix=fix)
+
+
+def _variables() -> Iterator[Check]:
+    """Whether the variables are set, never their values."""
+    for name, purpose in VARIABLES.items():
+        if os.environ.get(name):
+            yield Check(part="environment", name=name, detail="set")
+        else:
+            fix = f"export {name}=…  # {purpose}"
+            yield Check(part="environment", name=name, state="absent", detail="not set", fix=fix)

@@ -1,49 +1,23 @@
-"""`evenkeel list benchmarks|models|runs`."""
+"""What is available: `list benchmarks|models|runs`, and `tokenizers`, which compares some."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
-from evenkeel.cli import say
-from evenkeel.cli.suggesting import SuggestingGroup
+from evenkeel.cli.options import SuggestingGroup, data_option, examples, json_option, lang_option
+from evenkeel.cli.output import print_result, say
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 
-@click.group(cls=SuggestingGroup, name="list")
-def command() -> None:
-    """List benchmarks, models and runs."""
-
-
-@command.command()
-def benchmarks() -> None:
-    """What can be run."""
-    from evenkeel.run.registry import usable_benchmarks
-
-    for name, cls in usable_benchmarks():
-        click.echo(f"{name:<10} {cls.layout.question}")
-
-
-@command.command()
-def models() -> None:
-    """The kinds of model, each with the arguments that --model-arg takes."""
-    from evenkeel.options import describe
-    from evenkeel.run.registry import backend_class, backends
-
-    for scheme, backend in backends().items():
-        click.echo(f"{scheme}:NAME" if backend.named else scheme)
-        click.echo(f"    {backend.about}")
-        for option in describe(backend_class(scheme).Options):
-            click.echo(f"    {option.name:<18} {option.description}")
-
-
-class Found(Struct, frozen=True, kw_only=True):
+class ListedRun(Struct, frozen=True, kw_only=True):
     """A run in a list. One that is not finished has no headline yet."""
 
     path: str
@@ -52,66 +26,86 @@ class Found(Struct, frozen=True, kw_only=True):
     created: str
     metric: str = ""
     headline: Figure | None = None
-    """Without a value where there are several methods."""
+    """Without a value where several methods are under test."""
     methods: dict[str, Figure] = {}
     """The headline of each method, where methods are under test."""
 
 
-@command.command(epilog="\b\nExamples:\n  evenkeel list runs\n  evenkeel list runs results --json")
-@click.argument("folder", default="runs", type=click.Path(file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print the runs as JSON.")
-def runs(folder: str, as_json: bool) -> None:
-    """The runs below FOLDER, the newest first: when, what, which model, the headline and its coverage."""
-    from rich.console import Console
+@click.group(cls=SuggestingGroup, name="list")
+def list_command() -> None:
+    """List benchmarks, models and runs."""
 
-    from evenkeel.cli.outcome import print_json
+
+@list_command.command(name="benchmarks")
+def list_benchmarks() -> None:
+    """Benchmarks that can be run."""
+    from evenkeel.run.registry import usable_benchmarks
+
+    for name, benchmark in usable_benchmarks():
+        say(f"{name:<10} {benchmark.layout.question}")
+
+
+@list_command.command(name="models")
+def list_models() -> None:
+    """Kinds of model, with their --model-arg keys."""
+    from evenkeel.options import describe
+    from evenkeel.run.registry import backend_class, backends
+
+    for scheme, backend in backends().items():
+        say(f"{scheme}:NAME" if backend.named else scheme)
+        say(f"    {backend.about}")
+        for option in describe(backend_class(scheme).Options):
+            say(f"    {option.name:<18} {option.description}")
+
+
+@list_command.command(name="runs", epilog=examples("evenkeel list runs", "evenkeel list runs results --json"))
+@click.argument("folder", default="runs", type=click.Path(file_okay=False, path_type=Path))
+@json_option("the runs")
+def list_runs(folder: Path, json: bool) -> None:
+    """Runs below FOLDER, newest first."""
     from evenkeel.report.terminal import show_table
 
-    found = find_runs(Path(folder))
-    if as_json:
-        print_json(found)
-    elif found:
-        show_table(Console(), _table(found))
-    else:
+    runs = read_runs(folder)
+    if not runs:
         say(f"no runs below {folder}", err=True)
+    if runs or json:
+        print_result(runs, lambda console, runs: show_table(console, _table(runs)), json=json)
 
 
-def find_runs(folder: Path) -> list[Found]:
-    """The runs below a folder, the newest first. What looks like one and cannot be read is told on stderr."""
+def read_runs(folder: Path) -> list[ListedRun]:
+    """The runs below a folder, newest first; one that cannot be read is named on stderr."""
     from evenkeel.errors import EvenkeelError, place_of
 
-    found = []
+    runs = []
     for path in sorted(spec.parent for spec in folder.rglob("spec.json")):
         try:
-            found.append(_found(path))
+            runs.append(_read_run(path))
+        except (EvenkeelError, OSError) as error:
+            say(f"left out: {error}", err=True)
         except Exception as error:  # noqa: BLE001  # a folder may hold anything; the others are still listed
-            told = isinstance(error, EvenkeelError | OSError)
-            problem = error if told else f"{path} is not as Evenkeel writes it ({place_of(error)})."
-            say(f"left out: {problem}", err=True)
-    return sorted(found, key=lambda run: run.created, reverse=True)
+            say(f"left out: {path} is not as Evenkeel writes it ({place_of(error)}).", err=True)
+    return sorted(runs, key=lambda run: run.created, reverse=True)
 
 
-def _found(path: Path) -> Found:
+def _read_run(path: Path) -> ListedRun:
     from evenkeel.run.folder import load_run
     from evenkeel.run.registry import benchmark_class
 
     run = load_run(path)
-    spec = run.spec
-    finished = (path / "summary.json").is_file()
-    return Found(
-        path=str(path),
-        benchmark=spec.benchmark,
-        model=spec.subject,
-        created=str(spec.provenance.get("created", "")),
-        metric=benchmark_class(spec.benchmark).layout.headline if finished else "",
-        headline=run.headline if finished else None,
-        methods=dict(zip(run.methods, run.headlines.values(), strict=True))
-        if finished and run.methods
-        else {},
+    created = str(run.spec.provenance.get("created", ""))
+    listed = {"path": str(path), "benchmark": run.spec.benchmark, "model": run.spec.subject}
+    if not (path / "summary.json").is_file():
+        return ListedRun(**listed, created=created)
+    return ListedRun(
+        **listed,
+        created=created,
+        metric=benchmark_class(run.spec.benchmark).layout.headline,
+        headline=run.headline,
+        methods=dict(zip(run.methods, run.headlines.values(), strict=True)) if run.methods else {},
     )
 
 
-def _table(found: list[Found]) -> Table:
+def _table(runs: list[ListedRun]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -119,19 +113,50 @@ def _table(found: list[Found]) -> Table:
     from evenkeel.page.examples import shortened
     from evenkeel.page.format import interval, share, value, visible
 
+    def name(text: str) -> str:
+        return visible(shortened(text, 60)).replace("\n", "␊")
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):
-        table.add_column(name, justify="right" if name in ("headline", "coverage") else "left", no_wrap=True)
-    for run in found:
-        made = run.created[:16].replace("T", " ") or "–"
-        outcome = [Text("not finished", style="yellow"), Text("–")]
-        if (figure := run.headline) is not None:
-            # One line for each method.
-            figures = list(run.methods.values()) if len(run.methods) > 1 else [figure]
-            said = [f"{value(each)} {interval(each, short=True)}".rstrip() for each in figures]
-            outcome = [Text("\n".join(said)), Text(share(figure.coverage))]
-        subjects = list(run.methods) or [run.model]
-        model = "\n".join(visible(shortened(name, 60)).replace("\n", "␊") for name in subjects)
-        names = [*(Text(visible(shortened(name, 60))) for name in (made, run.benchmark)), Text(model)]
-        table.add_row(*names, *outcome, Text(visible(run.path)))
+    for title in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):
+        justify = "right" if title in ("headline", "coverage") else "left"
+        table.add_column(title, justify=justify, no_wrap=True)
+    for run in runs:
+        created = name(run.created[:16].replace("T", " ") or "–")
+        models = "\n".join(map(name, run.methods or [run.model]))
+        headline, coverage = Text("not finished", style="yellow"), Text("–")
+        if run.headline is not None:
+            figures = list(run.methods.values()) if len(run.methods) > 1 else [run.headline]
+            values = [f"{value(figure)} {interval(figure, short=True)}".rstrip() for figure in figures]
+            headline, coverage = Text("\n".join(values)), Text(share(run.headline.coverage))
+        path = Text(visible(run.path))
+        table.add_row(Text(created), Text(name(run.benchmark)), Text(models), headline, coverage, path)
     return table
+
+
+@click.command(
+    name="tokenizers",
+    epilog=examples(
+        "evenkeel tokenizers embedded",
+        "evenkeel tokenizers hf:path/to/one hf:path/to/other --lang ru",
+        "evenkeel tokenizers embedded --data my_examples.jsonl --json",
+    ),
+)
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC…")
+@data_option
+@lang_option
+@json_option("the comparison")
+def tokenizers_command(specs: tuple[str, ...], data: str, lang: str | None, json: bool) -> None:
+    """Compare tokenizers on MIRON's examples: tokens per word, tokens of the target, boundary merges.
+
+    A tokenizer is named by its model: embedded, or hf:ID-or-path. No weights are loaded.
+    """
+    from evenkeel.api.run import parse_langs
+    from evenkeel.benchmarks.miron import tokenizers
+    from evenkeel.report.terminal import show_table
+
+    def show(console: Console, comparisons: Any) -> None:
+        for grid in tokenizers.grids(comparisons):
+            show_table(console, grid)
+            console.print()
+
+    print_result(tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs), show, json=json)

@@ -1,87 +1,91 @@
-"""Options that several commands share, and the way from an options struct to click's options."""
+"""Options that several commands share, options made from a struct, and names with a suggestion.
+
+A decorator here is one of click's, or several composed; a command lists the ones it takes.
+"""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
-from evenkeel.cli.suggesting import SuggestingChoice, SuggestingGroup
+from evenkeel.messages import suggestion
 from evenkeel.options import Option, describe
-from evenkeel.run.registry import benchmark_names, usable_benchmarks
+from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+RUN_FOLDER = click.Path(exists=True, file_okay=False)
 
 
-def from_struct(
-    options: type[Struct], *, asking: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that gives a command one option for each field of an options struct.
+class SuggestingGroup(click.Group):
+    """A group that suggests the command that was probably meant."""
 
-    Without `asking`, those that only matter when a model is asked are left out.
-    """
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchOption:
+            raise
+        except click.UsageError:
+            names = self.list_commands(ctx)
+            message = f"No such command '{args[0]}'.{suggestion(args[0], names)}"
+            raise click.UsageError(f"{message} Available: {', '.join(names)}.", ctx) from None
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed([o for o in describe(options) if asking or not o.asking]):
-            function = _click_option(option)(function)
-        return function
 
-    return decorate
+class SuggestingChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]
+    """A choice that suggests the value that was probably meant."""
 
-
-def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    flag = f"--{option.name.replace('_', '-')}"
-    kind = option.type
-    if get_origin(kind) in (types.UnionType, Union):
-        kind = next(part for part in get_args(kind) if part is not type(None))
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) is tuple:
-        return click.option(
-            flag,
-            option.name,
-            multiple=True,
-            default=option.default,
-            show_default=True,
-            help=option.description,
-        )
-    if get_origin(kind) is Literal:
-        kind = SuggestingChoice(get_args(kind))
-    if kind is bool:
-        return click.option(flag, option.name, is_flag=True, default=option.default, help=option.description)
-    shown = option.default not in (None, 0.0, "")
-    return click.option(
-        flag, option.name, type=kind, default=option.default, show_default=shown, help=option.description
-    )
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            hint = suggestion(str(value), map(str, self.choices))
+            raise click.BadParameter(f"{error.message}{hint}", ctx, param) from None
 
 
 class BenchmarkGroup(SuggestingGroup):
-    """One command for each benchmark, made from the benchmark's own options when it is called."""
+    """One command for each benchmark, made by `make` from the benchmark's own options when it is called."""
 
-    def make(self, function: Callable[[str], click.Command]) -> Callable[[str], click.Command]:
-        """Say how the command of a benchmark is made."""
-        self._make = function
-        return function
+    def __init__(self, name: str, make: Callable[[str], click.Command], *, arguments: str, help: str) -> None:
+        super().__init__(name, help=help, subcommand_metavar=f"BENCHMARK {arguments}")
+        self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return benchmark_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._make(cmd_name) if cmd_name.endswith(".py") or cmd_name in benchmark_names() else None
+        known = cmd_name.endswith(".py") or cmd_name in benchmark_names()
+        return self._make(cmd_name) if known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Benchmarks"):
             formatter.write_dl([(name, cls.layout.question) for name, cls in usable_benchmarks()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The first example of each benchmark."""
+        lines = [usage(str(self.name), name)[0] for name, _ in usable_benchmarks()]
+        self.epilog = examples(*lines)
+        super().format_epilog(ctx, formatter)
 
-def examples(by_benchmark: Mapping[str, Sequence[str]], name: str | None = None) -> str:
-    """An epilog of examples: those of one benchmark, or the first of each."""
-    lines = by_benchmark.get(name, ()) if name else [own[0] for own in by_benchmark.values()]
+
+def usage(command: str, benchmark: str) -> list[str]:
+    """The examples of a command that a benchmark gives, or one that works for any."""
+    arguments = {"run": "--model SPEC", "score": "FILE", "build": "--out PATH"}[command]
+    generic = [f"evenkeel {command} {benchmark} {arguments}"]
+    return list(chosen_class(benchmark).usage.get(command, generic))
+
+
+def examples(*lines: str) -> str:
+    """An epilog of examples, whose lines click does not wrap."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
-def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def compose(*decorators: Decorator) -> Decorator:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -90,31 +94,81 @@ def compose(decorators: Sequence[Callable[..., Any]]) -> Callable[[Callable[...,
     return decorate
 
 
-lang = click.option(
+def from_struct(options: type[Struct], *, asking: bool = True) -> Decorator:
+    """One option for each field of a struct; without `asking`, not those that matter only to requests."""
+    return compose(*(_from_field(option) for option in describe(options) if asking or not option.asking))
+
+
+def _from_field(option: Option) -> Decorator:
+    kind = option.type
+    if get_origin(kind) in (types.UnionType, Union):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    settings: dict[str, Any] = {"type": kind, "show_default": option.default not in (None, 0, "")}
+    if get_origin(kind) is tuple:
+        settings = {"multiple": True, "show_default": True}
+    elif get_origin(kind) is Literal:
+        settings["type"] = SuggestingChoice(get_args(kind))
+    elif kind is bool:
+        settings = {"is_flag": True}
+    if option.default is NODEFAULT:
+        settings |= {"required": True, "show_default": False}
+    else:
+        settings["default"] = option.default
+    flag = f"--{option.name.replace('_', '-')}"
+    return click.option(flag, option.name, help=option.description, **settings)
+
+
+def json_option(what: str) -> Decorator:
+    return click.option("--json", "json", is_flag=True, help=f"Print {what} as JSON.")
+
+
+def metric_option(default: str) -> Decorator:
+    text = (
+        f"A metric, of some samples (NAME/lang=ko) or one method (NAME@METHOD); repeat.  [default: {default}]"
+    )
+    return click.option("--metric", "metrics", multiple=True, metavar="NAME", help=text)
+
+
+run_argument = click.argument("run", type=RUN_FOLDER)
+runs_argument = click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=RUN_FOLDER)
+data_option = click.option(
+    "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."
+)
+lang_option = click.option(
     "--lang",
-    help="Languages, separated by commas: en,ko.  [default: what the data has; en, mostly, of a starter set]",
+    help="Languages, separated by commas: en,ko.  [default: all of the data; of a starter set mostly en]",
 )
-base_url = click.option("--base-url", help="Where an OpenAI-compatible server listens, for openai: models.")
-model_args = click.option(
-    "--model-arg", "model_args", multiple=True, metavar="KEY=VALUE", help="An option of its backend; repeat."
+base_url_option = click.option(
+    "--base-url", help="The address of an OpenAI-compatible server, for openai: models."
 )
-concurrency = click.option(
+model_args_option = click.option(
+    "--model-arg",
+    "model_args",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the model's backend (see `evenkeel list models`); repeat.",
+)
+concurrency_option = click.option(
     "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once."
 )
-out = click.option(
-    "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
-)
-fresh = click.option(
-    "--resume/--fresh",
-    "resume",
-    default=True,
-    help="Go on with the run in --out, or discard it and start over.",
-)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-min_coverage = click.option(
+min_coverage_option = click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),
     default=0.95,
     show_default=True,
-    help="Exit with 1 where a smaller share of the requests was answered.",
+    help="Exit with 1 if a smaller share of the requests was answered.",
+)
+outcome_options = compose(min_coverage_option, json_option("the summary"))
+run_folder_options = compose(
+    click.option(
+        "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
+    ),
+    click.option(
+        "--resume/--fresh",
+        "resume",
+        default=True,
+        help="Continue the run in --out, or discard it and start again.",
+    ),
 )

@@ -1,31 +1,36 @@
-"""`evenkeel report RUN…`: the HTML page."""
+"""Commands that write a stored run for readers and other programs: `report`, `scorecard`, `export`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evenkeel.cli import say
+from evenkeel.cli.options import SuggestingChoice, examples, json_option, run_argument, runs_argument
+from evenkeel.cli.output import print_result, say
 from evenkeel.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenkeel.report.export import Form
+
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(
     name="report",
-    epilog="\b\nExamples:\n  evenkeel report runs/mine\n  evenkeel report runs/a runs/b --out both.html",
+    epilog=examples("evenkeel report runs/mine", "evenkeel report runs/a runs/b --out both.html"),
 )
-@click.argument(
-    "runs", nargs=-1, required=True, metavar="RUN…", type=click.Path(exists=True, file_okay=False)
-)
+@runs_argument
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False),
-    help="Where to write it.  [default: RUN/report.html; report.html for several]",
+    type=FILE,
+    help="The file to write.  [default: RUN/report.html; report.html for several runs]",
 )
-def command(runs: tuple[str, ...], out: str | None) -> None:
+def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     """Write a run's HTML page again: one file, no script, nothing loaded from anywhere.
 
-    With several runs of one benchmark, the first has the page and the others stand beside it.
+    With several runs of one benchmark, the page is of the first and shows the others beside it.
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.report.page import render
@@ -34,6 +39,73 @@ def command(runs: tuple[str, ...], out: str | None) -> None:
     loaded = [load_run(run) for run in runs]
     if len({run.spec.benchmark for run in loaded}) > 1:
         raise UsageError("these runs are of different benchmarks: report them one by one.")
-    target = Path(out or (Path(runs[0], "report.html") if len(runs) == 1 else "report.html"))
+    target = out or (loaded[0].path / "report.html" if len(runs) == 1 else Path("report.html"))
     write_whole(target, render(*loaded))
     say(f"Report: {target}")
+
+
+@click.command(
+    name="scorecard",
+    epilog=examples(
+        "evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview",
+        "evenkeel scorecard runs/*/ --out runs/scorecard.html",
+        "evenkeel scorecard runs/one-model runs/another --mixed",
+        "evenkeel scorecard runs/*/ --json",
+    ),
+)
+@runs_argument
+@click.option("--out", type=FILE, help="The file to write.  [default: scorecard.html; with --json no page]")
+@click.option("--mixed", is_flag=True, help="Allow runs of different models on one page.")
+@json_option("the scorecard")
+def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json: bool) -> None:
+    """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
+
+    Runs of one benchmark are shown side by side. There is no overall score: the figures measure different
+    things.
+    """
+    from evenkeel.files.cache import write_whole
+    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.run.folder import load_run
+
+    card = scorecard([load_run(run) for run in runs], mixed=mixed)
+    print_result(card, show_scorecard, json=json)
+    if not json:
+        out = out or Path("scorecard.html")
+        say(f"Scorecard: {out}")
+    if out:
+        write_whole(out, render(card, out))
+
+
+@click.command(
+    name="export",
+    epilog=examples(
+        "evenkeel export runs/mine --to csv",
+        "evenkeel export runs/mine --to parquet --out mine.parquet",
+        "evenkeel export runs/mine --to published --out folder",
+    ),
+)
+@run_argument
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    type=SuggestingChoice(["csv", "parquet", "published"]),
+    help="A table, or the files in the benchmark's published formats.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The file to write; for published, the folder.  [default: RUN/export/records.csv, …]",
+)
+def export_command(run: str, form: Form, out: Path | None) -> None:
+    """Write a run for other programs: one row for each sample, every column typed, every answer in full.
+
+    A row holds the sample's id and group, its tags, the statuses of its requests, its values, the answers
+    (answer, answer_2, …) and those of its inputs that are single texts or numbers. In CSV, a text that a
+    spreadsheet would take for a formula begins with an apostrophe; in Parquet every text is unchanged.
+    """
+    from evenkeel.report.export import export
+    from evenkeel.run.folder import load_run
+
+    for path in export(load_run(run), form, out):
+        say(path)

@@ -1,102 +1,69 @@
-"""`evenkeel run BENCHMARK --model SPEC`: ask, score, report."""
+"""Commands that end with a run's figures: `run`, `score`, `rescore` and `demo`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from evenkeel.cli import options
-from evenkeel.options import describe
+from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
+from evenkeel.cli.output import as_json, check_coverage, say, show_run
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import chosen_class
+from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
-EXAMPLES = {
-    "mirae": (
-        "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
-        "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
-        "evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256",
-        "evenkeel run mirae --model openai:NAME --dry-run",
-    ),
-    "rgb": (
-        "evenkeel run rgb --model embedded --ability all --limit 20",
-        "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
-        "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh",
-    ),
-    "miron": (
-        "evenkeel run miron --model embedded --limit 200",
-        "evenkeel run miron --model hf:path/to/base-model --lang ru --stop word",
-    ),
-    "multiview": (
-        "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
-        "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME --method rerank:sbert:PATH",
-    ),
-}
+NOT_COUNTED = ("base_url", "out", "reuse", "concurrency", "engine")
+"""Options of `run` that change nothing in what a dry run counts."""
 
-
-@click.group(
-    cls=options.BenchmarkGroup,
-    name="run",
-    subcommand_metavar="BENCHMARK --model SPEC [OPTIONS]",
-    epilog=options.examples(EXAMPLES),
+MODEL_OPTIONS = compose(
+    click.option(
+        "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
+    ),
+    options.model_args_option,
 )
-def command() -> None:
-    """Ask a model, score its answers, write the report.
-
-    `evenkeel run BENCHMARK --help` lists a benchmark's options.
-    """
-
-
-MODEL = options.compose(
-    [
-        click.option(
-            "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
-        ),
-        options.model_args,
-    ]
-)
-COMMON = options.compose(
-    [
-        options.base_url,
-        click.option(
-            "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."
-        ),
-        options.lang,
-        click.option(
-            "--limit", type=int, help="Take only so many questions of each language, data set or task."
-        ),
-        click.option(
-            "--seed", type=int, default=0, show_default=True, help="Of sampling and of the intervals."
-        ),
-        options.out,
-        options.fresh,
-        click.option(
-            "--reuse",
-            type=click.Path(exists=True, file_okay=False),
-            help="Take answers from another run's journal.",
-        ),
-        options.concurrency,
-        click.option("--engine", default="local", show_default=True, help="Where models run."),
-        click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
-        options.from_struct(Limits),
-        options.min_coverage,
-        options.as_json,
-    ]
+RUN_OPTIONS = compose(
+    options.base_url_option,
+    options.data_option,
+    options.lang_option,
+    click.option(
+        "--limit", type=int, help="Use at most this many questions of each language, data set or task."
+    ),
+    click.option(
+        "--seed", type=int, default=0, show_default=True, help="Seed of sampling and of the intervals."
+    ),
+    options.run_folder_options,
+    click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
+    options.concurrency_option,
+    click.option("--engine", default="local", show_default=True, help="Where models run."),
+    click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
+    from_struct(Limits),
+    options.outcome_options,
 )
 
 
-@command.make
-def _command(name: str) -> click.Command:
+def _make_run(name: str) -> click.Command:
     benchmark = chosen_class(name)
+    roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
-    @click.command(name=name, help=benchmark.layout.question, epilog=options.examples(EXAMPLES, name))
-    @options.from_struct(benchmark.Options)
-    @(options.compose([MODEL, COMMON]) if benchmark.subject == "model" else COMMON)
+    @from_struct(benchmark.Options)
+    @(compose(MODEL_OPTIONS, RUN_OPTIONS) if "model" in roles else RUN_OPTIONS)
     @click.pass_context
-    def run(ctx: click.Context, /, **given: Any) -> None:
-        ctx.exit(_run(name, **given))
+    def run(ctx: click.Context, /, **settings: Any) -> None:
+        ctx.exit(_run(name, **settings))
 
-    return run
+    epilog = examples(*options.usage("run", name))
+    return click.command(name=name, help=benchmark.layout.question, epilog=epilog)(run)
+
+
+run_command = BenchmarkGroup(
+    "run",
+    _make_run,
+    arguments="[OPTIONS]",
+    help="""Ask a model, score its answers, write the report.
+
+    `evenkeel run BENCHMARK --help` lists a benchmark's options.""",
+)
 
 
 def _run(
@@ -104,46 +71,172 @@ def _run(
     *,
     dry_run: bool,
     min_coverage: float,
-    as_json: bool,
+    json: bool,
     resume: bool,
-    model_args: tuple[str, ...] = (),
     model: str | None = None,
-    **given: Any,
+    model_args: tuple[str, ...] = (),
+    **settings: Any,
 ) -> int:
     from evenkeel import api
+    from evenkeel.report.progress import Watcher
     from evenkeel.run.engines import load_engine
     from evenkeel.run.registry import parse_args
 
-    args = parse_args(model_args)
+    settings["model_args"] = parse_args(model_args)
     if dry_run:
-        load_engine(given["engine"])
-        asked = (chosen_class(name).Options, Limits)
-        wanted = {"data", "lang", "limit", "seed", *(o.name for struct in asked for o in describe(struct))}
-        plan = api.dry_run(name, model, model_args=args, **{key: given[key] for key in wanted})
-        if as_json:
-            from evenkeel.cli.outcome import print_json
-
-            print_json(plan)
-        else:
-            print_plan(plan, given)
+        load_engine(settings["engine"])
+        counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
+        plan = api.dry_run(name, model, **counted)
+        click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
         return 0
-    from evenkeel.cli.outcome import show
+    run = api.run(name, model, **settings, fresh=not resume, progress=Watcher())
+    return show_run(run, min_coverage=min_coverage, json=json)
+
+
+def _print_plan(plan: Any, *, price_in: float) -> None:
+    """The requests of a run by kind, their tokens, and the highest cost."""
+    click.echo(f"{'kind':<10}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
+    for kind, requests in plan.requests.items():
+        tokens_out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
+        click.echo(f"{kind:<10}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
+    click.echo("Tokens are estimated; every answer is counted at its full length.")
+    if plan.usd is not None:
+        writing = [kind for kind in plan.requests if kind not in ("embed", "rank", "loglikelihood")]
+        without = "" if price_in else ", without the tokens read (--price-in counts them)"
+        if not all(plan.tokens_out.get(kind) for kind in writing):
+            without += ", without what judges and writers of summaries write"
+        click.echo(f"The cost is at most about ${plan.usd:,.2f}{without}.")
+
+
+def _make_score(name: str) -> click.Command:
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
+    @from_struct(chosen_class(name).Options, asking=False)
+    @options.lang_option
+    @options.base_url_option
+    @options.run_folder_options
+    @options.concurrency_option
+    @options.outcome_options
+    @click.pass_context
+    def score(ctx: click.Context, /, **settings: Any) -> None:
+        ctx.exit(_score(name, **settings))
+
+    text = f"Score recorded answers of {name}; several files are shown side by side."
+    return click.command(name=name, help=text, epilog=examples(*options.usage("score", name)))(score)
+
+
+score_command = BenchmarkGroup(
+    "score",
+    _make_score,
+    arguments="FILE… [OPTIONS]",
+    help="Score answers recorded elsewhere, in the published formats.",
+)
+
+
+def _score(
+    benchmark: str,
+    *,
+    files: tuple[Path, ...],
+    out: str | None,
+    resume: bool,
+    min_coverage: float,
+    json: bool,
+    **settings: Any,
+) -> int:
+    from evenkeel import api
     from evenkeel.report.progress import Watcher
 
-    run = api.run(name, model, **given, model_args=args, fresh=not resume, progress=Watcher())
-    return show(run, min_coverage=min_coverage, as_json=as_json)
+    for file in files:  # a file that cannot be read is reported before the others are embedded
+        api.read_recorded(benchmark, file, lang=settings["lang"])
+    stems = [file.stem for file in files]
+    runs = []
+    for number, file in enumerate(files, 1):
+        name = file.stem if stems.count(file.stem) == 1 else f"{file.stem}-{number}"
+        folder = Path(out, name) if out and len(files) > 1 else out
+        run = api.score(benchmark, file, out=folder, fresh=not resume, progress=Watcher(), **settings)
+        runs.append(run)
+    for file, run in zip(files, runs, strict=True):
+        if (agreement := run.agreement()) is not None:
+            say(f"{file.name}: {agreement}", err=True)
+    if len(runs) == 1:
+        return show_run(runs[0], min_coverage=min_coverage, json=json)
+    if json:
+        click.echo(as_json({str(run.path): run.summary for run in runs}))
+    else:
+        from rich.console import Console
+
+        from evenkeel.report.terminal import show_side_by_side
+
+        show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
+        for run in runs:
+            say(f"Report: {run.path / 'report.html'}")
+    return max(check_coverage(run, min_coverage) for run in runs)
 
 
-def print_plan(plan: Any, given: dict[str, Any]) -> None:
-    """What a run would ask, and what that would cost at the most."""
-    click.echo(f"{'kind':<10}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
-    for kind in plan.requests:
-        out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
-        click.echo(f"{kind:<10}{plan.requests[kind]:>12,}{plan.tokens_in[kind]:>14,}{out:>14}")
-    click.echo("Tokens are estimated; every answer is taken at its full length.")
-    if plan.usd is not None:
-        counted = [kind for kind in plan.requests if kind not in ("embed", "rank")]
-        partly = "" if given["price_in"] else ", for what is written; --price-in counts what is read too"
-        if any(not plan.tokens_out.get(kind) for kind in counted if kind != "loglikelihood"):
-            partly += "; what judges and writers of summaries write is not in it"
-        click.echo(f"That costs at the most about ${plan.usd:,.2f}{partly}.")
+@click.command(
+    name="rescore",
+    epilog=examples(
+        "evenkeel rescore runs/20261115-180400-mirae-embedded",
+        "evenkeel rescore runs/mine --model openai:NAME --base-url http://127.0.0.1:8000/v1",
+    ),
+)
+@options.run_argument
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="SPEC",
+    help="A model of the run (an embedder, a judge) that may be asked for what is not stored; repeat.",
+)
+@options.model_args_option
+@options.base_url_option
+@options.outcome_options
+@click.pass_context
+def rescore_command(
+    ctx: click.Context,
+    run: str,
+    models: tuple[str, ...],
+    model_args: tuple[str, ...],
+    base_url: str | None,
+    min_coverage: float,
+    json: bool,
+) -> None:
+    """Score a run's stored answers again, in place; no stored answer is asked for again.
+
+    Where scoring needs more than is stored, only the bundled models and those named with --model are asked:
+    a run's folder may come from anyone, and does not choose which servers this machine talks to.
+    """
+    from evenkeel import api
+    from evenkeel.report.progress import Watcher
+    from evenkeel.run.registry import parse_args
+
+    scored = api.rescore(
+        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
+    )
+    ctx.exit(show_run(scored, min_coverage=min_coverage, json=json))
+
+
+@click.command(name="demo")
+@options.min_coverage_option
+@click.pass_context
+def demo_command(ctx: click.Context, min_coverage: float) -> None:
+    """Try it: a small run of every benchmark on the embedded models, and one page for all."""
+    from rich.console import Console
+
+    from evenkeel import api
+    from evenkeel.api.run import default_folder
+    from evenkeel.files.cache import write_whole
+    from evenkeel.report.progress import Watcher
+    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+
+    folder = default_folder("demo", "embedded")
+    runs = []
+    for name, benchmark in usable_benchmarks():
+        if benchmark.demo:
+            say(f"{name}: {benchmark.layout.question}", err=True)
+            runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
+    card, page = scorecard(runs), folder / "scorecard.html"
+    write_whole(page, render(card, page))
+    show_scorecard(Console(), card)
+    click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
+    say(f"Report: {page}")
+    ctx.exit(max(check_coverage(run, min_coverage) for run in runs))

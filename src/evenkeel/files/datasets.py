@@ -1,4 +1,4 @@
-"""Find a data set: a person's own path, the starter set, or a published one fetched at a pinned commit."""
+"""Data sets: a path, a starter set made on first use, or a published set fetched at a pinned commit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from evenkeel.messages import suggestion
 CHUNK = 1 << 16
 TIMEOUT = 30
 CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
-"""What the Hugging Face Hub says of a file: its commit; SHA-256 of a large one, Git's id of a small one."""
+"""Headers of the Hugging Face Hub: a file's commit; SHA-256 of a large file, Git's id of a small one."""
 DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{40}")
 
 State: TypeAlias = Literal["missing", "whole", "changed", "unchecked"]
-"""`unchecked` is a file that was placed by hand and has no digest to hold it against yet."""
+"""`unchecked` is a file that was put there by hand and has no digest to be compared with yet."""
+PROBLEMS = {"missing": "not fetched yet", "unchecked": "not checked yet", "changed": "not as published"}
 
 
 class DataFile(Struct, frozen=True):
@@ -41,13 +42,13 @@ class DataFile(Struct, frozen=True):
 
 
 class Starter(NamedTuple):
-    """A benchmark's own data: made on first use, and the same everywhere, which the hashes vouch for."""
+    """The data set that comes with a benchmark: made on first use, and the same everywhere by its hashes."""
 
     sha256: Mapping[str, str]
     """By file stem, which begins with the language: `en`, `en_int`."""
     make: Callable[[str], bytes]
     langs: tuple[str, ...] = ("en",)
-    """Taken where no language is named."""
+    """Used where no language is given."""
 
     def stems(self, lang: str) -> list[str]:
         return [stem for stem in self.sha256 if stem.partition("_")[0] == lang]
@@ -80,7 +81,7 @@ class PublishedSet(Struct, frozen=True):
         return self.url.format(revision=self.revision, path=file.path)
 
     def address(self, file: PublishedFile) -> str:
-        """Where the file is fetched from; EVENKEEL_MIRROR puts another scheme and host in front."""
+        """Where the file is fetched from; EVENKEEL_MIRROR replaces the scheme and the host."""
         address = self.origin(file)
         mirror = os.environ.get("EVENKEEL_MIRROR")
         if not mirror:
@@ -90,10 +91,8 @@ class PublishedSet(Struct, frozen=True):
         return urlunsplit((*urlsplit(mirror)[:2], *urlsplit(address)[2:]))
 
 
-@cache
-def published_sets() -> dict[str, PublishedSet]:
-    content = resources.files("evenkeel.files").joinpath("published.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, PublishedSet])
+Progress: TypeAlias = Callable[[PublishedFile, int, int | None], None]
+"""Called with a file, the bytes received and the total, where that is known."""
 
 
 def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Starter) -> list[DataFile]:
@@ -105,27 +104,21 @@ def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Sta
             for stem in starter.stems(lang) or [lang]
         ]
     if data == "published":
-        published = (file for file in published_set(benchmark).files if file.samples)
-        wanted = [file for file in published if not langs or file.lang in langs]
-        return [_published_file(benchmark, file) for file in wanted]
+        files = [file for file in published_set(benchmark).files if file.samples]
+        return [_published_file(benchmark, file) for file in files if not langs or file.lang in langs]
     path = Path(data)
-    if path.is_dir():
-        # A build leaves its journal beside the files that it made.
-        files = sorted(
-            p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "journal.sqlite"))
-        )
-        if not files:
-            raise DataError(path, "the folder has no files.")
-        return [own_file(file) for file in files]
-    return [own_file(path)]
+    if not path.is_dir():
+        return [data_file(path)]
+    # A build leaves its journal beside the files that it made.
+    ignored = (".", "journal.sqlite")
+    paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
+    if not paths:
+        raise DataError(path, "the folder has no files.")
+    return [data_file(path) for path in paths]
 
 
-def published_path(name: str, path: str) -> Path:
-    """Where a file of a published set lies, or an error that says how to fetch it."""
-    return _published_file(name, next(file for file in published_set(name).files if file.path == path)).path
-
-
-def own_file(path: Path) -> DataFile:
+def data_file(path: Path) -> DataFile:
+    """A user's file, with its hash."""
     try:
         return DataFile(path, hashlib.sha256(read_bytes(path)).hexdigest())
     except DataError as error:
@@ -134,117 +127,117 @@ def own_file(path: Path) -> DataFile:
         raise DataError(str(error).rstrip("."), "Give a path, 'starter' or 'published'.") from None
 
 
-def published_set(name: str) -> PublishedSet:
-    sets = published_sets()
-    if name not in sets:
-        hint = suggestion(name, sets)
-        raise UsageError(f"there is no published data set for '{name}'.{hint} There is: {', '.join(sets)}.")
-    return sets[name]
-
-
-def fetch(
-    name: str, *, progress: Callable[[PublishedFile, int, int | None], None] | None = None
-) -> list[Path]:
-    """Download a published set into the cache. What is there and whole is kept; what broke off is resumed.
-
-    A file that was placed by hand and has no published digest is taken as it is, and its digest recorded.
-    """
-    chosen = published_set(name)
-    for file in chosen.files:
-        match state(name, file):
-            case "whole":
-                pass
-            case "unchecked":
-                _record(place(name, file))
-            case "missing" | "changed":
-                _download(name, file, progress)
-    return [place(name, file) for file in chosen.files]
-
-
-def state(name: str, file: PublishedFile) -> State:
-    """Whether a published file is in the cache, and as it was published or first fetched."""
-    target = place(name, file)
-    if not target.is_file():
-        return "missing"
-    if file.blob:
-        return "whole" if git_blob(target) == file.blob else "changed"
-    known = recorded(target)
-    if known is None:
-        return "unchecked"
-    return "whole" if own_file(target).sha256 == known else "changed"
-
-
-def recorded(target: Path) -> str | None:
-    """The SHA-256 that a file had when it was first fetched, or first taken as it was."""
-    note = _note(target)
-    return note.read_text().partition(" ")[0].strip() if note.is_file() else None
-
-
-def _record(target: Path) -> None:
-    """Write a file's SHA-256 beside it, as sha256sum does."""
-    write_whole(_note(target), f"{own_file(target).sha256}  {target.name}\n")
-
-
-def _note(target: Path) -> Path:
-    return target.with_name(f"{target.name}.sha256")
-
-
-def git_blob(path: Path) -> str:
-    """Git's id of a file's content: SHA-1 of `blob <size>\\0<content>`."""
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    with path.open("rb") as file:
-        for chunk in iter(lambda: file.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def place(name: str, file: PublishedFile) -> Path:
-    """Where a file of a published set lies, fetched or placed by hand."""
-    revision = published_set(name).revision
-    return cache_dir() / "published" / name / revision / Path(file.path).name
-
-
-def _published_file(benchmark: str, file: PublishedFile) -> DataFile:
-    target = place(benchmark, file)
-    match state(benchmark, file):
-        case "missing":
-            raise DataError(target, f"not fetched yet. Run: evenkeel data fetch {benchmark}")
-        case "unchecked":
-            raise DataError(target, f"not checked yet. Run: evenkeel data fetch {benchmark}")
-        case "changed":
-            raise DataError(target, f"not as published. Run: evenkeel data fetch {benchmark}")
-        case "whole":
-            return msgspec.structs.replace(own_file(target), lang=file.lang)
-
-
 def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> DataFile:
     if stem not in starter.sha256:
         langs = dict.fromkeys(stem.partition("_")[0] for stem in starter.sha256)
         hint = suggestion(lang, langs)
-        raise UsageError(f"{benchmark} has no starter set in '{lang}'.{hint} There is: {', '.join(langs)}.")
+        raise UsageError(f"{benchmark} has no starter set in '{lang}'.{hint} Available: {', '.join(langs)}.")
     pinned = starter.sha256[stem]
-    target = cache_dir() / "starter" / benchmark / pinned[:12] / f"{stem}.json"
-    if not target.is_file() or own_file(target).sha256 != pinned:
+    path = cache_dir() / "starter" / benchmark / pinned[:12] / f"{stem}.json"
+    if not path.is_file() or data_file(path).sha256 != pinned:
         content = starter.make(stem)
-        made = hashlib.sha256(content).hexdigest()
-        if made != pinned:
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 != pinned:
             raise EvenkeelError(
-                f"the starter set of {benchmark}, {stem}, came out as {made}, not as {pinned}."
+                f"the starter set of {benchmark}, {stem}, has the hash {sha256}, not {pinned}."
             )
-        write_whole(target, content)
-    return DataFile(target, pinned, lang)
+        write_whole(path, content)
+    return DataFile(path, pinned, lang)
 
 
-def _download(
-    name: str, file: PublishedFile, progress: Callable[[PublishedFile, int, int | None], None] | None
-) -> None:
-    chosen, target = published_set(name), place(name, file)
-    part = target.with_name(f"{target.name}.part")
+# Published sets
+
+
+@cache
+def published_sets() -> dict[str, PublishedSet]:
+    content = resources.files("evenkeel.files").joinpath("published.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, PublishedSet])
+
+
+def published_set(name: str) -> PublishedSet:
+    sets = published_sets()
+    if name not in sets:
+        hint = suggestion(name, sets)
+        raise UsageError(f"there is no published data set for '{name}'.{hint} Available: {', '.join(sets)}.")
+    return sets[name]
+
+
+def published_path(name: str, path: str) -> Path:
+    """The path of a published file in the cache, or an error that says how to fetch it."""
+    return _published_file(name, next(file for file in published_set(name).files if file.path == path)).path
+
+
+def cached_path(name: str, file: PublishedFile) -> Path:
+    """Where a published file is in the cache, fetched or put there by hand."""
+    return cache_dir() / "published" / name / published_set(name).revision / Path(file.path).name
+
+
+def _published_file(name: str, file: PublishedFile) -> DataFile:
+    path = cached_path(name, file)
+    if problem := PROBLEMS.get(state(name, file)):
+        raise DataError(path, f"{problem}. Run: evenkeel data fetch {name}")
+    return msgspec.structs.replace(data_file(path), lang=file.lang)
+
+
+def state(name: str, file: PublishedFile) -> State:
+    """Whether a published file is in the cache, and as it was published or first fetched."""
+    path = cached_path(name, file)
+    if not path.is_file():
+        return "missing"
+    expected = file.blob or recorded_sha256(path)
+    if expected is None:
+        return "unchecked"
+    return "whole" if expected == (git_blob(path) if file.blob else data_file(path).sha256) else "changed"
+
+
+def recorded_sha256(path: Path) -> str | None:
+    """The SHA-256 that a published file had when it was first fetched, or first accepted as it was."""
+    record = _record_path(path)
+    return record.read_text().partition(" ")[0].strip() if record.is_file() else None
+
+
+def _record_sha256(path: Path) -> None:
+    """Write a file's SHA-256 beside it, as sha256sum does."""
+    write_whole(_record_path(path), f"{data_file(path).sha256}  {path.name}\n")
+
+
+def _record_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def git_blob(path: Path) -> str:
+    """Git's id of a file's content: SHA-1 of `blob <size>\\0<content>`."""
+    header = b"blob %d\0" % path.stat().st_size
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False)).hexdigest()
+
+
+# Fetching
+
+
+def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
+    """Download a published set into the cache. Files that are whole are kept, interrupted ones resumed.
+
+    A file that was put there by hand and has no published digest is accepted, and its digest recorded.
+    """
+    files = published_set(name).files
+    for file in files:
+        match state(name, file):
+            case "unchecked":
+                _record_sha256(cached_path(name, file))
+            case "missing" | "changed":
+                _download(name, file, progress)
+    return [cached_path(name, file) for file in files]
+
+
+def _download(name: str, file: PublishedFile, progress: Progress | None) -> None:
+    published, path = published_set(name), cached_path(name, file)
+    part = path.with_name(f"{path.name}.part")
     claims: dict[str, str] = {}
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as out:
-            for chunk, total in _stream(chosen.address(file), part.stat().st_size, claims):
+            for chunk, total in _stream(published.address(file), part.stat().st_size, claims):
                 if chunk is None:  # the server sends the whole file again
                     out.truncate(0)
                 else:
@@ -252,52 +245,49 @@ def _download(
                 if progress:
                     progress(file, out.tell(), total)
     except DataUnreachable as error:
-        for each in [each for each in chosen.files if state(name, each) in ("missing", "changed")]:
-            error.add_note(f"  {chosen.origin(each)}\n    to {place(name, each)}")
+        for other in published.files:
+            if state(name, other) in ("missing", "changed"):
+                error.add_note(f"  {published.origin(other)}\n    to {cached_path(name, other)}")
         raise
     except OSError as error:
         raise StorageError(f"{part}: cannot be written ({error.strerror or error}).") from error
-    try:
-        _check(chosen, file, part, target, claims)
-    except DataError:
+    if problem := _problem(published, file, part, path, claims):
         part.unlink()
-        raise
-    part.replace(target)
-    _record(target)
+        raise DataError(published.origin(file), problem)
+    part.replace(path)
+    _record_sha256(path)
 
 
-def _check(
-    chosen: PublishedSet, file: PublishedFile, part: Path, target: Path, claims: Mapping[str, str]
-) -> None:
-    """Hold a download against its pinned digest; without one, against the commit and the digest that the
-    server names (the Hugging Face Hub does), and against what was recorded at the first fetch."""
-    origin, blob, sha256 = chosen.origin(file), git_blob(part), own_file(part).sha256
+def _problem(
+    published: PublishedSet, file: PublishedFile, part: Path, path: Path, claims: Mapping[str, str]
+) -> str:
+    """Why a download is not what it should be; empty if it is.
+
+    It is checked against its pinned digest; without one, against the commit and the digest that the server
+    names (the Hugging Face Hub does), and against what was recorded at the first fetch.
+    """
+    blob, sha256 = git_blob(part), data_file(part).sha256
     if file.blob:
-        if blob != file.blob:
-            raise DataError(
-                origin, f"the content is not the published one (git blob {blob}, expected {file.blob})."
-            )
-        return
+        expected = f"(git blob {blob}, expected {file.blob})"
+        return "" if blob == file.blob else f"the content is not the published one {expected}."
     commit = claims.get("x-repo-commit", "")
-    if commit and commit != chosen.revision:
-        raise DataError(origin, f"the server sent it at commit {commit}, not at {chosen.revision}.")
+    if commit and commit != published.revision:
+        return f"the server sent it at commit {commit}, not at {published.revision}."
     named = claims.get("x-linked-etag") or (claims.get("etag", "") if commit else "")
     named = named.removeprefix("W/").strip('"').lower()
     if DIGEST.fullmatch(named) and named not in (sha256, blob):
-        raise DataError(
-            origin, f"the content is not what the server names (sha256 {sha256}, expected {named})."
+        return f"the content is not what the server names (sha256 {sha256}, expected {named})."
+    recorded = recorded_sha256(path)
+    if recorded not in (None, sha256):
+        return (
+            f"the content is not the one that was fetched first (sha256 {sha256}, expected {recorded}). "
+            f"To accept it, delete {_record_path(path)} and fetch again."
         )
-    known = recorded(target)
-    if known not in (None, sha256):
-        raise DataError(
-            origin,
-            f"the content is not the one that was fetched first (sha256 {sha256}, expected {known}). "
-            f"To take it all the same, delete {_note(target)} and fetch again.",
-        )
+    return ""
 
 
 def _stream(address: str, start: int, claims: dict[str, str]) -> Iterator[tuple[bytes | None, int | None]]:
-    """Chunks of a file from byte `start` on, each with the total size; None first where it starts over.
+    """Chunks of a file from byte `start` on, each with the total size; None first where it starts again.
 
     `claims` receives what the server says of the file: the headers of the first response that has each.
     """
@@ -305,24 +295,27 @@ def _stream(address: str, start: int, claims: dict[str, str]) -> Iterator[tuple[
     import urllib.request
     from http.client import HTTPException, HTTPMessage
 
-    def claim(headers: HTTPMessage) -> None:
+    def keep_claims(headers: HTTPMessage) -> None:
         for name in CLAIMS:
             if headers.get(name):
                 claims.setdefault(name, headers[name])
 
     class Redirects(urllib.request.HTTPRedirectHandler):
-        """The Hub names commit and digest where it redirects; the store behind it does not."""
+        """The Hub names commit and digest where it redirects; the storage behind it does not."""
 
         def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-            claim(headers)
+            keep_claims(headers)
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
-    shown, login = _without_login(address)
+    parts = urlsplit(address)
+    login, _, host = parts.netloc.rpartition("@")
+    shown = urlunsplit(parts._replace(netloc=host))
     request = urllib.request.Request(shown, headers={"User-Agent": "evenkeel"})
     if start:
         request.add_header("Range", f"bytes={start}-")
     if login:
-        request.add_unredirected_header("Authorization", login)
+        encoded = base64.b64encode(unquote(login).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {encoded}")
     try:
         try:
             response = urllib.request.build_opener(Redirects).open(request, timeout=TIMEOUT)
@@ -332,28 +325,19 @@ def _stream(address: str, start: int, claims: dict[str, str]) -> Iterator[tuple[
                     return
                 raise OSError(f"HTTP {error.code} {error.reason}") from None
         with response:
-            claim(response.headers)
-            resumed = response.status == 206
+            keep_claims(response.headers)
+            received = start if response.status == 206 else 0
             length = response.headers.get("Content-Length")
-            total = int(length) + (start if resumed else 0) if length else None
-            if start and not resumed:
+            total = int(length) + received if length else None
+            if start and not received:
                 yield None, total
-            received = start if resumed else 0
             while chunk := response.read(CHUNK):
                 received += len(chunk)
                 yield chunk, total
             if total is not None and received < total:
-                raise OSError(f"the connection broke off after {received:,} of {total:,} bytes")
+                raise OSError(f"the connection was lost after {received:,} of {total:,} bytes")
     except (OSError, HTTPException, ValueError) as error:  # urllib's errors are OSErrors
         raise DataUnreachable(
             f"{shown} could not be fetched ({getattr(error, 'reason', None) or error}). Run the same command "
             "again to go on, set EVENKEEL_MIRROR to a host that serves the same paths, or download by hand:"
         ) from None
-
-
-def _without_login(address: str) -> tuple[str, str]:
-    """An address to show and to ask, and the login that a mirror may need as a header."""
-    parts = urlsplit(address)
-    login, _, host = parts.netloc.rpartition("@")
-    header = f"Basic {base64.b64encode(unquote(login).encode()).decode()}" if login else ""
-    return urlunsplit(parts._replace(netloc=host)), header

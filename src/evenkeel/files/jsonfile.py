@@ -1,8 +1,9 @@
-"""JSON and JSON lines read into types, with errors that name the file, the line and the place in it."""
+"""JSON, JSON lines, and JSON objects inside a text; errors name the file, the line and the field."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import stat
 from collections.abc import Iterator
@@ -12,11 +13,11 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evenkeel.errors import DataError
-from evenkeel.files.jsontext import without_halves
 from evenkeel.messages import explain
 
 BOM = b"\xef\xbb\xbf"
-"""What some editors put before UTF-8."""
+"""The byte order mark that some editors write before UTF-8."""
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_json(path: Path, kind: Any = Any) -> Any:
@@ -24,8 +25,9 @@ def read_json(path: Path, kind: Any = Any) -> Any:
     content = read_bytes(path).removeprefix(BOM)
     try:
         raw = decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        line = _line(content, error)
+    except NOT_JSON as error:
+        offset = re.search(r"byte (\d+)", str(error))
+        line = content[: int(offset[1])].count(b"\n") + 1 if offset else None
         raise DataError(path, f"this is not JSON: {_problem(error)}.", line=line) from None
     return convert(path, raw, kind)
 
@@ -36,13 +38,13 @@ def read_json_lines(path: Path, kind: Any = Any) -> Iterator[Any]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each line of a JSON-lines file, decoded, with its number; blank lines are passed over."""
+    """Each line of a JSON-lines file, decoded, with its number; blank lines are skipped."""
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
             if line := line.removeprefix(BOM).strip():
                 try:
                     raw = decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                except NOT_JSON as error:
                     problem = f"this line is not JSON: {_problem(error)}."
                     raise DataError(path, problem, line=number) from None
                 yield number, raw
@@ -58,13 +60,13 @@ def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:
 
 
 def decode(content: bytes) -> Any:
-    """JSON as Python values; half a surrogate pair, which no text can hold, becomes U+FFFD."""
+    """JSON as Python values; half of a surrogate pair, which no text can hold, becomes U+FFFD."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
         if not re.search(rb"\\u[dD][89a-fA-F]", content):
             raise
-        return msgspec.json.decode(without_halves(content.decode()))
+        return msgspec.json.decode(replace_half_pairs(content.decode()))
 
 
 @contextlib.contextmanager
@@ -102,13 +104,95 @@ def _problem(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     if "truncated" in message:
-        return "it breaks off before its end"
+        return "it ends too early"
     if "out of range" in message:
         return "a number in it is too large"
     return message.removeprefix("JSON is malformed: ")
 
 
-def _line(content: bytes, error: Exception) -> int | None:
-    """The line of a JSON error, from the byte offset in msgspec's message."""
-    offset = re.search(r"byte (\d+)", str(error))
-    return content[: int(offset[1])].count(b"\n") + 1 if offset else None
+# JSON objects inside a text
+
+_TOKEN = re.compile(
+    r"""[ \t\n\r]*+(?:
+      (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
+    | (?P<plain>-?(?:Infinity|(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?)|NaN|true|false|null)
+    | (?P<sign>[{}\[\],:])
+    )""",
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_VALUE = ("value", "first value")
+_KEY = ("key", "first key")
+
+
+def json_objects(text: str) -> Iterator[Any]:
+    """The JSON objects in a text, one after the other; braces of prose are skipped.
+
+    Of an object that is incomplete, the complete ones inside it are given. The time is linear in the text:
+    an object inside another is not read again, and what is inside a string in one reading is outside of
+    strings in the next, so that no character is read more than twice.
+    """
+    ends: dict[int, int] = {}
+    start = text.find("{")
+    while start >= 0:
+        if start not in ends:
+            _find_ends(text, start, ends)
+        end = ends[start]
+        if end:
+            # A number of thousands of digits, or lists nested as deeply, cannot be decoded.
+            with contextlib.suppress(ValueError, RecursionError):
+                yield json.loads(replace_half_pairs(text[start:end]))
+        start = text.find("{", end or start + 1)
+
+
+def replace_half_pairs(text: str) -> str:
+    """JSON in which every `\\ud800` without its other half is U+FFFD: no file could hold it as text."""
+    return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+
+
+def _find_ends(text: str, position: int, ends: dict[int, int]) -> None:
+    """Store where the object at `position`, and every object in it, ends; 0 for an incomplete one."""
+    starts: list[int] = []  # of the objects and lists that are open
+    expected = "value"
+    while token := _TOKEN.match(text, position):
+        position = token.end()
+        opened = text[starts[-1]] if starts else ""
+        match token["sign"] or token.lastgroup:
+            case "{" | "[" as sign if expected in _VALUE:
+                end = ends.get(position - 1) if sign == "{" else None
+                if end is None:
+                    starts.append(position - 1)
+                    expected = "first key" if sign == "{" else "first value"
+                    continue
+                if end == 0:
+                    break
+                position = end
+            case "}" | "]" as sign if opened + sign in ("{}", "[]") and expected not in (
+                "key",
+                "colon",
+                "value",
+            ):
+                start = starts.pop()
+                if sign == "}":
+                    ends[start] = position
+                if not starts:
+                    return
+            case "," if expected == "comma":
+                expected = "key" if opened == "{" else "value"
+                continue
+            case ":" if expected == "colon":
+                expected = "value"
+                continue
+            case "string" if expected in _KEY:
+                expected = "colon"
+                continue
+            case "string" | "plain" if expected in _VALUE:
+                pass
+            case _:
+                break
+        expected = "comma"
+    ends.update((start, 0) for start in starts if text[start] == "{")

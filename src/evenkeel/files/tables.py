@@ -1,4 +1,4 @@
-"""Rows of a person's own data file, whatever its format: JSON lines, CSV or Parquet, each with its place."""
+"""Rows of a user's data file: JSON lines, CSV or Parquet; each row knows its line or number for errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evenkeel.messages import explain
 
 
 class Row(NamedTuple):
-    """The fields of one row, and where they stand."""
+    """The fields of one row, and where they are."""
 
     file: Path
     fields: Mapping[str, Any]
     name: str
-    """What to call a row that has no id of its own: its line, its number."""
+    """What to call a row that has no id: its line, its number."""
     line: int | None = None
     where: str = ""
     """The place in a file that has no lines: `row 7`."""
@@ -35,15 +35,15 @@ class Row(NamedTuple):
     def invalid(self, error: msgspec.ValidationError, fields: Mapping[str, Any]) -> DataError:
         """What is wrong with a field of the row."""
         fault = explain(error, fields)
-        places = (f"at {self.where}" if self.where else "", fault.field)
-        where = ", ".join(place for place in places if place)
+        where = ", ".join(filter(None, (f"at {self.where}" if self.where else "", fault.field)))
         return DataError(self.file, f"{fault.problem}.", line=self.line, where=where)
 
     def text(self, field: str) -> str:
-        """A field as it stands; absent, or neither text nor number, is an error that names the place."""
+        """A field as text; one that is missing, or neither text nor number, is an error."""
         if field not in self.fields:
-            there = ", ".join(self.fields) or "no field at all"
-            raise self.error(f"the field '{field}' is missing; there is: {there}.")
+            raise self.error(
+                f"the field '{field}' is missing. Available: {', '.join(self.fields) or 'none'}."
+            )
         value = self.fields[field]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(f"the field '{field}' should be text, not {kind_of(value)}.")
@@ -57,7 +57,7 @@ def kind_of(value: Any) -> str:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file; how its name ends tells its format. `.json` is one object a line."""
+    """The rows of a file, whose ending names its format. `.json` is one object per line."""
     if not path.exists():
         raise DataError(path, "cannot be read: No such file or folder.")
     readers = {".csv": _csv_rows, ".parquet": _parquet_rows}

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import DataFile, Starter, own_file
+from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.messages import suggestion
 from evenkeel.options import document
@@ -102,6 +102,8 @@ class Benchmark:
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
+    demo: ClassVar[Mapping[str, Any]] = {}
+    """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -213,7 +215,7 @@ class Benchmark:
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         """Answers recorded elsewhere. Default: rows of the data with a field `answer` or `answers` more."""
-        samples = self.samples(Data([own_file(path)], langs=[lang] if lang else None))
+        samples = self.samples(Data([data_file(path)], langs=[lang] if lang else None))
         rows = list(read_rows(path))
         if len(rows) != len(samples):
             raise DataError(path, f"{len(samples)} samples in {len(rows)} rows: a row must be one sample.")

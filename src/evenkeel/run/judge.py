@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from evenkeel.files.jsontext import objects, without_halves
+from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.run.answers import is_blank
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Status
 
@@ -74,7 +74,7 @@ def read(kind: type[T], response: Response) -> Verdict[T]:
         return Verdict(None, "unparsed", response.reason or NO_OBJECT)
     truncated = response.status == "truncated"
     reason = f"it was cut off ({response.reason or 'length'})" if truncated else ""
-    for candidate in _leading_object(response.text) if truncated else objects(response.text):
+    for candidate in _leading_object(response.text) if truncated else json_objects(response.text):
         try:
             return Verdict(msgspec.convert(candidate, kind, strict=False), "ok")
         except (msgspec.ValidationError, RecursionError) as error:
@@ -99,7 +99,7 @@ def _leading_object(text: str) -> Iterator[Any]:
     start = text.lstrip().removeprefix("```json").removeprefix("```").lstrip()
     if start.startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):
-            yield json.JSONDecoder().raw_decode(without_halves(start))[0]
+            yield json.JSONDecoder().raw_decode(replace_half_pairs(start))[0]
 
 
 def _repair(request: Generate, reason: str) -> Generate:

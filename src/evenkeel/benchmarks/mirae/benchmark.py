@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -102,6 +102,33 @@ class Mirae(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
+        "run": (
+            "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
+            "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
+            "evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256",
+            "evenkeel run mirae --model openai:NAME --dry-run",
+        ),
+        "score": (
+            "evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku",
+            "evenkeel score mirae A.json B.json C.json",
+            "evenkeel score mirae A.json --embedder embedded-embedder "
+            "--embedder sbert:path/to/model --chunked",
+        ),
+        "build": (
+            "evenkeel build mirae --questions mine.txt --out mine.json",
+            "evenkeel build mirae --seed 7 --out fresh.json",
+            "evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:PATH --out mine.json",
+            "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
+        ),
+    }
+    demo: ClassVar[Mapping[str, Any]] = {
+        "model": "embedded",
+        "limit": 4,
+        "levels": "1-3",
+        "samples": 3,
+        "max_tokens": 24,
+    }
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)

@@ -74,6 +74,15 @@ class Miron(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
+        "run": (
+            "evenkeel run miron --model embedded --limit 200",
+            "evenkeel run miron --model hf:path/to/base-model --lang ru --stop word",
+        ),
+        "score": ("evenkeel score miron miron_en.jsonl",),
+        "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
+    }
+    demo: ClassVar[Mapping[str, Any]] = {"model": "embedded", "limit": 40}
     helpers: Mapping[str, str] = {}
     covered: ClassVar[tuple[str, ...]] = ("target_confidence",)
     """What the floor of coverage is for beside the headline, where it was asked for."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -72,6 +72,25 @@ class Multiview(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
+        "run": (
+            "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
+            "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
+            "--method rerank:sbert:PATH",
+        ),
+        "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
+        "build": (
+            "evenkeel build multiview --docs clues.csv --criterion hint "
+            "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
+            "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
+            "--description 'What it is about' --triplets 200 --out data/topics",
+            "evenkeel build multiview --starter --seed 7",
+        ),
+    }
+    demo: ClassVar[Mapping[str, Any]] = {
+        "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
+        "limit": 4,
+    }
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -127,6 +127,25 @@ class Rgb(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     starter = Starter(STARTER_SHA256, make_starter)
+    usage: ClassVar[Mapping[str, Sequence[str]]] = {
+        "run": (
+            "evenkeel run rgb --model embedded --ability all --limit 20",
+            "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
+            "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh",
+        ),
+        "score": ("evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",),
+        "build": (
+            "evenkeel build rgb --docs my-documents/ --model openai:NAME --out data/mine",
+            "evenkeel build rgb --seed 7 --lang en,zh",
+        ),
+    }
+    demo: ClassVar[Mapping[str, Any]] = {
+        "model": "embedded",
+        "limit": 4,
+        "noise_rates": "0,0.6",
+        "integration_rates": "0",
+        "max_tokens": 24,
+    }
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)

@@ -19,7 +19,7 @@ from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compo
 from evenkeel.benchmarks.multiview.make.triplets import JudgedTriplets, judge_triplets, label_triplets
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
-from evenkeel.files.datasets import own_file
+from evenkeel.files.datasets import data_file
 from evenkeel.make.asking import Asking
 from evenkeel.make.documents import Documents, read_documents
 from evenkeel.options import RUNTIME, identity_options
@@ -283,7 +283,7 @@ def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
     sha256 = (
         hashlib.sha256(LINES.encode_lines(read.documents)).hexdigest()
         if path.is_dir()
-        else own_file(path).sha256
+        else data_file(path).sha256
     )
     return {
         "name": path.name,

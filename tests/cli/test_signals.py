@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.cli.stopping import stopping
+from commandline import command
+from evenkeel.cli.signals import stopping
 from loopback import Loopback
 
 IGNORING = """
@@ -22,7 +23,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 DEAF = """
 import sys, threading, time
-from evenkeel.cli.stopping import stopping
+from evenkeel.cli.signals import stopping
 with stopping():
     try:
         print("ready", flush=True); time.sleep(60)
@@ -34,9 +35,9 @@ with stopping():
 """
 
 
-def command(questions: Path, server: Loopback, out: Path) -> list[str]:
+def run_command(questions: Path, server: Loopback, out: Path) -> list[str]:
     return [
-        sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
+        *command("run", "mirae"), "--model", "openai:loop", "--base-url", server.url,
         "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--out", str(out),
         "--concurrency", "2",
     ]  # fmt: skip
@@ -70,7 +71,7 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
     questions: Path, tmp_path: Path, sent: signal.Signals, code: int
 ) -> None:
     with Loopback(latency=0.2) as server:
-        process = begun(command(questions, server, tmp_path / "run"), server, tmp_path / "run")
+        process = begun(run_command(questions, server, tmp_path / "run"), server, tmp_path / "run")
         process.send_signal(sent)
         _, said = process.communicate(timeout=60)
     assert process.returncode == code
@@ -84,7 +85,7 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
 def test_a_run_that_outlives_its_terminal_goes_on(questions: Path, tmp_path: Path) -> None:
     """nohup has SIGHUP ignored, and it stays so."""
     with Loopback(latency=0.05) as server:
-        arguments = [sys.executable, "-c", IGNORING, *command(questions, server, tmp_path / "run")]
+        arguments = [sys.executable, "-c", IGNORING, *run_command(questions, server, tmp_path / "run")]
         process = begun(arguments, server, tmp_path / "run")
         process.send_signal(signal.SIGHUP)
         process.communicate(timeout=120)
@@ -110,7 +111,7 @@ def test_a_second_signal_ends_it_at_once(sent: signal.Signals, code: int) -> Non
 def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path, tmp_path: Path) -> None:
     with Loopback(latency=600) as server:
         process = subprocess.Popen(
-            command(questions, server, tmp_path / "run"),
+            run_command(questions, server, tmp_path / "run"),
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=hearing,

@@ -1,0 +1,170 @@
+"""The `evenkeel` command: which command is in which module, and how errors become exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from evenkeel import __version__
+from evenkeel.cli.options import SuggestingGroup, examples
+from evenkeel.cli.output import say, say_error
+from evenkeel.cli.signals import stopping
+from evenkeel.errors import EvenkeelError, OptionError, place_of
+from evenkeel.page.format import visible
+from evenkeel.run.registry import PluginWarning
+
+COMMANDS = {
+    "demo": ("run", "Try it: a small run on the embedded models, with a report."),
+    "run": ("run", "Ask a model, score its answers, write the report."),
+    "score": ("run", "Score answers recorded elsewhere, in the published formats."),
+    "rescore": ("run", "Score a run's stored answers again."),
+    "build": ("data", "Make a data set, from a seed or from your own texts."),
+    "compare": ("compare", "Compare runs: paired differences with intervals."),
+    "gate": ("compare", "Exit with 1 if a run is worse than a baseline, for CI."),
+    "tokenizers": ("list", "Compare tokenizers on MIRON's examples, without a model."),
+    "scorecard": ("report", "Put a model's runs on one page, without an overall score."),
+    "report": ("report", "Write a run's HTML page again."),
+    "export": ("report", "Write a run as CSV, Parquet or the published files."),
+    "data": ("data", "List, fetch and verify the published data sets."),
+    "list": ("list", "List benchmarks, models and runs."),
+    "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
+}
+"""By command: its module, in which it is `<command>_command`, and its line of help."""
+
+READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
+"""Commands that read a run's folder, which may come from anyone and hold anything."""
+
+EPILOG = f"""{
+    examples(
+        "evenkeel demo",
+        "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
+        "evenkeel run mirae --model openai:gpt-4o-mini --max-usd 2 --price-in 0.15 --price-out 0.6",
+        "evenkeel run rgb --model openai:llama --base-url http://127.0.0.1:8000/v1",
+        "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
+        "evenkeel compare runs/old runs/new",
+    )
+}
+
+\b
+Environment (`evenkeel doctor` shows which are set):
+  OPENAI_API_KEY, OPENAI_BASE_URL  the key and the address of a server
+  EVENKEEL_CACHE                   the folder for fetched data and converted models
+  EVENKEEL_MIRROR                  another host for published data, with the same paths
+
+Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a server was not reached;
+130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are kept."""
+
+
+class LazyGroup(SuggestingGroup):
+    """Commands by name and one line of help; a command's module is imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="evenkeel")
+def cli() -> None:
+    """Measure how reliable a language model is: published benchmarks, with intervals."""
+
+
+def main() -> None:
+    """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
+    _ignore_closed_output()
+    with warnings.catch_warnings(), stopping() as state:
+        warnings.showwarning = _show_warning
+        try:
+            code = _run_command()
+            if state.number is not None:  # whatever the command made of the interrupt
+                code = state.exit_code
+        except BaseException as error:
+            if state.number is None and not isinstance(error, KeyboardInterrupt | click.Abort):
+                raise
+            with contextlib.suppress(OSError):  # the terminal may have closed with the signal
+                click.echo("stopped.", err=True)
+                _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
+            code = state.exit_code
+    sys.exit(code)
+
+
+class _Output(io.FileIO):
+    """The standard output; once its reader (head, less) has left, writing does nothing."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def _ignore_closed_output() -> None:
+    """Let a command finish with its own exit code after the reader of its output has left."""
+    output = sys.stdout
+    if output is not None and output is sys.__stdout__:
+        file = io.BufferedWriter(_Output(output.fileno(), "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(
+            file, encoding=output.encoding, errors=output.errors, line_buffering=output.line_buffering
+        )
+
+
+def _run_command() -> int:
+    """The command's exit code; errors raised on purpose are printed."""
+    try:
+        return int(cli(prog_name="evenkeel", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.message = visible(error.message)  # type: ignore[misc]  # it quotes what was typed
+        error.show()
+        return error.exit_code
+    except EvenkeelError as error:
+        say_error(error.on_command_line if isinstance(error, OptionError) else error)
+        _show_notes(error)
+        return error.exit_code
+    except BrokenPipeError:  # whoever read stderr has left; the interpreter must not flush to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # a path that cannot be read or written
+        say_error(error)
+        return 2
+    except Exception as error:
+        if not set(sys.argv[1:2]) & READS_RUNS or os.environ.get("EVENKEEL_TRACEBACK"):
+            raise
+        say_error(
+            f"a file of the run is not as Evenkeel writes it ({place_of(error)}). `evenkeel rescore` writes "
+            "a run's files again from its journal; EVENKEEL_TRACEBACK=1 shows the whole error."
+        )
+        return 2
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A plug-in that cannot be used is one line, like an error; other warnings are as Python prints them."""
+    if issubclass(category, PluginWarning):
+        say(f"warning: {message}", err=True)
+    else:
+        click.echo(warnings.formatwarning(message, category, *where[:2]), err=True, nl=False)
+
+
+def _show_notes(error: BaseException) -> None:
+    for note in getattr(error, "__notes__", ()):
+        say(note, err=True)

@@ -1,0 +1,90 @@
+"""What commands print: lines, errors, JSON, a finished run and the exit code of its coverage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.page.format import escaped_json, share, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evenkeel.run.folder import Run
+
+SCORED_REASONS = ("truncated", "truncated: length", "truncated: max_tokens")
+"""Answers cut off by max-tokens are scored as far as they go, so they count as covered."""
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print a line whose text may come from elsewhere: a server, a model, a file's name."""
+    click.echo(visible(str(text)), err=err)
+
+
+def say_error(text: object) -> None:
+    """Print `error: …` to stderr, in red unless NO_COLOR is set."""
+    label = "error:" if os.environ.get("NO_COLOR") else click.style("error:", fg="red", bold=True)
+    click.echo(f"{label} {visible(str(text))}", err=True)
+
+
+def as_json(value: Any) -> str:
+    import msgspec
+
+    return escaped_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_result(value: Any, show: Callable[[Console, Any], None], *, json: bool) -> None:
+    """Print a value as JSON, or as `show` writes it to the terminal."""
+    if json:
+        click.echo(as_json(value))
+    else:
+        from rich.console import Console
+
+        show(Console(), value)
+
+
+def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
+    """Print a run's tables, or its summary as JSON, and return the exit code."""
+    if json:
+        click.echo(as_json(run.summary))
+        return check_coverage(run, min_coverage)
+    from rich.console import Console
+
+    from evenkeel.report.notes import notes_of
+    from evenkeel.report.terminal import show_run
+    from evenkeel.run.registry import benchmark_class
+
+    layout = benchmark_class(run.spec.benchmark).layout
+    show_run(Console(), run, layout, min_coverage=min_coverage, notes=notes_of(run))
+    if (run.path / "report.html").is_file():
+        say(f"Report: {run.path / 'report.html'}")
+    return check_coverage(run, min_coverage)
+
+
+def check_coverage(run: Run, floor: float) -> int:
+    """1, with an error, where a coverage is below the floor or a file of the run could not be written."""
+    from evenkeel.run.registry import benchmark_class
+
+    for problem in run.problems:
+        say_error(f"{run.path}: {problem}")
+    coverages = {"coverage": run.headline.coverage}
+    for metric in benchmark_class(run.spec.benchmark).covered:
+        if metric in run.summary:
+            coverages[f"coverage of {metric}"] = run.summary[metric].coverage
+    for name, coverage in coverages.items():
+        if coverage < floor:
+            failures = run.failures()
+            for reason in SCORED_REASONS:
+                del failures[reason]
+            reasons = ", ".join(f"{reason} ×{count:,}" for reason, count in failures.most_common(8))
+            retry = f" The command that made the run, with --out {run.path}, asks again what ended in error."
+            say_error(
+                f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "
+                f"{reasons or 'there are no answers'}."
+                f"{retry if any(reason.startswith('error') for reason in failures) else ''}"
+            )
+            return 1
+    return 1 if run.problems else 0
