@@ -213,7 +213,7 @@ class Rgb(Benchmark):
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
         from evenkeel.benchmarks.rgb.headline import headline_settings, with_headline
-        from evenkeel.benchmarks.rgb.measures import judge_all, measure
+        from evenkeel.benchmarks.rgb.scoring import judge_all, measure
 
         judged = (yield from judge_all(answered)) if self.options.judge else {}
         scores = [measure(item, judged.get(item.sample.id)) for item in answered]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb import matching
+from evenkeel.benchmarks.rgb import lenient as matching
 from evenkeel.benchmarks.rgb import phrases as said
 from evenkeel.benchmarks.rgb.files import Answer
 from evenkeel.benchmarks.rgb.wording import Word, plain, words

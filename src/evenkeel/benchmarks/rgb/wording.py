@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.numerals import DATE, DATE_END, digits
+from evenkeel.benchmarks.rgb.normalization import DATE, DATE_END, digits
 from evenkeel.text.word_splitting import normalized
 
 HAN = r"\u3400-\u9fff"

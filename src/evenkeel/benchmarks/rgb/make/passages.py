@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks.rgb import matching
+from evenkeel.benchmarks.rgb import lenient as matching
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.wording import HAN, Word, plain, words
 from evenkeel.make.asking import Asking, Tally

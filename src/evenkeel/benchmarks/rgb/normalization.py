@@ -29,7 +29,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     months: tuple[str, ...]
 
 
-_TABLE = read_json(__package__, "wording.json", type=_Table)
+_TABLE = read_json(__package__, "numbers.json", type=_Table)
 _UNITS, _TEENS, _TENS = _TABLE.units, _TABLE.teens, _TABLE.tens
 _VALUES = (
     {word: value for value, word in enumerate(_UNITS + _TEENS)}
