@@ -1,20 +1,135 @@
-"""Whether an answer stands in a text, word by word."""
+"""The lenient check: what a careful reader would say of an answer.
+
+The right answer and the false one are sought word by word, and do not count where the text denies them;
+rejections and reports of errors are sought as phrases.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.phrases import phrases
-from evenkeel.benchmarks.rgb.wording import HAN, Word, plain, words
+from msgspec import Struct
 
+from evenkeel.benchmarks.rgb import phrases
+from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.benchmarks.rgb.normalization import HAN, Word, plain, words
+from evenkeel.benchmarks.rgb.phrases import PHRASES
+
+LONGEST = 20_000
+"""Characters of an answer that are read: more is a model that does not stop."""
 RECALL = 0.8
 """The share of an answer's words that must be there for it to be given by overlap."""
 OVERLAPPING = 3
 """Words that an answer needs before overlap is tried."""
+
+
+class Verdict(Struct, frozen=True):
+    """What the lenient check says of one answer."""
+
+    parts: tuple[int, ...]
+    """1 for every part of the right answer that is given, 0 for the others."""
+    right: bool
+    """All parts are given; at noise 1, where no document has the answer: it was rejected."""
+    rejected: bool
+    """It says that the documents do not answer the question."""
+    detected: bool
+    """It says that the documents are in error."""
+    states_fake: bool
+    """It names the false answer too, if only to report it."""
+    how: str
+    """What decided: words, overlap, strong rejection, weak rejection, false answer, not found."""
+
+    @property
+    def corrected(self) -> bool:
+        """An error was reported and the right answer given."""
+        return self.detected and self.right and all(self.parts)
+
+
+def lenient(
+    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
+) -> Verdict:
+    """The verdict on one answer.
+
+    The answer is sought in the whole text, except that after a strong rejection only what follows a
+    "however" counts. A weak rejection ("the documents do not mention it") counts in the opening sentence
+    and where no answer is given, right, false or guessed. A weak report of an error ("inconsistent") counts
+    unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
+    With the question it can distinguish a denied answer ("Ada did not win") from one of whom something else
+    is denied.
+    """
+    text = _ends(plain(_ends(prediction)))  # a character may unfold to many
+    hits = phrases.rejections(text)
+    strong = next((hit for hit in reversed(hits) if hit.strong), None)
+    all_words = words(text)
+    counted = words(phrases.after_turn(text[strong.end :])) if strong else all_words
+    ways = [_given(part, counted, fake, query) for part in answer]
+    states_fake = bool(fake) and all(_given(part, all_words, answer, query, equal=True) for part in fake)
+    misled = states_fake and _settles_for_fake(text, answer, fake, query)
+    right = all(ways) and not misled
+    weak = (
+        not any(ways)
+        and not states_fake
+        and bool(hits)
+        and hits[0].sentence <= phrases.opening(text)
+        and not phrases.guesses(text, hits)
+    )
+    rejected = strong is not None or weak
+    if right:
+        how = "overlap" if "overlap" in ways else "words"
+    elif misled:
+        how = "false answer"
+    else:
+        how = "strong rejection" if strong else "weak rejection" if weak else "not found"
+    return Verdict(
+        parts=tuple(int(bool(way)) for way in ways),
+        right=rejected if noise == 1 else right,
+        rejected=rejected,
+        detected=any(hit.strong or right or not states_fake for hit in phrases.errors(text)),
+        states_fake=states_fake,
+        how=how,
+    )
+
+
+def _ends(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+
+
+def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:
+    """Whether what is called the answer is the false one and not the right one, though both are named."""
+    settled = words(phrases.given_as_answer(text))
+    return all(_given(part, settled, answer, query, equal=True) for part in fake) and not all(
+        _given(part, settled, fake, query) for part in answer
+    )
+
+
+def _given(
+    part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
+) -> str:
+    """How an alternative of a part is given: by its `words`, by `overlap`, or not at all.
+
+    A mention of a rival is not one of the part: "Palm Springs" does not give "Springs". With `equal` that
+    holds for an equal rival too: what is right is never taken for the false answer.
+    """
+    for alternative in part:
+        sought = target(alternative, query)
+        masked = list(text)
+        for rival in (target(other, query) for others in rivals for other in others):
+            if sought.joined in rival.joined and (equal or sought.joined != rival.joined):
+                for start, end in occurrences(rival, text):
+                    masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
+        if any(True for _ in occurrences(sought, masked)):
+            return "words"
+        if _overlaps(sought, masked):
+            return "overlap"
+    return ""
+
+
+# An answer in a text, word by word
 
 
 class Target(NamedTuple):
@@ -25,44 +140,29 @@ class Target(NamedTuple):
     capitals: bool
     """A word of one or two capitals, which must be written so: US is not us."""
     alone: bool
-    """Yes, no, or a single Han character: counts only as a clause of its own, or at the end of one."""
+    """Yes, no, or a single Han character: counts only as a clause by itself, or at the end of one."""
     han: bool
-    asked: frozenset[str] | None = None
+    asked: frozenset[str] | None
     """The words of the question; None where it is not known."""
 
 
+@lru_cache(maxsize=4096)
 def target(answer: str, query: str = "") -> Target:
-    found = words(plain(answer))
-    joined = "".join(word.joined for word in found)
+    listed = words(plain(answer))
+    joined = "".join(word.joined for word in listed)
     letters = re.sub(r"[\W\d_]", "", answer)
     return Target(
-        found,
+        listed,
         joined,
         capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
-        alone=joined in phrases().bare or bool(re.fullmatch(f"[{HAN}]", joined)),
+        alone=joined in PHRASES.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
         han=bool(re.search(f"[{HAN}]", joined)),
         asked=frozenset(word.text for word in words(plain(query))) if query else None,
     )
 
 
-def found(sought: Target, text: Sequence[Word]) -> str:
-    """How the answer is given: by its `words`, by `overlap`, or not at all."""
-    if any(True for _ in occurrences(sought, text)):
-        return "words"
-    return "overlap" if overlaps(sought, text) else ""
-
-
-def without(rivals: Iterable[Target], text: Sequence[Word]) -> list[Word]:
-    """The text with every occurrence of the rivals blanked out."""
-    kept = list(text)
-    for rival in rivals:
-        for start, end in occurrences(rival, text):
-            kept[start:end] = [word._replace(text="\0", cased="\0") for word in kept[start:end]]
-    return kept
-
-
 def occurrences(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Where the answer stands as whole words in a row, spelt with or without gaps, and is not ruled out."""
+    """Where the answer is as whole words in a row, spelt with or without gaps, and is not ruled out."""
     for start in range(len(text)):
         spelt = ""
         for end in range(start, len(text)):
@@ -70,130 +170,117 @@ def occurrences(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int
             if not sought.joined.startswith(spelt):
                 break
             if spelt == sought.joined:
-                if _stands(sought, text, start, end + 1):
+                if _counts(sought, text, start, end + 1):
                     yield start, end + 1
                 break
 
 
-def overlaps(sought: Target, text: Sequence[Word]) -> bool:
-    """Whether most of a longer answer's words stand together, in any order.
+def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
+    """Whether the words at a position are the answer, and not a part of something else."""
+    after = text[end] if end < len(text) else None
+    percent = after is not None and after.text in ("%", "‰")
+    if text[start].glued or (after and after.glued and not percent):
+        return False
+    if percent and text[end - 1].number:
+        return False
+    if sought.capitals and not all(word.cased.isupper() for word in text[start:end]):
+        return False
+    if sought.alone:
+        clause = text[start].clause
+        ends = after is None or after.clause != clause
+        begins = start == 0 or text[start - 1].clause != clause
+        if not (ends and (begins or text[start - 1].text in PHRASES.copula)):
+            return False
+    return not _is_ruled_out(sought, text, start, end)
+
+
+def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
+    """Whether most of a longer answer's words are together, in any order.
 
     At least RECALL of the words (middle initials aside) in one sentence, with nothing but function words
-    between them, all numbers of the answer among them; and where a word is missing, no other stands beside
+    between them, all numbers of the answer among them; and where a word is missing, no other is beside
     them in its place: San Francisco is not San Diego. Chinese answers are not tried: that many characters
     are shared by a hospital and a court of the same town.
     """
     if len(sought.words) < OVERLAPPING or sought.han:
         return False
-    wanted = Counter(word.text for word in sought.words if not _slight(word))
+    needed = Counter(word.text for word in sought.words if not _is_slight(word))
     numbers = [word.text for word in sought.words if word.number]
     for start, first in enumerate(text):
-        left, end = wanted.copy(), start
-        if left[first.text] < 1:
+        if needed[first.text] < 1:
             continue
-        for place in range(start, len(text)):
-            word = text[place]
-            if word.sentence != first.sentence or not (left[word.text] > 0 or _slight(word)):
+        missing, end = needed.copy(), start
+        for position in range(start, len(text)):
+            word = text[position]
+            if word.sentence != first.sentence or not (missing[word.text] > 0 or _is_slight(word)):
                 break
-            if left[word.text] > 0:
-                left[word.text] -= 1
-                end = place + 1
-        missing = sum(left.values())
-        enough = missing <= (1 - RECALL) * sum(wanted.values()) and not any(left[n] for n in numbers)
-        if (
-            enough
-            and not _ruled_out(sought, text, start, end)
-            and not (missing and _has_neighbour(text, start, end))
-        ):
+            if missing[word.text] > 0:
+                missing[word.text] -= 1
+                end = position + 1
+        if missing.total() > (1 - RECALL) * needed.total() or any(missing[number] for number in numbers):
+            continue
+        neighbours = [text[position] for position in (start - 1, end) if 0 <= position < len(text)]
+        replaced = any(word.clause == first.clause and not _is_slight(word) for word in neighbours)
+        if not (missing.total() and replaced) and not _is_ruled_out(sought, text, start, end):
             return True
     return False
 
 
-def _slight(word: Word) -> bool:
+def _is_slight(word: Word) -> bool:
     """A function word or an initial."""
-    return word.text in phrases().function_words or (len(word.text) == 1 and "a" <= word.text <= "z")
+    return word.text in PHRASES.function_words or (len(word.text) == 1 and "a" <= word.text <= "z")
 
 
-def _has_neighbour(text: Sequence[Word], start: int, end: int) -> bool:
-    beside = [text[place] for place in (start - 1, end) if 0 <= place < len(text)]
-    return any(word.clause == text[start].clause and not _slight(word) for word in beside)
+# An answer that the text denies
+
+_NO, _YET, _ADVERBS = PHRASES.not_the_answer, PHRASES.affirms_after_all, PHRASES.adverbs
+_WHOLE, _VERB = PHRASES.ruled_out_after, PHRASES.verb_denied_after
+_BEFORE = (
+    re.compile(rf"\b(?:{'|'.join(_NO.en)})(?: (?!(?:{'|'.join(_YET.en)})\b)\S+){{0,3}}$"),
+    re.compile(rf"(?:{'|'.join(_NO.zh)})[^{''.join(_YET.zh)}]{{0,3}}$"),
+)
+"""In English and in Chinese: a negation up to three words (or Han characters) before an answer, unless a
+word next to it takes it back."""
+_BEHIND = (
+    re.compile(
+        rf"(?:(?P<whole>{'|'.join(_WHOLE.en)})|(?:{'|'.join(_VERB.en)}))\b(?! (?:{'|'.join(_YET.en)})\b)"
+        rf"(?: (?:{'|'.join(_ADVERBS.en)}))* ?(?P<verb>\S*)(?P<rest>.*)"
+    ),
+    re.compile(
+        rf"(?:(?P<whole>{'|'.join(_WHOLE.zh)})|(?:{'|'.join(_VERB.zh)}))(?![{''.join(_YET.zh)}])"
+        rf"(?:{'|'.join(_ADVERBS.zh)})*(?P<verb>.?)(?P<rest>.*)"
+    ),
+)
+"""The same right behind an answer: one that denies the `whole` of it ("is not"), or one of a `verb`, a word
+or a Han character, past any adverb."""
 
 
-def _stands(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
-    after = text[end] if end < len(text) else None
-    if text[start].glued or (after and after.glued and after.text not in ("%", "‰")):
-        return False
-    if after and text[end - 1].number and after.text in ("%", "‰"):
-        return False
-    if sought.capitals and not all(word.cased.isupper() for word in text[start:end]):
-        return False
-    if sought.alone and not _alone(text, start, end):
-        return False
-    return not _ruled_out(sought, text, start, end)
-
-
-def _alone(text: Sequence[Word], start: int, end: int) -> bool:
-    clause = text[start].clause
-    ends = end == len(text) or text[end].clause != clause
-    begins = start == 0 or text[start - 1].clause != clause
-    return ends and (begins or text[start - 1].text in phrases().copula)
-
-
-def _ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
+def _is_ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     """Whether the clause says that it is not this: "not held in …", "… did not", 不是…, …不是."""
     clause = text[start].clause
     before = [word.text for word in text[max(0, start - 6) : start] if word.clause == clause]
     after = [word.text for word in text[end : end + 6] if word.clause == clause]
-    for gap, ahead, behind in zip((" ", ""), _negation_ahead(), _negation_behind(), strict=True):
-        if ahead.search(gap.join(before)):
+    for gap, before_pattern, behind_pattern in zip((" ", ""), _BEFORE, _BEHIND, strict=True):
+        if before_pattern.search(gap.join(before)):
             return True
-        found = behind.match(gap.join(after))
-        if found and (found["whole"] or _denies_what_is_asked(found, sought.asked)):
+        behind = behind_pattern.match(gap.join(after))
+        if behind and (behind["whole"] or _denies_what_is_asked(behind, sought.asked)):
             return True
     return False
 
 
-def _denies_what_is_asked(found: re.Match[str], asked: frozenset[str] | None) -> bool:
+def _denies_what_is_asked(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
     """Whether the verb behind "did not" is the one asked for, or none follows: who "did not attend" may
     have won. Where the question is not known, every verb is taken for it."""
-    verb, rest = found["verb"], found["rest"]
-    if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", rest):
+    verb = behind["verb"]
+    if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", behind["rest"]):
         return True
-    return any(_akin(verb, word) for word in asked if word not in phrases().function_words)
+    return any(_is_akin(verb, word) for word in asked if word not in PHRASES.function_words)
 
 
-def _akin(verb: str, word: str) -> bool:
+def _is_akin(verb: str, word: str) -> bool:
     """The same word in another form: host and hosted by their beginning, win and won by their consonants."""
     if min(len(verb), len(word)) < 3:
         return verb == word
-    bare, other = (re.sub("[aeiou]", "", text) for text in (verb, word))
-    return verb[:4] == word[:4] or bare == other
-
-
-@cache
-def _negation_ahead() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """In English and in Chinese: a negation up to three words (or Han characters) before an answer, unless a
-    word next to it takes it back."""
-    no, yet = phrases().not_the_answer, phrases().affirms_after_all
-    return (
-        re.compile(rf"\b(?:{'|'.join(no.en)})(?: (?!(?:{'|'.join(yet.en)})\b)\S+){{0,3}}$"),
-        re.compile(rf"(?:{'|'.join(no.zh)})[^{''.join(yet.zh)}]{{0,3}}$"),
-    )
-
-
-@cache
-def _negation_behind() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The same right behind an answer: one that denies the `whole` of it ("is not"), or one of a `verb`, a
-    word or a Han character, past any adverb."""
-    whole, verb, yet = phrases().ruled_out_after, phrases().verb_denied_after, phrases().affirms_after_all
-    adverbs = phrases().adverbs
-    return (
-        re.compile(
-            rf"(?:(?P<whole>{'|'.join(whole.en)})|(?:{'|'.join(verb.en)}))\b(?! (?:{'|'.join(yet.en)})\b)"
-            rf"(?: (?:{'|'.join(adverbs.en)}))* ?(?P<verb>\S*)(?P<rest>.*)"
-        ),
-        re.compile(
-            rf"(?:(?P<whole>{'|'.join(whole.zh)})|(?:{'|'.join(verb.zh)}))(?![{''.join(yet.zh)}])"
-            rf"(?:{'|'.join(adverbs.zh)})*(?P<verb>.?)(?P<rest>.*)"
-        ),
-    )
+    consonants = [re.sub("[aeiou]", "", text) for text in (verb, word)]
+    return verb[:4] == word[:4] or consonants[0] == consonants[1]

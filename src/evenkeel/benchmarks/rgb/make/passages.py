@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenkeel.benchmarks.rgb import lenient as matching
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.wording import HAN, Word, plain, words
+from evenkeel.benchmarks.rgb.normalization import HAN, Word, plain, words
 from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
 from evenkeel.models.vectors import usable
