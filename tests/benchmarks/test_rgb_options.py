@@ -154,11 +154,17 @@ def test_a_wrong_value_is_refused_at_the_command_line(
 
 
 def test_a_dry_run_counts_prompts_and_what_would_be_judged(files: Path) -> None:
-    assert dry_run("rgb", data=files).requests == {"generate": 39}
-    assert dry_run("rgb", data=files, judge="openai:judge").requests == {"generate": 39, "judge": 2 * (4 + 3)}
-    assert dry_run("rgb", data=files, judge="openai:judge", ability="noise").requests == {"generate": 20}
+    assert dry_run("rgb", "openai:loop", data=files).requests == {"generate": 39}
+    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge").requests == {
+        "generate": 39,
+        "judge": 2 * (4 + 3),
+    }
+    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge", ability="noise").requests == {
+        "generate": 20
+    }
     short, long = (
-        dry_run("rgb", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"] for n in (1, 101)
+        dry_run("rgb", "openai:loop", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"]
+        for n in (1, 101)
     )
     assert long - short == 100 * 14
     # Besides the answer a judge reads what it is told, some seventy words, and the question.
