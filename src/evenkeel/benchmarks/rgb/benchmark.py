@@ -11,23 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb import page
-from evenkeel.benchmarks.rgb.files import (
-    Dataset,
-    Instance,
-    Prediction,
-    PredictionFile,
-    Prompts,
-    RgbDetail,
-    RgbInputs,
-    RgbSample,
-    known_language,
-    language,
-    load_prompts,
-    prediction_files,
-    read_instances,
-    read_predictions,
-)
+from evenkeel.benchmarks.rgb import files, page
+from evenkeel.benchmarks.rgb.files import Prediction, PredictionFile, RgbDetail, RgbInputs, RgbSample
 from evenkeel.benchmarks.rgb.selection import (
     DATA,
     Ability,
@@ -55,7 +40,7 @@ STARTER_SHA256 = {
 
 
 class RgbOptions(Struct, frozen=True, kw_only=True):
-    """What can be set about an RGB run."""
+    """The options of an RGB run."""
 
     ability: Annotated[
         str,
@@ -111,10 +96,8 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
             "noise": [Setting("noise", rate, n) for rate in noise],
             "rejection": [Setting("rejection", 1.0, n)],
             "integration": [Setting("integration", rate, n) for rate in integration],
-            "counterfactual": [
-                Setting("counterfactual", 0.0, 0),
-                *(Setting("counterfactual", 0.0, n, rate) for rate in correct),
-            ],
+            "counterfactual": [Setting("counterfactual", 0.0, 0)]
+            + [Setting("counterfactual", 0.0, n, rate) for rate in correct],
         }
         return [setting for ability in parse_abilities(self.ability) for setting in settings[ability]]
 
@@ -147,8 +130,8 @@ class Rgb(Benchmark):
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
 
     @cached_property
-    def _prompts(self) -> dict[str, Prompts]:
-        return load_prompts(self.options.prompts)
+    def _prompts(self) -> dict[str, files.Prompts]:
+        return files.load_prompts(self.options.prompts)
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each data set, at every setting that its kind has an ability for."""
@@ -165,9 +148,10 @@ class Rgb(Benchmark):
         """`samples` has chosen already: its limit counts by data set."""
         return samples
 
-    def _datasets(self, data: Data) -> list[Dataset]:
+    def _datasets(self, data: Data) -> list[files.Dataset]:
         datasets = [
-            read_instances(file.path, lang=known_language(file.lang)) for file in self._chosen_files(data)
+            files.read_instances(file.path, lang=files.known_language(file.lang))
+            for file in self._chosen_files(data)
         ]
         langs = dict.fromkeys(dataset.lang for dataset in datasets)
         if absent := [lang for lang in data.langs or () if lang not in langs]:
@@ -191,16 +175,18 @@ class Rgb(Benchmark):
             raise UsageError(f"two files are named '{twice[0]}': give one of them.")
         return datasets
 
-    def _chosen_files(self, files: Sequence[DataFile]) -> list[DataFile]:
-        stems = [file.path.stem for file in files]
+    def _chosen_files(self, data: Data) -> list[DataFile]:
+        stems = [file.path.stem for file in data]
         chosen = [part.strip() for part in self.options.dataset.split(",") if part.strip()]
         if unknown := [stem for stem in chosen if stem not in stems]:
             raise UsageError(f"--dataset {unknown[0]}: the data has {', '.join(stems)}.")
         # The published data has every plain set twice, the second time with corrected documents.
         chosen = chosen or [stem for stem in stems if stem.removesuffix("_refine") not in {*stems} - {stem}]
-        return [file for file in files if file.path.stem in chosen]
+        return [file for file in data if file.path.stem in chosen]
 
-    def _sample(self, dataset: Dataset, instance: Instance, setting: Setting, index: int) -> RgbSample:
+    def _sample(
+        self, dataset: files.Dataset, instance: files.Instance, setting: Setting, index: int
+    ) -> RgbSample:
         selection = select(instance, setting, order=self.options.doc_order, index=index)
         tags = setting.tags(dataset.lang)
         # Where several documents are true, the position of one of them says little.
@@ -262,10 +248,10 @@ class Rgb(Benchmark):
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         """The lines of a prediction file. Each keeps its answer, where several have the same prompt too."""
-        rows = read_predictions(path)
+        rows = files.read_predictions(path)
         file = PredictionFile.parse(path.stem)
         dataset = file.dataset if file else path.stem
-        known = known_language(lang) or language(dataset, [row.query for row in rows])
+        known = files.known_language(lang) or files.language(dataset, [row.query for row in rows])
         repeats: Counter[tuple[str, tuple[str, ...]]] = Counter()
         samples = []
         for row in rows:
@@ -280,7 +266,7 @@ class Rgb(Benchmark):
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         temperature = spec.options.get("temperature", 0.0)
-        return prediction_files(spec.models["model"]["name"], temperature, records)
+        return files.prediction_files(spec.models["model"]["name"], temperature, records)
 
     @classmethod
     def builder(cls) -> Any:

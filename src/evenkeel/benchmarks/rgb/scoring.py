@@ -194,18 +194,13 @@ def judge_values(judged: Judged, values: Values) -> Values:
     """The judge's decision, and whether each check decided the same question the same way."""
     kind = "detected" if "detected_published" in values else "rejected"
     decision = None if judged.decision is None else float(judged.decision)
-    return {
-        "detected_judge" if kind == "detected" else "judge": decision,
-        # A request that failed brought no verdict, neither one to be read nor one that could not be.
-        "judge_unparsed": None if judged.status in ("error", "refused") else float(decision is None),
-        **{
-            f"judge_agrees_{check}": None
-            if decision is None
-            else float(values[f"{kind}_{check}"] == decision)
-            for check in CHECKS
-            if f"{kind}_{check}" in values
-        },
-    }
+    result: Values = {"detected_judge" if kind == "detected" else "judge": decision}
+    # A request that failed brought no verdict, neither one to be read nor one that could not be.
+    result["judge_unparsed"] = None if judged.status in ("error", "refused") else float(decision is None)
+    for check in CHECKS:
+        if (ours := values.get(f"{kind}_{check}")) is not None:
+            result[f"judge_agrees_{check}"] = None if decision is None else float(ours == decision)
+    return result
 
 
 # The headline: the mean of the abilities, each counted once and at one setting
