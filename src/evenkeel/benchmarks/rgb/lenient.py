@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb import phrases
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.normalization import HAN, Word, plain, words
 from evenkeel.benchmarks.rgb.phrases import PHRASES
+from evenkeel.text.normalization import HAN, Word, plain, words
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.normalization import HAN, LOOK_BACK, sentence_starts
 from evenkeel.files.package_data import read_json
+from evenkeel.text.normalization import HAN, LOOK_BACK, sentence_starts
 
 FINAL = 4
 """As many times in one sentence "the answer is" is followed up: the first, and the last three."""
