@@ -31,7 +31,15 @@ NOISE = [f"noise {rate}" for rate in ("0", "0.2", "0.4", "0.6", "0.8")]
 INTEGRATION = [f"integration, noise {rate}" for rate in ("0", "0.2", "0.4")]
 DETECTION = "false documents: error detection"
 CORRECTION = "false documents: error correction"
-ROWS = [*NOISE, "nothing to find", *INTEGRATION, "no documents", "false documents", DETECTION, CORRECTION]
+ROWS = [
+    *NOISE,
+    "no answer in the documents",
+    *INTEGRATION,
+    "no documents",
+    "false documents",
+    DETECTION,
+    CORRECTION,
+]
 RATES = ["all_rate", "noise_rate", "tt", "nums"]
 FACT_RATES = [*RATES, "fact_check_rate", "correct_rate", "fact_tt", "correct_tt"]
 FIELDS = ["id", "query", "ans", "label", "prediction", "docs", "noise_rate", "factlabel"]
@@ -135,7 +143,7 @@ def misled(item: Item, prompt: str) -> str:
 
 
 def troubled(item: Item, prompt: str) -> str:
-    """Right, but every other question is lost where four of five documents are beside the point."""
+    """Right, but every other question is lost where four of five documents are irrelevant."""
     lost = prompt.count("was painted") == 4 and item["id"] % 2
     return misled(item, prompt) if lost else right(item, prompt)
 

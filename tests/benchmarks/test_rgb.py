@@ -64,9 +64,9 @@ def test_every_question_is_asked_once_at_every_setting_of_its_kind(
     run, server = finished
     assert set(server.answered.values()) == {1}
     assert server.answered.total() == 4 * 6 + 3 * 3 + 3 * 2
-    asked = Counter((r.sample.inputs["dataset"], r.sample.tags["setting"]) for r in run.records())
+    asked = Counter((r.sample.inputs.dataset, r.sample.tags["setting"]) for r in run.records())
     assert asked == {
-        **{("en", setting): 4 for setting in [*NOISE, "nothing to find"]},
+        **{("en", setting): 4 for setting in [*NOISE, "no answer in the documents"]},
         **{("en_int", setting): 3 for setting in INTEGRATION},
         **{("en_fact", setting): 3 for setting in ("no documents", "false documents")},
     }
@@ -79,9 +79,9 @@ def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_sys
     bodies = {body["messages"][-1]["content"]: body for body in server.bodies}
     for record in run.records():
         inputs = record.sample.inputs
-        docs = "\n".join(inputs["docs"])
+        docs = "\n".join(inputs.docs)
         shown = f"Documents:\n{docs}\n\n" if docs else "Answer the question briefly, from what you know.\n\n"
-        body = bodies[f"{shown}Question: {inputs['query']}"]
+        body = bodies[f"{shown}Question: {inputs.query}"]
         assert [turn["role"] for turn in body["messages"]] == (["system", "user"] if docs else ["user"])
         assert (body["temperature"], body["max_tokens"]) == (0.2, 256)
 
@@ -90,27 +90,27 @@ def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_sys
 
 
 ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]] = {
-    # Answers at noise 1 as well, which the published check takes for handled right.
+    # Answers at noise 1 as well, which the published check counts as right.
     "right": (
         right,
         {**dict.fromkeys(ROWS, 1.0), DETECTION: 0.0, CORRECTION: None},
-        {**dict.fromkeys(ROWS, 1.0), "nothing to find": 0.0, DETECTION: 0.0, CORRECTION: None},
+        {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0, DETECTION: 0.0, CORRECTION: None},
     ),
     "rejecting": (
         rejecting,
-        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, CORRECTION: None},
-        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, CORRECTION: None},
+        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
+        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
     ),
     "reporting": (
         reporting,
         dict.fromkeys(ROWS, 1.0),
-        {**dict.fromkeys(ROWS, 1.0), "nothing to find": 0.0},
+        {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0},
     ),
     # An error is reported and the question rejected: corrected, by the published check.
     "hedging": (
         hedging,
-        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, DETECTION: 1.0, CORRECTION: 1.0},
-        {**dict.fromkeys(ROWS, 0.0), "nothing to find": 1.0, DETECTION: 1.0, CORRECTION: 0.0},
+        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, DETECTION: 1.0, CORRECTION: 1.0},
+        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, DETECTION: 1.0, CORRECTION: 0.0},
     ),
     "misled": (
         misled,
@@ -130,7 +130,7 @@ def test_a_model_that_always_does_the_same_has_known_figures(name: str, files: P
     assert run.summary["detected_published"].value == published[DETECTION]
     assert run.summary["known_published"].value == published["no documents"]
     assert run.summary["corrected_lenient"].value == lenient[CORRECTION]
-    # The prompts without documents, where there is nothing to correct, are not held against it.
+    # The prompts without documents, where there is nothing to correct, do not lower its coverage.
     assert run.summary["corrected_published"].coverage == 1.0
 
 
@@ -149,7 +149,7 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
             assert (row, check, figure.value, figure.n, figure.coverage) == (row, check, 1.0, 24, 1.0)
     assert {run.summary[f"published/lang={lang}"].n for lang in ("en", "zh")} == {24}
     chinese = [r for r in run.records() if r.sample.tags["lang"] == "zh"]
-    assert all("文档：" in exported_prompt(r.sample) for r in chinese if r.sample.inputs["docs"])
+    assert all("文档：" in exported_prompt(r.sample) for r in chinese if r.sample.inputs.docs)
     # What is stored of a Chinese answer has no spaces, as in the published files.
     lines = [
         line
@@ -177,7 +177,9 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
         assert list(cells) == ["published", "lenient"]
         for figure in cells.values():
             assert figure.coverage == 1.0
-            assert figure.n == (0 if row == CORRECTION else 4 if row in (*NOISE, "nothing to find") else 3)
+            assert figure.n == (
+                0 if row == CORRECTION else 4 if row in (*NOISE, "no answer in the documents") else 3
+            )
             assert figure.unit == "share"
             if row != CORRECTION:
                 assert figure.method == "Wilson score"
@@ -188,7 +190,7 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert run.summary["published/noise=0.8"].value == 0.5
     assert run.summary["published/integration_noise=0.4"].value == 1.0
     # All prompts together, whose mix depends on the rates that were asked: 20 noisy ones of which 2 are lost,
-    # 4 with nothing to find, 9 integrations, 3 from false documents.
+    # 4 without the answer, 9 integrations, 3 from false documents.
     assert run.summary["published"].value == 34 / 36
     # The headline has each ability once, at its hardest published setting: 4, 4, 3 and 3 questions.
     assert run.headline == run.summary["macro_published"]
@@ -233,8 +235,8 @@ def test_what_was_lost_to_noise_is_listed(finished: tuple[ek.Run, Answering]) ->
     assert parts["right answer"] == "Ben Moor"
     assert (parts["answer at noise 0"], parts["answer at noise 0.8"]) == ("It is Ben Moor.", "It is Nemo.")
     assert parts["documents at noise 0.8"].count("[negative]") == 4
-    assert len(groups["Answered though there was nothing to find"]) == 4
-    assert not groups["Taken in by false documents"]
+    assert len(groups["Answered though no document has the answer"]) == 4
+    assert not groups["Misled by false documents"]
     assert len(groups["Where the two checks differ"]) == 4  # the answers at noise 1
     assert not groups["Prompts that lack documents"]
 
@@ -250,7 +252,7 @@ def test_what_was_never_right_is_not_lost_to_noise(files: Path, tmp_path: Path) 
     assert [example.title.partition(" ")[0] for example in lost] == ["en-3"]
 
 
-def test_an_answer_that_only_names_the_false_one_is_counted_but_not_taken_in(
+def test_an_answer_that_only_names_the_false_one_is_counted_but_not_misled_by(
     files: Path, tmp_path: Path
 ) -> None:
     def rule(item: Item, prompt: str) -> str:
@@ -259,19 +261,15 @@ def test_an_answer_that_only_names_the_false_one_is_counted_but_not_taken_in(
 
     run = ask(files / "en_fact.json", tmp_path / "run", rule)
     assert run.summary["states_fake"].value == 1.0
-    taken_in = {group.title: group.items for group in Rgb.examples(run.records)}[
-        "Taken in by false documents"
-    ]
-    assert [example.title.partition(" ")[0] for example in taken_in] == ["en_fact-2-false"]
+    misled_by = {group.title: group.items for group in Rgb.examples(run.records)}["Misled by false documents"]
+    assert [example.title.partition(" ")[0] for example in misled_by] == ["en_fact-2-false"]
 
 
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
     run = ask(files, tmp_path / "run", misled, ability="counterfactual")
-    taken_in = {group.title: group.items for group in Rgb.examples(run.records)}[
-        "Taken in by false documents"
-    ]
-    assert len(taken_in) == 3
-    parts = dict(taken_in[0].parts)
+    misled_by = {group.title: group.items for group in Rgb.examples(run.records)}["Misled by false documents"]
+    assert len(misled_by) == 3
+    parts = dict(misled_by[0].parts)
     assert (parts["right answer"], parts["false answer"]) == ("Rightham", "Wrongford")
     assert "1. [wrong] The capital of Land 0 is Wrongford" in parts["documents"]
 

@@ -10,18 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.checks import (
-    Published,
-    agreement,
-    lenient,
-    published,
-    published_rates,
-    published_text,
-)
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
-from evenkeel.benchmarks.rgb.phrases import phrases
-from evenkeel.benchmarks.rgb.wording import plain, words
+from evenkeel.benchmarks.rgb.lenient import lenient
+from evenkeel.benchmarks.rgb.phrases import PHRASES
+from evenkeel.benchmarks.rgb.scoring import Published, kappa, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
+from evenkeel.text.normalization import plain, words
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,8 +45,8 @@ each_row = pytest.mark.parametrize("row", TABLE, ids=[f"{row.lang}-{row.trap}" f
 
 @each_row
 def test_the_published_check_labels_the_table_as_published(row: Row) -> None:
-    found = published(row.text, parts(row.answer), row.lang)
-    assert found == Published(row.label, row.factlabel)
+    labels = published(row.text, parts(row.answer), row.lang, row.noise)
+    assert labels == Published(row.label, row.factlabel, row.noise)
 
 
 @each_row
@@ -99,18 +93,13 @@ def test_chinese_loses_its_spaces_and_english_does_not() -> None:
 def test_at_noise_one_a_rejection_counts_and_a_right_answer_still_does(
     label: tuple[int, ...], at_most_noise: bool, at_noise_one: bool
 ) -> None:
-    assert Published(label, 0).right(0.8) is at_most_noise
-    assert Published(label, 0).right(1.0) is at_noise_one
+    assert Published(label, 0, 0.8).right is at_most_noise
+    assert Published(label, 0, 1.0).right is at_noise_one
 
 
 def test_the_published_rates_come_in_the_published_order() -> None:
-    results = [
-        Published((1,), 1),
-        Published((0,), 1),
-        Published((-1,), 1),
-        Published((1, 0), 0),
-        Published((1,), 0),
-    ]
+    labels: list[tuple[tuple[int, ...], int]] = [((1,), 1), ((0,), 1), ((-1,), 1), ((1, 0), 0), ((1,), 0)]
+    results = [Published(label, factlabel, 0.2) for label, factlabel in labels]
     rates = published_rates(results, 0.2, fact=True)
     assert list(rates.items()) == [
         ("all_rate", 2 / 5),
@@ -123,11 +112,12 @@ def test_the_published_rates_come_in_the_published_order() -> None:
         ("correct_tt", 2),
     ]
     assert list(published_rates(results, 0.2, fact=False)) == ["all_rate", "noise_rate", "tt", "nums"]
-    assert published_rates(results, 1.0, fact=False)["tt"] == 3
+    noisy = [Published(label, factlabel, 1.0) for label, factlabel in labels]
+    assert published_rates(noisy, 1.0, fact=False)["tt"] == 3
 
 
 def test_nothing_reported_is_a_correction_rate_of_nought_and_no_results_are_no_rates() -> None:
-    assert published_rates([Published((1,), 0)], 0.0, fact=True)["correct_rate"] == 0
+    assert published_rates([Published((1,), 0, 0.0)], 0.0, fact=True)["correct_rate"] == 0
     empty = published_rates([], 0.0, fact=True)
     assert (empty["all_rate"], empty["fact_check_rate"], empty["nums"]) == (None, None, 0)
 
@@ -136,7 +126,7 @@ def test_nothing_reported_is_a_correction_rate_of_nought_and_no_results_are_no_r
 
 
 def test_more_than_thirty_phrases_of_each_sort_in_two_languages_and_no_phrase_in_both_tiers() -> None:
-    for tiers in (phrases().rejection, phrases().error):
+    for tiers in (PHRASES.rejection, PHRASES.error):
         listed = [*tiers.strong.en, *tiers.strong.zh, *tiers.weak.en, *tiers.weak.zh]
         assert len(listed) == len(set(listed)) > 60
         assert min(map(len, (tiers.strong.en, tiers.strong.zh, tiers.weak.en, tiers.weak.zh))) > 10
@@ -144,9 +134,8 @@ def test_more_than_thirty_phrases_of_each_sort_in_two_languages_and_no_phrase_in
 
 def test_every_phrase_is_found_in_a_sentence_that_says_it() -> None:
     """A `*` is tried with nothing and with a word in its place."""
-    bank = phrases()
     for lang, filler in (("en", "given "), ("zh", "文档")):
-        for tiers, reads in ((bank.rejection, "rejected"), (bank.error, "detected")):
+        for tiers, reads in ((PHRASES.rejection, "rejected"), (PHRASES.error, "detected")):
             for phrase in (*getattr(tiers.strong, lang), *getattr(tiers.weak, lang)):
                 star = "* " if lang == "en" else "*"
                 for text in (phrase.replace(star, ""), phrase.replace(star, filler)):
@@ -248,28 +237,19 @@ def test_any_jumble_of_numbers_is_read_without_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ([True, True, False, False], [True, True, False, False], (4, 1.0, 1.0)),
-        ([True, True, False, False], [False, False, True, True], (4, 0.0, -1.0)),
-        ([True, False, True, False], [True, True, False, False], (4, 0.5, 0.0)),
+        ([True, True, False, False], [True, True, False, False], (4, 1.0)),
+        ([True, True, False, False], [False, False, True, True], (4, -1.0)),
+        ([True, False, True, False], [True, True, False, False], (4, 0.0)),
         (
             [True] * 45 + [False] * 15 + [True] * 25 + [False] * 15,
-            None,
-            (100, 0.6, pytest.approx(0.1304, abs=1e-4)),
+            [True] * 45 + [False] * 15 + [False] * 25 + [True] * 15,
+            (100, pytest.approx(0.1304, abs=1e-4)),
         ),
-        ([True, True], [True, True], (2, 1.0, None)),
-        ([True, None, False], [True, True, None], (1, 1.0, None)),
-        ([], [], (0, None, None)),
+        ([True, True], [True, True], (2, None)),
+        ([True, None, False], [True, True, None], (1, None)),
+        ([], [], (0, None)),
     ],
 )
-def test_agreement_is_the_share_of_equal_decisions_and_cohens_kappa(
-    first: Any, second: Any, expected: Any
-) -> None:
+def test_agreement_beyond_chance_is_cohens_kappa(first: Any, second: Any, expected: Any) -> None:
     """The fourth is a textbook table: 45 both yes, 15 both no, 25 and 15 apart; p = .60, e = .54."""
-    if second is None:
-        second = [True] * 45 + [False] * 15 + [False] * 25 + [True] * 15
-    assert agreement(first, second) == expected
-
-
-def test_agreement_needs_lists_of_one_length() -> None:
-    with pytest.raises(ValueError):
-        agreement([True], [True, False])
+    assert kappa(zip(first, second, strict=True)) == expected

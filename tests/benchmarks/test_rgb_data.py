@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.files import Setting, language, parts, read_instances, read_predictions
+from evenkeel.benchmarks.rgb.files import PredictionFile, language, parts, read_instances, read_predictions
 from evenkeel.errors import DataError
 
 PLAIN = {"id": 0, "query": "Where?", "answer": "Silverton", "positive": ["p0", "p1"], "negative": ["n0"]}
@@ -78,7 +78,7 @@ def test_an_answer_becomes_parts_of_alternatives_and_is_kept_as_it_was(
 
 def test_an_item_without_documents_is_read(tmp_path: Path) -> None:
     (item,) = read_instances(written(tmp_path / "x.json", PLAIN | {"positive": [], "negative": []})).instances
-    assert (item.kind, item.positive, item.negative) == ("plain", (), ())
+    assert (item.positive, item.negative) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_given_language_goes_before_both(tmp_path: Path) -> None:
         (PLAIN | {"positive": "p0"}, "field 'positive"),
         (PLAIN | {"negative": [1]}, "field 'negative"),
         (PLAIN | {"id": None}, "field 'id"),
-        (PLAIN | {"id": 7}, "the 'id' 7 is that of line 1"),
+        (PLAIN | {"id": 7}, "the 'id' 7 duplicates line 1"),
         (INT, "'positive' must hold groups"),
         (FACT, "'positive_wrong' is missing"),
     ],
@@ -171,8 +171,7 @@ def test_predictions_are_read_as_the_published_script_wrote_them(tmp_path: Path)
     first = {k: v for k, v in PREDICTED.items() if k != "factlabel"}
     path = written(tmp_path / "x.json", PREDICTED, first | {"id": "b", "label": [-1], "evaluation": "Yes"})
     one, two = read_predictions(path)
-    assert one.answer == (("Silverton", "Silver Town"),)
-    assert one.raw_answer == PREDICTED["ans"]
+    assert one.answer == PREDICTED["ans"]
     assert (one.label, one.docs, one.noise_rate, one.factlabel) == ((1,), ("p0",), 0.0, 0)
     assert (two.id, two.label, two.factlabel) == ("b", (-1,), None)
 
@@ -183,7 +182,7 @@ def test_predictions_are_read_as_the_published_script_wrote_them(tmp_path: Path)
         ("{", "not JSON"),
         (PREDICTED | {"ans": []}, "'ans' is an empty list"),
         (PREDICTED | {"prediction": None}, "field 'prediction"),
-        (PREDICTED, "the 'id' 0 is that of line 1"),
+        (PREDICTED, "the 'id' 0 duplicates line 1"),
     ],
 )
 def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
@@ -199,27 +198,29 @@ def test_no_prediction_at_all_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stem", "setting"),
+    ("stem", "file"),
     [
         (
             "prediction_en_fact_chatgpt_temp0.7_noise0.2_passage5_correct0.4",
-            Setting("en_fact", "chatgpt", 0.7, 0.2, 5, 0.4),
+            PredictionFile("en_fact", "chatgpt", 0.7, 0.2, 5, 0.4),
         ),
         (
             "prediction_zh_Qwen_7B_temp0.0_noise1.0_passage10_correct0.0",
-            Setting("zh", "Qwen_7B", 0.0, 1.0, 10, 0.0),
+            PredictionFile("zh", "Qwen_7B", 0.0, 1.0, 10, 0.0),
         ),
         (
             "prediction_mine_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
-            Setting("mine", "a_temp_b", 0.2, 0.0, 0, 0.0),
+            PredictionFile("mine", "a_temp_b", 0.2, 0.0, 0, 0.0),
         ),
     ],
 )
-def test_the_name_of_a_prediction_file_tells_its_setting(stem: str, setting: Setting) -> None:
-    assert Setting.of(stem) == setting
-    assert setting.stem == stem
+def test_the_name_of_a_prediction_file_tells_its_setting(stem: str, file: PredictionFile) -> None:
+    assert PredictionFile.parse(stem) == file
+    assert file.stem == stem
 
 
 def test_a_name_of_another_form_tells_nothing() -> None:
-    assert Setting.of("predictions") is None
-    assert Setting("en", "m", 0, 1, 5, 0).stem == "prediction_en_m_temp0.0_noise1.0_passage5_correct0.0"
+    assert PredictionFile.parse("predictions") is None
+    assert (
+        PredictionFile("en", "m", 0, 1, 5, 0).stem == "prediction_en_m_temp0.0_noise1.0_passage5_correct0.0"
+    )

@@ -52,7 +52,7 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
         assert ek.rescore(run.path).summary == run.summary
         assert server.requests == before
     rows = table(run)
-    rejected, detected = rows["nothing to find"], rows[DETECTION]
+    rejected, detected = rows["no answer in the documents"], rows[DETECTION]
     assert {check: cell.value for check, cell in rejected.items()} == {
         "published": 0.5,  # a rejection, and a right answer
         "lenient": 0.5,  # a rejection, and one in other words

@@ -10,9 +10,10 @@ import random
 
 import pytest
 
-from evenkeel.benchmarks.rgb.checks import lenient, published
+from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.phrases import errors, given_as_answer, guesses, opening, rejections
-from evenkeel.benchmarks.rgb.wording import plain, words
+from evenkeel.benchmarks.rgb.scoring import published
+from evenkeel.text.normalization import plain, words
 
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
 FAKE = (("Glenmore",),)

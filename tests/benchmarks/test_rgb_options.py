@@ -50,7 +50,7 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     assert settings(ability="rejection, noise", noise_rates="0,.5") == [
         "noise 0",
         "noise 0.5",
-        "nothing to find",
+        "no answer in the documents",
     ]
     assert settings(ability="integration", integration_rates="0.2") == ["integration, noise 0.2"]
     assert settings(ability="counterfactual", correct_rate="0,0.4") == [
@@ -59,9 +59,9 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
         "false documents, 0.4 of them true",
     ]
     (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
-    assert sorted(sample.inputs["kinds"]) == ["negative", "negative", "positive"]
+    assert sorted(sample.inputs.kinds) == ["negative", "negative", "positive"]
     (true,) = samples(files / "en_fact.json", ability="counterfactual", correct_rate="0.4")[3:4]
-    assert sorted(true.inputs["kinds"]) == ["positive", "positive", "wrong", "wrong", "wrong"]
+    assert sorted(true.inputs.kinds) == ["positive", "positive", "wrong", "wrong", "wrong"]
     options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
     assert options.noise_rates == "0,0.2"
     close = ["noise 0.12345678", "noise 0.12345679"]
@@ -76,7 +76,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
 
     def sets(**options: Any) -> set[str]:
         found = load_benchmark("rgb", options).samples(Data(files, langs=None, limit=None))
-        return {str(sample.inputs["dataset"]) for sample in found}
+        return {str(sample.inputs.dataset) for sample in found}
 
     assert sets() == {"en", "en_fact"}
     assert sets(dataset="en_refine, en_fact") == {"en_refine", "en_fact"}
@@ -91,7 +91,7 @@ def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None
     files = [data_file(path) for path in sorted(tmp_path.iterdir())]
     for lang, dataset in {"en": "en", "zh": "mine"}.items():
         found = load_benchmark("rgb", {}).samples(Data(files, langs=[lang], limit=None))
-        assert {(sample.inputs["dataset"], sample.tags["lang"]) for sample in found} == {(dataset, lang)}
+        assert {(sample.inputs.dataset, sample.tags["lang"]) for sample in found} == {(dataset, lang)}
 
 
 def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place(tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
         at = Counter(sample.tags["position"] for sample in found if "position" in sample.tags)
         assert sorted(at.values()) == sorted(places.values())
         for sample in found:
-            alone = sample.inputs["kinds"].count("positive") == 1
+            alone = sample.inputs.kinds.count("positive") == 1
             assert ("position" in sample.tags) == alone == (sample.tags["setting"] == "noise 0.8")
             if alone:
-                assert sample.inputs["kinds"][int(sample.tags["position"]) - 1] == "positive"
+                assert sample.inputs.kinds[int(sample.tags["position"]) - 1] == "positive"
 
     def first_only(item: Item, prompt: str) -> str:
         first = prompt.partition("Documents:\n")[2].partition("\n")[0]
@@ -115,20 +115,23 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
     assert {place: figure.value for place, figure in by_place.items()} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
     assert {figure.n for figure in by_place.values()} == {2}
     assert not Rgb.notes(run.spec, run.summary)
-    assert "Accuracy by the place of the one true document" in (run.path / "report.html").read_text()
+    assert "Accuracy by the position of the one true document" in (run.path / "report.html").read_text()
     fixed = ask(data, tmp_path / "fixed", first_only, ability="noise", noise_rates="0.8")
     (place,) = {record.sample.tags["position"] for record in fixed.records()}
     (note,) = Rgb.notes(fixed.spec, fixed.summary)
-    assert note.text == f"Where one document is true, it stands at place {place} in every prompt."
+    assert note.text == f"Where one document is true, it is at position {place} in every prompt."
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (("--ability", "rage"), "'rage' is none of: all, noise, rejection"),
+        (("--ability", "rage"), "'rage' is not known. Available: all, noise, rejection"),
         (("--ability", ""), "--ability"),
-        (("--ability", "counterfactual"), "--ability counterfactual needs a data set of kind 'fact'"),
-        (("--noise-rates", "0,2"), "--noise-rates: '0,2' is no list of rates between 0 and 1"),
+        (
+            ("--ability", "counterfactual"),
+            "--ability counterfactual needs a data set of kind 'fact'. Available: plain.",
+        ),
+        (("--noise-rates", "0,2"), "--noise-rates: '0,2' is not a list of rates between 0 and 1"),
         (("--noise-rates", "nan"), "--noise-rates"),
         (("--integration-rates", ","), "--integration-rates"),
         (("--correct-rate", "many"), "--correct-rate"),
@@ -136,7 +139,7 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
         (("--doc-order", "random"), "--doc-order"),
         (("--dataset", "fr"), "--dataset fr: the data has en"),
         (("--temperature", "-1"), "temperature"),
-        (("--lang", "zh"), "the data has no questions in 'zh'"),
+        (("--lang", "zh"), "the data has no questions in 'zh'. Available: en."),
         (("--prompts", "nowhere.yaml"), "nowhere.yaml"),
         (("--judge", "embedded-embedder"), "judges that can generate"),
     ],
@@ -150,13 +153,19 @@ def test_a_wrong_value_is_refused_at_the_command_line(
 
 
 def test_a_dry_run_counts_prompts_and_what_would_be_judged(files: Path) -> None:
-    assert dry_run("rgb", data=files).requests == {"generate": 39}
-    assert dry_run("rgb", data=files, judge="openai:judge").requests == {"generate": 39, "judge": 2 * (4 + 3)}
-    assert dry_run("rgb", data=files, judge="openai:judge", ability="noise").requests == {"generate": 20}
+    assert dry_run("rgb", "openai:loop", data=files).requests == {"generate": 39}
+    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge").requests == {
+        "generate": 39,
+        "judge": 2 * (4 + 3),
+    }
+    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge", ability="noise").requests == {
+        "generate": 20
+    }
     short, long = (
-        dry_run("rgb", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"] for n in (1, 101)
+        dry_run("rgb", "openai:loop", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"]
+        for n in (1, 101)
     )
-    assert long - short == 100 * 14
+    assert long - short == pytest.approx(100 * 14, rel=0.1)
     # Besides the answer a judge reads what it is told, some seventy words, and the question.
     assert 14 * 70 < short < 14 * 250
 
@@ -185,7 +194,7 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     closed, full = sorted((body["messages"] for body in server.bodies), key=len)
     tail = "---\nWhat is the capital of Land 0? Also {OTHER} and {DOCS_} stay."
     assert closed == [{"role": "user", "content": f"\n{tail}"}]
-    docs = next(record.sample.inputs["docs"] for record in run.records() if record.sample.inputs["docs"])
+    docs = next(record.sample.inputs.docs for record in run.records() if record.sample.inputs.docs)
     assert all(doc.startswith("{QUERY} {DOCS} {x} ") for doc in docs)
     assert full == [
         {"role": "system", "content": "Be brief."},
@@ -203,7 +212,7 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
         (f"{OWN}  sytem: Be long.", "the field 'sytem' is not known"),
         ("en: {system: only}", "the field 'instruction' is missing"),
         ("- en", "Expected"),
-        (OWN.replace("en:", "fr:", 1), "has nothing for 'en'"),
+        (OWN.replace("en:", "fr:", 1), "has no prompts for 'en'. Available: fr."),
     ],
 )
 def test_prompts_that_cannot_be_used_are_refused_by_the_name_of_their_file(
@@ -246,7 +255,7 @@ def test_a_question_that_lacks_documents_is_named_and_not_crashed_on(
     empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
     data = write(tmp_path / "en.json", [plain(0), bare, empty])
     run = ask(data, tmp_path / "run", right, noise_rates="0.4", ability="noise")
-    notes = [record.sample.inputs["note"] for record in run.records()]
+    notes = [record.sample.inputs.note for record in run.records()]
     assert notes == [
         "",
         "question 1: no document that holds the answer",
@@ -281,7 +290,7 @@ def test_a_search_that_found_nothing_is_asked_about_like_any_other(tmp_path: Pat
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ({**plain(1), "id": "0"}, "the 'id' '0' is that of line 1"),
+        ({**plain(1), "id": "0"}, "the 'id' '0' duplicates line 1"),
         ({**plain(1), "answer": []}, "the field 'answer' is an empty list"),
         ({**plain(1), "answer": [[]]}, "the field 'answer' is an empty list"),
         ({**plain(1), "query": 7}, "query"),

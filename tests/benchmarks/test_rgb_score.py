@@ -87,7 +87,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
 
 
 def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_path: Path) -> None:
-    """Two quirks, by hand: right at noise 1 though there was nothing to find; an error and a rejection."""
+    """Two quirks, by hand: right at noise 1 without the answer in the documents; an error and a rejection."""
     rows = [
         ("Ada Lock", [1], "Keeper ADA LOCK."),
         ("Ben", [-1], REJECTION),
@@ -104,8 +104,8 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
     )  # fmt: skip
     run = ek.score("rgb", first, out=tmp_path / "first")
     assert run.spec.subject == "chatgpt"
-    assert values(run, "published") == {"nothing to find": 0.5}
-    assert values(run, "lenient") == {"nothing to find": 0.25}
+    assert values(run, "published") == {"no answer in the documents": 0.5}
+    assert values(run, "lenient") == {"no answer in the documents": 0.25}
     assert run.agreement() == "4 published figures, largest difference from ours 0.0e+00"
     assert sorted(exported(run)) == [first.stem, f"{first.stem}_result"]
 
@@ -135,7 +135,7 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
     assert not {"states_fake", "detected_lenient", "corrected_lenient"} & run.summary.keys()
     assert [note.text for note in Rgb.notes(run.spec, run.summary)] == [
         "By its name the file holds answers to the counterfactual data set 'zh_fact'.",
-        "The file does not tell the false answers, which the lenient check needs: it is left out.",
+        "The file does not have the false answers, which the lenient check needs: it is left out.",
     ]
     groups = {group.title: group.items for group in Rgb.examples(run.records)}
     assert not groups["Where the two checks differ"]
@@ -163,6 +163,6 @@ def test_a_set_of_ones_own_keeps_its_kind_through_export_and_back(name: str, tmp
 
 def test_noise_1_asked_for_two_abilities_stands_once_in_the_export(files: Path, tmp_path: Path) -> None:
     run = ask(files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
-    assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "nothing to find": 1}
+    assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "no answer in the documents": 1}
     lines = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0"]
     assert [line["id"] for line in lines] == [0, 1, 2, 3]

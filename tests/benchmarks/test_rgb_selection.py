@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.files import Instance, read_instances
-from evenkeel.benchmarks.rgb.selection import Selection, select
-from evenkeel.errors import UsageError
+from evenkeel.benchmarks.rgb.files import Dataset, Instance, read_instances
+from evenkeel.benchmarks.rgb.selection import Ability, Selection, Setting, select
 
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PASSAGES = (1, 2, 3, 4, 5, 7, 10, 20)
@@ -106,16 +105,26 @@ def fact_items() -> list[dict[str, Any]]:
     ]
 
 
-def read(path: Path, items: list[dict[str, Any]]) -> tuple[Instance, ...]:
+def read(path: Path, items: list[dict[str, Any]]) -> Dataset:
     rows = [{"id": number} | row for number, row in enumerate(items)]
     path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    return read_instances(path).instances
+    return read_instances(path)
 
 
 def one(**fields: Any) -> Instance:
-    """A plain or integration question by hand."""
-    base = Instance(id=3, query="?", kind="plain", answer=(("x",),), raw_answer="x", positive=(), negative=())
-    return Instance(**({name: getattr(base, name) for name in base.__struct_fields__} | fields))
+    """A question by hand."""
+    blank: dict[str, Any] = {"id": 3, "query": "?", "raw_answer": "x", "raw_positive": (), "negative": ()}
+    return Instance(**(blank | fields))
+
+
+def chosen(
+    instance: Instance, noise: float, passages: int = 5, correct: float = 0.0, **order: Any
+) -> Selection:
+    """The documents of a question at a setting of its kind."""
+    ability: Ability = "integration" if instance.groups else "noise"
+    if instance.raw_wrong is not None:
+        ability = "counterfactual"
+    return select(instance, Setting(ability, noise, passages, correct), **order)
 
 
 def settings(kind: str) -> Iterator[tuple[float, int, float]]:
@@ -130,8 +139,8 @@ def agree(items: list[dict[str, Any]], instances: tuple[Instance, ...], kind: st
     for (noise, passages, correct), (raw, instance) in product(
         settings(kind), zip(items, instances, strict=True)
     ):
-        chosen = select(instance, noise=noise, passages=passages, correct=correct)
-        assert list(chosen.docs) == oracle(raw, kind, noise, passages, correct), (
+        docs = chosen(instance, noise, passages, correct).docs
+        assert list(docs) == oracle(raw, kind, noise, passages, correct), (
             instance.id,
             noise,
             passages,
@@ -146,9 +155,9 @@ def agree(items: list[dict[str, Any]], instances: tuple[Instance, ...], kind: st
 def test_the_published_selection_is_reproduced_element_for_element(
     kind: str, items: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    instances = read(tmp_path / "made.json", items)
-    assert {instance.kind for instance in instances} == {kind}
-    assert agree(items, instances, kind) > 2000
+    dataset = read(tmp_path / "made.json", items)
+    assert dataset.kind == kind
+    assert agree(items, dataset.instances, kind) > 2000
 
 
 @pytest.mark.parametrize("name", ["en_fact", "zh_fact"])
@@ -161,21 +170,21 @@ def test_the_published_selection_holds_on_the_published_files(name: str, referen
 P, W, N = (tuple(numbered(prefix, count)) for prefix, count in (("p", 5), ("w", 5), ("n", 10)))
 GROUPS = (("a0", "a1", "a2"), ("b0", "b1", "b2", "b3"))
 SINGLES = tuple((f"g{number}",) for number in range(7))
-FACT = one(kind="fact", positive=P, positive_wrong=W, negative=N)
+FACT = one(raw_positive=P, raw_wrong=W, negative=N)
 
 
 @pytest.mark.parametrize(
     ("instance", "noise", "correct", "expected"),
     [
-        (one(positive=P, negative=N), 0.0, 0.0, "p1 p4 p3 p2 p0"),
-        (one(positive=P, negative=N), 0.4, 0.0, "p1 n1 n0 p2 p0"),
-        (one(positive=P, negative=N), 0.8, 0.0, "n0 n3 n2 n1 p0"),
-        (one(positive=P, negative=N), 1.0, 0.0, "n1 n4 n3 n2 n0"),
-        (one(positive=(), negative=N), 0.4, 0.0, "n1 n4 n3 n2 n0"),
-        (one(positive=P[:1], negative=N[:2]), 0.4, 0.0, "n1 n0 p0"),
-        (one(kind="int", groups=GROUPS, negative=N), 0.0, 0.0, "a0 b0 a2 b3 a1"),
-        (one(kind="int", groups=GROUPS, negative=N), 0.4, 0.0, "n1 b0 a2 n0 a1"),
-        (one(kind="int", groups=SINGLES, negative=N), 0.4, 0.0, "g6 g3 g5 g1 g4 g2 g0"),
+        (one(raw_positive=P, negative=N), 0.0, 0.0, "p1 p4 p3 p2 p0"),
+        (one(raw_positive=P, negative=N), 0.4, 0.0, "p1 n1 n0 p2 p0"),
+        (one(raw_positive=P, negative=N), 0.8, 0.0, "n0 n3 n2 n1 p0"),
+        (one(raw_positive=P, negative=N), 1.0, 0.0, "n1 n4 n3 n2 n0"),
+        (one(raw_positive=(), negative=N), 0.4, 0.0, "n1 n4 n3 n2 n0"),
+        (one(raw_positive=P[:1], negative=N[:2]), 0.4, 0.0, "n1 n0 p0"),
+        (one(raw_positive=GROUPS, negative=N), 0.0, 0.0, "a0 b0 a2 b3 a1"),
+        (one(raw_positive=GROUPS, negative=N), 0.4, 0.0, "n1 b0 a2 n0 a1"),
+        (one(raw_positive=SINGLES, negative=N), 0.4, 0.0, "g6 g3 g5 g1 g4 g2 g0"),
         (FACT, 0.0, 0.0, "w1 w2 w0 w4 w3"),
         (FACT, 0.2, 0.4, "w0 p1 w2 p4 n0"),
         (FACT, 0.4, 0.2, "w0 n0 n1 p4 w2"),
@@ -185,81 +194,63 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
     instance: Instance, noise: float, correct: float, expected: str
 ) -> None:
     """Literals, so that a Python whose shuffle or sample went another way would be found out."""
-    assert select(instance, noise=noise, passages=5, correct=correct).docs == tuple(expected.split())
+    assert chosen(instance, noise, correct=correct).docs == tuple(expected.split())
 
 
 def test_the_published_order_puts_the_one_true_document_last_in_every_prompt() -> None:
     places = {
-        select(one(id=number, positive=P, negative=N), noise=0.8, passages=5, index=number).truth
+        chosen(one(id=number, raw_positive=P, negative=N), 0.8, index=number).kinds.index("positive")
         for number in range(20)
     }
     assert places == {4}
 
 
 def test_every_document_is_told_by_kind() -> None:
-    chosen = select(FACT, noise=0.2, passages=5, correct=0.4)
-    assert chosen.kinds == ("wrong", "positive", "wrong", "positive", "negative")
-    assert chosen.truth == 1
+    kinds = chosen(FACT, 0.2, correct=0.4).kinds
+    assert kinds == ("wrong", "positive", "wrong", "positive", "negative")
 
 
 def test_selecting_changes_nothing_and_draws_from_no_shared_generator() -> None:
     random.seed(1)
     expected = random.random()
     random.seed(1)
-    instance = one(kind="int", groups=GROUPS, negative=N)
-    first = select(instance, noise=0.2, passages=5)
+    instance = one(raw_positive=GROUPS, negative=N)
+    first = chosen(instance, 0.2)
     assert random.random() == expected
     assert instance.groups == GROUPS
-    assert select(instance, noise=0.2, passages=5) == first
+    assert chosen(instance, 0.2) == first
 
 
 # What is amiss is named
 
 
 @pytest.mark.parametrize(
-    ("instance", "noise", "correct", "short", "note"),
+    ("instance", "noise", "correct", "note"),
     [
-        (one(positive=P, negative=N), 0.4, 0.0, False, ""),
-        (one(positive=P, negative=N), 1.0, 0.0, False, ""),
-        (one(positive=(), negative=N), 0.4, 0.0, False, "question 3: no document that holds the answer"),
-        (one(positive=P[:1], negative=N[:2]), 0.4, 0.0, True, "question 3: 3 of 5 documents"),
-        (one(positive=P, negative=N[:2]), 1.0, 0.0, True, "question 3: 2 of 5 documents"),
-        (one(), 0.4, 0.0, True, "question 3: 0 of 5 documents, no document that holds the answer"),
-        (one(kind="int", groups=SINGLES), 0.4, 0.0, False, ""),
-        (FACT, 0.0, 0.0, False, ""),
+        (one(raw_positive=P, negative=N), 0.4, 0.0, ""),
+        (one(raw_positive=P, negative=N), 1.0, 0.0, ""),
+        (one(raw_positive=(), negative=N), 0.4, 0.0, "question 3: no document that holds the answer"),
+        (one(raw_positive=P[:1], negative=N[:2]), 0.4, 0.0, "question 3: 3 of 5 documents"),
+        (one(raw_positive=P, negative=N[:2]), 1.0, 0.0, "question 3: 2 of 5 documents"),
+        (one(), 0.4, 0.0, "question 3: 0 of 5 documents, no document that holds the answer"),
+        (one(raw_positive=SINGLES), 0.4, 0.0, ""),
+        (FACT, 0.0, 0.0, ""),
         (
-            one(kind="fact", positive=P[:2], positive_wrong=W[:2], negative=N),
+            one(raw_positive=P[:2], raw_wrong=W[:2], negative=N),
             0.2,
             0.4,
-            True,
             "question 3: 3 of 5 documents, no document that holds the answer",
         ),
     ],
 )
 def test_too_few_documents_or_none_with_the_answer_are_named_and_not_an_error(
-    instance: Instance, noise: float, correct: float, short: bool, note: str
+    instance: Instance, noise: float, correct: float, note: str
 ) -> None:
-    chosen = select(instance, noise=noise, passages=5, correct=correct)
-    assert (chosen.short, chosen.note) == (short, note)
+    assert chosen(instance, noise, correct=correct).note == note
 
 
 def test_no_passages_are_no_documents() -> None:
-    assert select(one(), noise=0.4, passages=0) == Selection((), (), None, False, "")
-
-
-@pytest.mark.parametrize(
-    ("noise", "passages", "correct", "said"),
-    [
-        (1.2, 5, 0.0, "noise rate 1.2"),
-        (-0.2, 5, 0.0, "noise rate -0.2"),
-        (0.0, 5, 1.5, "correct rate 1.5"),
-        (0.0, -1, 0.0, "-1 passages"),
-        (0.6, 5, 0.6, r"3 \+ 3 of 5 passages: lower one of the rates"),
-    ],
-)
-def test_rates_that_cannot_be_are_refused(noise: float, passages: int, correct: float, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        select(FACT, noise=noise, passages=passages, correct=correct)
+    assert chosen(one(), 0.4, passages=0) == Selection((), (), "")
 
 
 # The balanced order
@@ -268,11 +259,10 @@ def test_rates_that_cannot_be_are_refused(noise: float, passages: int, correct: 
 @pytest.mark.parametrize("kind", ["plain", "int", "fact"])
 def test_balanced_takes_the_same_documents(kind: str, tmp_path: Path) -> None:
     items = {"plain": plain_items, "int": int_items, "fact": fact_items}[kind]()
-    for place, instance in enumerate(read(tmp_path / "made.json", items)):
+    for place, instance in enumerate(read(tmp_path / "made.json", items).instances):
         for noise, correct in ((0.0, 0.2), (0.4, 0.4), (0.8, 0.0), (1.0, 0.0)):
-            asked = {"noise": noise, "passages": 5, "correct": correct}
-            one_way = select(instance, **asked)  # type: ignore[arg-type]
-            other = select(instance, order="balanced", index=place, **asked)  # type: ignore[arg-type]
+            one_way = chosen(instance, noise, correct=correct)
+            other = chosen(instance, noise, correct=correct, order="balanced", index=place)
             assert sorted(zip(one_way.docs, one_way.kinds, strict=True)) == sorted(
                 zip(other.docs, other.kinds, strict=True)
             )
@@ -282,24 +272,23 @@ def test_balanced_takes_the_same_documents(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("noise", "places"), [(0.8, 5), (0.6, 4), (0.4, 3), (0.2, 2), (0.0, 1)])
 def test_balanced_spreads_the_first_true_document_evenly(noise: float, places: int) -> None:
     """With m true documents of five, the first can stand in 6 - m places: in each equally often."""
-    instances = [one(id=number, positive=P, negative=N) for number in range(60)]
-    chosen = [
-        select(instance, noise=noise, passages=5, order="balanced", index=index)
+    instances = [one(id=number, raw_positive=P, negative=N) for number in range(60)]
+    positions = [
+        chosen(instance, noise, order="balanced", index=index).kinds.index("positive")
         for index, instance in enumerate(instances)
     ]
-    assert Counter(c.truth for c in chosen) == dict.fromkeys(range(places), 60 // places)
-    assert [c.truth for c in chosen] == [index % places for index in range(60)]
-    assert all(c.kinds[c.truth or 0] == "positive" for c in chosen)
+    assert Counter(positions) == dict.fromkeys(range(places), 60 // places)
+    assert positions == [index % places for index in range(60)]
 
 
 def test_balanced_mixes_the_other_documents_by_question_and_reproducibly() -> None:
     def asked(number: int) -> Selection:
-        return select(one(id=number, positive=P, negative=N), noise=0.8, passages=5, order="balanced")
+        return chosen(one(id=number, raw_positive=P, negative=N), 0.8, order="balanced")
 
     assert asked(1) == asked(1)
     assert len({asked(number).docs for number in range(40)}) > 15
 
 
 def test_balanced_pins_its_outcome() -> None:
-    chosen = select(one(positive=P, negative=N), noise=0.6, passages=5, order="balanced", index=2)
-    assert chosen.docs == ("n2", "n1", "p0", "p1", "n0")
+    selection = chosen(one(raw_positive=P, negative=N), 0.6, order="balanced", index=2)
+    assert selection.docs == ("n2", "n1", "p0", "p1", "n0")

@@ -18,8 +18,7 @@ from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.files import read_instances, read_predictions
-from evenkeel.benchmarks.rgb.prompts import load_prompts
+from evenkeel.benchmarks.rgb.files import load_prompts, read_instances, read_predictions
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.make.documents import read_documents

@@ -15,7 +15,7 @@ from evenkeel.benchmarks.mirae import measures as mirae_measures
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
 from evenkeel.benchmarks.multiview import measures as multiview_measures
-from evenkeel.benchmarks.rgb import checks as rgb_checks
+from evenkeel.benchmarks.rgb import scoring as rgb_scoring
 from evenkeel.run.progress import Silent
 from loopback import Loopback
 from scripted import Scripted
@@ -98,7 +98,7 @@ def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         options: dict[str, Any] = {"ability": "noise", "noise_rates": "0", "limit": 4, "base_url": server.url}
         whole = ek.run("rgb", "openai:x", out=tmp_path / "run", **options)
     record = list(whole.records())[2]
-    breaking(monkeypatch, rgb_checks, "published", lambda text, *_: text == record.answers[0].text)
+    breaking(monkeypatch, rgb_scoring, "published", lambda text, *_: text == record.answers[0].text)
     notes, whole = Notes(), _copied(whole, tmp_path)
     check(whole, ek.rescore(tmp_path / "run", progress=notes), record.sample.id, notes, told="4")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from evenkeel.types import Record, Records, Response, Status
+from evenkeel.types import Record, Records, Response, Status, to_jsonable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +61,7 @@ def cells(record: Record) -> dict[Key, Cell]:
     }
     return row | {
         ("input", name): value
-        for name, value in sample.inputs.items()
+        for name, value in to_jsonable(sample.inputs).items()
         if isinstance(value, str | int | float | None)
     }
 

@@ -1,4 +1,4 @@
-"""RGB: does the answer survive bad retrieval?"""
+"""RGB: its options, its samples, and what is asked for each."""
 
 from __future__ import annotations
 
@@ -11,35 +11,23 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb import files as data
-from evenkeel.benchmarks.rgb.abilities import (
+from evenkeel.benchmarks.rgb import files, page
+from evenkeel.benchmarks.rgb.files import Prediction, PredictionFile, RgbDetail, RgbInputs, RgbSample
+from evenkeel.benchmarks.rgb.selection import (
     DATA,
+    Ability,
     Setting,
+    ability_of,
     parse_abilities,
     parse_rates,
-    settings,
-    written,
+    rate_text,
+    select,
 )
-from evenkeel.benchmarks.rgb.page import LAYOUT, examples, notes
-from evenkeel.benchmarks.rgb.prompts import Prompts, load_prompts
-from evenkeel.benchmarks.rgb.samples import make_sample, recorded_samples
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import DataFile, Starter
 from evenkeel.options import ASKING, FILE
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import (
-    Answered,
-    Capability,
-    Generate,
-    Records,
-    Response,
-    RunSpec,
-    Sample,
-    Sampling,
-    Score,
-    Summary,
-    to_jsonable,
-)
+from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
     "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
@@ -49,11 +37,10 @@ STARTER_SHA256 = {
     "zh_int": "667bd209d90b5f1dfc9c8fc3bd8a47dc40b00d92e6666af72fbff6b9124328d0",
     "zh_fact": "ef9722032e449d23fb0d42b877c6c669cdf660fcd2db54b8d95287de96c1407f",
 }
-KIND_OF_STEM = {"": "plain", "int": "int", "fact": "fact"}
 
 
 class RgbOptions(Struct, frozen=True, kw_only=True):
-    """What can be set about an RGB run."""
+    """The options of an RGB run."""
 
     ability: Annotated[
         str,
@@ -63,7 +50,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = "all"
     noise_rates: Annotated[
-        str, Meta(description="Shares of documents beside the point, for noise robustness.", extra=ASKING)
+        str, Meta(description="Shares of irrelevant documents, for noise robustness.", extra=ASKING)
     ] = "0,0.2,0.4,0.6,0.8"
     integration_rates: Annotated[
         str, Meta(description="The same for information integration.", extra=ASKING)
@@ -75,7 +62,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     doc_order: Annotated[
         Literal["published", "balanced"],
         Meta(
-            description="As published, or balanced: the true document at every place alike.",
+            description="As published, or balanced: the true document at every position equally often.",
             extra=ASKING,
         ),
     ] = "published"
@@ -96,36 +83,43 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         for name in ("noise_rates", "integration_rates", "correct_rate"):
             rates = parse_rates(getattr(self, name), f"--{name.replace('_', '-')}")
             # One way to write it, so that 0,.2 and 0,0.2 are the same run.
-            msgspec.structs.force_setattr(self, name, ",".join(map(written, rates)))
+            msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
 
     @property
     def settings(self) -> list[Setting]:
-        return [
-            setting
-            for ability in parse_abilities(self.ability)
-            for setting in settings(
-                ability,
-                passages=self.passages,
-                noise_rates=parse_rates(self.noise_rates, "--noise-rates"),
-                integration_rates=parse_rates(self.integration_rates, "--integration-rates"),
-                correct_rates=parse_rates(self.correct_rate, "--correct-rate"),
-            )
-        ]
+        """The settings of each ability; a counterfactual question is also asked without documents."""
+        n = self.passages
+        noise = parse_rates(self.noise_rates, "--noise-rates")
+        integration = parse_rates(self.integration_rates, "--integration-rates")
+        correct = parse_rates(self.correct_rate, "--correct-rate")
+        settings: dict[Ability, list[Setting]] = {
+            "noise": [Setting("noise", rate, n) for rate in noise],
+            "rejection": [Setting("rejection", 1.0, n)],
+            "integration": [Setting("integration", rate, n) for rate in integration],
+            "counterfactual": [Setting("counterfactual", 0.0, 0)]
+            + [Setting("counterfactual", 0.0, n, rate) for rate in correct],
+        }
+        return [setting for ability in parse_abilities(self.ability) for setting in settings[ability]]
 
 
 def make_starter(stem: str) -> bytes:
     from evenkeel.benchmarks.rgb.make.generator import compose
 
     lang, _, kind = stem.partition("_")
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, KIND_OF_STEM[kind]))
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, kind or "plain"))
 
 
 class Rgb(Benchmark):
-    """One sample is one question at one setting."""
+    """Does the answer survive bad retrieval?
+
+    One sample is one question at one setting.
+    """
 
     Options = RgbOptions
-    layout = LAYOUT
-    metrics = LAYOUT.metrics
+    Inputs = RgbInputs
+    Detail = RgbDetail | None
+    layout = page.LAYOUT
+    metrics = page.METRICS
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
@@ -146,125 +140,203 @@ class Rgb(Benchmark):
         "integration_rates": "0",
         "max_tokens": 24,
     }
+    notes = staticmethod(page.notes)
+    examples = staticmethod(page.examples)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
-        self.helpers: Mapping[str, str] = {"judge": options.judge} if options.judge else {}
-        self.roles: Mapping[str, frozenset[Capability]] = {
-            role: frozenset({"generate"}) for role in ("model", *self.helpers)
-        }
+        self.roles = {role: {"generate"} for role in ("model", *(["judge"] if options.judge else []))}
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
 
     @cached_property
-    def _prompts(self) -> dict[str, Prompts]:
-        return load_prompts(self.options.prompts)
+    def _prompts(self) -> dict[str, files.Prompts]:
+        return files.load_prompts(self.options.prompts)
 
-    def samples(self, files: Data) -> list[Sample]:
+    def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each data set, at every setting that its kind has an ability for."""
-        langs, limit = files.langs, files.limit
-        sets = [
-            data.read_instances(file.path, lang=data.known_language(file.lang))
-            for file in self._wanted(files)
-        ]
-        if langs and (absent := [lang for lang in langs if lang not in {found.lang for found in sets}]):
-            raise UsageError(f"the data has no questions in '{absent[0]}'.")
-        sets = [found for found in sets if not langs or found.lang in langs]
-        self._check(sets)
+        datasets = self._datasets(data)
         return [
-            make_sample(
-                found,
-                instance,
-                setting,
-                order=self.options.doc_order,
-                index=index,
-                # A run's folder is whole: it is scored again where a file of prompts is no longer at hand.
-                **(
-                    {}
-                    if self.options.prompts == "own"
-                    else {"prompts": to_jsonable(self._prompts[found.lang])}
-                ),
-            )
+            self._sample(dataset, instance, setting, index)
             for setting in self.options.settings
-            for found in sets
-            if found.kind == DATA[setting.ability]
-            for index, instance in enumerate(found.instances[:limit])
+            for dataset in datasets
+            if dataset.kind == DATA[setting.ability]
+            for index, instance in enumerate(dataset.instances[: data.limit])
         ]
 
-    def _wanted(self, files: Sequence[DataFile]) -> list[DataFile]:
-        stems = [part.strip() for part in self.options.dataset.split(",") if part.strip()]
-        there = [file.path.stem for file in files]
-        if unknown := [stem for stem in stems if stem not in there]:
-            raise UsageError(f"--dataset {unknown[0]}: the data has {', '.join(there)}.")
-        if stems:
-            return [file for file in files if file.path.stem in stems]
-        # The published data has every plain set twice, the second time with documents that were mended.
-        return [
-            file
-            for file in files
-            if file.path.stem.removesuffix("_refine") not in set(there) - {file.path.stem}
-        ]
+    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
+        """`samples` has chosen already: its limit counts by data set."""
+        return samples
 
-    def _check(self, sets: Sequence[data.Dataset]) -> None:
-        kinds = {found.kind for found in sets}
+    def _datasets(self, data: Data) -> list[files.Dataset]:
+        datasets = [
+            files.read_instances(file.path, lang=files.known_language(file.lang))
+            for file in self._chosen_files(data)
+        ]
+        langs = dict.fromkeys(dataset.lang for dataset in datasets)
+        if absent := [lang for lang in data.langs or () if lang not in langs]:
+            raise UsageError(f"the data has no questions in '{absent[0]}'. Available: {', '.join(langs)}.")
+        datasets = [dataset for dataset in datasets if not data.langs or dataset.lang in data.langs]
+        kinds = dict.fromkeys(dataset.kind for dataset in datasets)
         for ability in parse_abilities(self.options.ability):
             if self.options.ability != "all" and DATA[ability] not in kinds:
                 raise UsageError(
-                    f"--ability {ability} needs a data set of kind '{DATA[ability]}'; "
-                    f"there is: {', '.join(kinds)}."
+                    f"--ability {ability} needs a data set of kind '{DATA[ability]}'. "
+                    f"Available: {', '.join(kinds)}."
                 )
-        for found in sets:
-            if found.lang not in self._prompts:
-                raise UsageError(f"--prompts {self.options.prompts} has nothing for '{found.lang}'.")
-        twice = [name for name, n in Counter(found.name for found in sets).items() if n > 1]
-        if twice:
+        for dataset in datasets:
+            if dataset.lang not in self._prompts:
+                raise UsageError(
+                    f"--prompts {self.options.prompts} has no prompts for '{dataset.lang}'. "
+                    f"Available: {', '.join(self._prompts)}."
+                )
+        names = Counter(dataset.name for dataset in datasets)
+        if twice := [name for name, count in names.items() if count > 1]:
             raise UsageError(f"two files are named '{twice[0]}': give one of them.")
+        return datasets
 
-    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
-        """`samples` has chosen already."""
-        return samples
+    def _chosen_files(self, data: Data) -> list[DataFile]:
+        stems = [file.path.stem for file in data]
+        chosen = [part.strip() for part in self.options.dataset.split(",") if part.strip()]
+        if unknown := [stem for stem in chosen if stem not in stems]:
+            raise UsageError(f"--dataset {unknown[0]}: the data has {', '.join(stems)}.")
+        # The published data has every plain set twice, the second time with corrected documents.
+        chosen = chosen or [stem for stem in stems if stem.removesuffix("_refine") not in {*stems} - {stem}]
+        return [file for file in data if file.path.stem in chosen]
 
-    def requests(self, sample: Sample) -> tuple[Generate, ...]:
+    def _sample(
+        self, dataset: files.Dataset, instance: files.Instance, setting: Setting, index: int
+    ) -> RgbSample:
+        selection = select(instance, setting, order=self.options.doc_order, index=index)
+        tags = setting.tags(dataset.lang)
+        # Where several documents are true, the position of one of them says little.
+        if setting.ability == "noise" and selection.kinds.count("positive") == 1:
+            tags["position"] = selection.kinds.index("positive") + 1
+        return Sample(
+            id=f"{dataset.name}-{instance.id}-{setting.name}",
+            group=f"{dataset.name}-{instance.id}",
+            tags=tags,
+            inputs=RgbInputs(
+                dataset=dataset.name,
+                instance=instance.id,
+                query=instance.query,
+                answer=instance.raw_answer,
+                fake=instance.raw_fake,
+                docs=selection.docs,
+                kinds=selection.kinds,
+                note=selection.note,
+                noise=setting.noise,
+                passages=setting.passages,
+                correct=setting.correct,
+                prompts=None if self.options.prompts == "own" else self._prompts[dataset.lang],
+            ),
+        )
+
+    def requests(self, sample: RgbSample) -> tuple[Generate, ...]:
         inputs = sample.inputs
-        own = inputs.get("prompts")
-        prompts = msgspec.convert(own, Prompts) if own else self._prompts[str(sample.tags["lang"])]
-        messages = prompts.messages(inputs["query"], inputs["docs"], closed=inputs["passages"] == 0)
-        return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.get("repeat", 0)),)
+        prompts = inputs.prompts or self._prompts[str(sample.tags["lang"])]
+        messages = prompts.messages(inputs.query, inputs.docs, closed=inputs.passages == 0)
+        return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.repeat),)
 
-    def score(self, answered: Sequence[Answered]) -> Scoring:
-        from evenkeel.benchmarks.rgb.headline import headline_settings, with_headline
-        from evenkeel.benchmarks.rgb.measures import judge_all, measure
+    def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
+        from evenkeel.benchmarks.rgb import scoring
 
-        judged = (yield from judge_all(answered)) if self.options.judge else {}
-        scores = [measure(item, judged.get(item.sample.id)) for item in answered]
-        return with_headline(scores, headline_settings(item.sample for item in answered))
+        judged: dict[str, scoring.Judged] = {}
+        if self.options.judge:
+            judged = yield from scoring.judge_all(
+                [item for item in answered if self.answers.counts(item.responses[0])]
+            )
+        settings = scoring.headline_settings(item.sample for item in answered)
+        scores = []
+        for item in answered:
+            measured, detail = scoring.measure(item.sample, item.responses[0].text)
+            score = self.scored(item, **measured)
+            values = score.values | {"lacks_documents": float(bool(item.sample.inputs.note))}
+            if verdict := judged.get(item.sample.id):
+                detail = msgspec.structs.replace(detail, judge=verdict.status)
+                values |= scoring.judge_values(verdict, values)
+            values |= scoring.headline_values(score.tags, values, settings)
+            scores.append(
+                msgspec.structs.replace(score, values=values, detail=detail if score.answered else None)
+            )
+        return scores
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.rgb.summary import summarise
+        from evenkeel.benchmarks.rgb.scoring import summarise
 
         return summarise(scores)
 
-    notes = staticmethod(notes)
-    examples = staticmethod(examples)
-
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        rows = data.read_predictions(path)
-        told = data.Setting.of(path.stem)
-        dataset = told.dataset if told else path.stem
-        language = data.known_language(lang) or data.language(dataset, [row.query for row in rows])
+        """The lines of a prediction file. Each keeps its answer, where several have the same prompt too."""
+        rows = files.read_predictions(path)
+        file = PredictionFile.parse(path.stem)
+        dataset = file.dataset if file else path.stem
+        known = files.known_language(lang) or files.language(dataset, [row.query for row in rows])
+        repeats: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        samples = []
+        for row in rows:
+            repeat = repeats[row.query, row.docs]
+            repeats[row.query, row.docs] += 1
+            samples.append(_recorded_sample(row, file, dataset, known, repeat))
         return Recorded(
-            model=told.model if told else path.stem,
-            samples=recorded_samples(rows, dataset=dataset, lang=language, told=told),
+            model=file.model if file else path.stem,
+            samples=samples,
             responses=[[Response(status="ok", text=row.prediction)] for row in rows],
         )
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        from evenkeel.benchmarks.rgb.export import prediction_files
-
         temperature = spec.options.get("temperature", 0.0)
-        return prediction_files(spec.models["model"]["name"], temperature, records)
+        return files.prediction_files(spec.models["model"]["name"], temperature, records)
 
     @classmethod
     def builder(cls) -> Any:
         from evenkeel.benchmarks.rgb.make.builder import RgbBuilder
 
         return RgbBuilder
+
+
+def _recorded_sample(
+    row: Prediction, file: PredictionFile | None, dataset: str, lang: str, repeat: int
+) -> RgbSample:
+    """What the name of a prediction file does not say is read from the line."""
+    setting = Setting(
+        ability_of(dataset, row.noise_rate),
+        row.noise_rate,
+        file.passages if file else len(row.docs),
+        file.correct if file else 0.0,
+    )
+    return Sample(
+        id=f"{dataset}-{row.id}",
+        group=f"{dataset}-{row.id}",
+        tags=setting.tags(lang),
+        inputs=RgbInputs(
+            dataset=dataset,
+            instance=row.id,
+            query=row.query,
+            answer=row.answer,
+            fake=None,
+            docs=row.docs,
+            kinds=(),
+            note="",
+            noise=setting.noise,
+            passages=setting.passages,
+            correct=setting.correct,
+            temperature=file.temperature if file else 0.0,
+            repeat=repeat,
+            published=_published_figures(row, setting),
+        ),
+    )
+
+
+def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
+    """What the line itself says of its answer, to be compared with our values."""
+    from evenkeel.benchmarks.rgb.scoring import Published
+
+    if not row.label:
+        return {}
+    right = float(Published(row.label, row.factlabel or 0, row.noise_rate).right)
+    if setting.ability == "counterfactual" and not setting.passages:
+        return {"known_published": right}
+    figures = {"published": right}
+    if setting.ability == "counterfactual" and row.factlabel is not None:
+        figures["detected_published"] = float(row.factlabel)
+    return figures

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.wording import HAN, LOOK_BACK, sentence_starts
 from evenkeel.files.package_data import read_json
+from evenkeel.text.normalization import HAN, LOOK_BACK, sentence_starts
 
 FINAL = 4
 """As many times in one sentence "the answer is" is followed up: the first, and the last three."""
@@ -60,21 +60,20 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     verb_denied_after: ByLanguage
     """Behind an answer: the same, if the verb that follows is the one asked for."""
     adverbs: ByLanguage
-    """What may stand between such a negation and its verb."""
+    """What may be between such a negation and its verb."""
     affirms_after_all: ByLanguage
     """Next to a negation: nothing is ruled out ("not only", "not until")."""
     bare: tuple[str, ...]
-    """Answers that count only as a clause of their own: "no" also stands in "no information"."""
+    """Answers that count only as a clause by themselves: "no" is also in "no information"."""
     copula: tuple[str, ...]
     function_words: tuple[str, ...]
 
 
-def phrases() -> Phrases:
-    return read_json(__package__, "phrases.json", type=Phrases)
+PHRASES = read_json(__package__, "phrases.json", type=Phrases)
 
 
 class Hit(NamedTuple):
-    """A phrase that counts: where it stands, in which sentence, and how strong it is."""
+    """A phrase that counts: its position, its sentence, and how strong it is."""
 
     start: int
     end: int
@@ -86,27 +85,27 @@ def rejections(text: str) -> list[Hit]:
     """The rejections in a plain text, in its order."""
     return [
         hit._replace(strong=hit.strong and not _is_limited(before))
-        for hit, before in _undenied(text, phrases().rejection, words_between=2, characters_between=2)
+        for hit, before in _undenied(text, PHRASES.rejection, words_between=2, characters_between=2)
     ]
 
 
 def errors(text: str) -> list[Hit]:
     """The reports of an error in the documents, in the order of a plain text."""
-    return [hit for hit, _ in _undenied(text, phrases().error, words_between=4, characters_between=6)]
+    return [hit for hit, _ in _undenied(text, PHRASES.error, words_between=4, characters_between=6)]
 
 
 def opening(text: str) -> int:
-    """The first sentence that says something, past any apology that stands alone."""
+    """The number of the first sentence that is not merely an apology."""
     starts = sentence_starts(text)
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
-        if not (_pattern(phrases().apology).search(text, start, end) and end - start < 40):
+        if end - start >= 40 or not _pattern(PHRASES.apology).search(text, start, end):
             return number
     return 0
 
 
 def after_turn(text: str) -> str:
     """What a text says after a "however"; nothing where there is none."""
-    turn = _pattern(phrases().turn).search(text)
+    turn = _pattern(PHRASES.turn).search(text)
     return text[turn.end() :] if turn else ""
 
 
@@ -114,7 +113,7 @@ def guesses(text: str, rejected: Sequence[Hit]) -> bool:
     """Whether an answer is ventured behind the first rejection; "the answer is unknown" ventures none."""
     starts = [hit.start for hit in rejected]
     ends = list(accumulate((hit.end for hit in rejected), max))  # of all that begin no later
-    for guess in _pattern(phrases().guess).finditer(text, rejected[0].end):
+    for guess in _pattern(PHRASES.guess).finditer(text, rejected[0].end):
         begun = bisect_right(starts, guess.end() + 5)
         if not begun or ends[begun - 1] <= guess.start():
             return True
@@ -122,11 +121,11 @@ def guesses(text: str, rejected: Sequence[Hit]) -> bool:
 
 
 def given_as_answer(text: str) -> str:
-    """What stands behind "the answer is", to the end of the sentence each time."""
+    """What follows "the answer is", to the end of the sentence each time."""
     ends = [*sentence_starts(text)[1:], len(text)]
     by_sentence: defaultdict[int, list[int]] = defaultdict(list)
-    for found in _pattern(phrases().final).finditer(text):
-        by_sentence[ends[bisect_right(ends, found.start())]].append(found.end())
+    for match in _pattern(PHRASES.final).finditer(text):
+        by_sentence[ends[bisect_right(ends, match.start())]].append(match.end())
     return "\n".join(
         text[start:end]
         for end, starts in by_sentence.items()
@@ -140,47 +139,46 @@ def _undenied(
     """Every phrase that nothing before it denies, with what its sentence says before it."""
     starts = sentence_starts(text)
     denial = _denial(words_between, characters_between)
-    kept = []
+    hits = []
     for tier in (tiers.strong, tiers.weak):
-        for found in _pattern(tier).finditer(text):
-            sentence = bisect_right(starts, found.start()) - 1
-            before = text[max(starts[sentence], found.start() - LOOK_BACK) : found.start()]
+        for match in _pattern(tier).finditer(text):
+            sentence = bisect_right(starts, match.start()) - 1
+            before = text[max(starts[sentence], match.start() - LOOK_BACK) : match.start()]
             if not denial.search(_clause(before)):
-                kept.append((Hit(found.start(), found.end(), sentence, tier is tiers.strong), before))
-    return sorted(kept)
+                hits.append((Hit(match.start(), match.end(), sentence, tier is tiers.strong), before))
+    return sorted(hits)
 
 
 def _is_limited(before: str) -> bool:
     """Whether a rejection is one of some documents only, or a mere concession."""
-    bank = phrases()
-    return bool(_pattern(bank.scope).search(before) or _pattern(bank.concession).search(_clause(before)))
+    limited = _pattern(PHRASES.scope).search(before)
+    return bool(limited or _pattern(PHRASES.concession).search(_clause(before)))
 
 
 def _clause(before: str) -> str:
     """The end of a text from its last pause on."""
-    pauses = [pause.end() for pause in _pattern(phrases().clause_break).finditer(before)]
+    pauses = [pause.end() for pause in _pattern(PHRASES.clause_break).finditer(before)]
     pauses += [pause.end() for pause in re.finditer(r"[,:、]", before)]
     return before[max(pauses, default=0) :]
 
 
 @cache
 def _denial(words_between: int, characters_between: int) -> re.Pattern[str]:
-    bank = phrases()
     return re.compile(
-        rf"{_any(bank.denial.en)}(?:\W+\w+){{0,{words_between}}}\W*$"
-        rf"|{_any(bank.denial.zh)}.{{0,{characters_between}}}$|{_any(bank.denial_beside)}$",
+        rf"{_any(PHRASES.denial.en)}(?:\W+\w+){{0,{words_between}}}\W*$"
+        rf"|{_any(PHRASES.denial.zh)}.{{0,{characters_between}}}$|{_any(PHRASES.denial_beside)}$",
         re.IGNORECASE,
     )
 
 
 @cache
-def _pattern(both: ByLanguage) -> re.Pattern[str]:
-    return re.compile(f"{_any(both.en)}|{_any(both.zh)}", re.IGNORECASE)
+def _pattern(phrases: ByLanguage) -> re.Pattern[str]:
+    return re.compile(f"{_any(phrases.en)}|{_any(phrases.zh)}", re.IGNORECASE)
 
 
-def _any(listed: Iterable[str]) -> str:
+def _any(phrases: Iterable[str]) -> str:
     """One of the phrases, the longest that fits."""
-    return f"(?:{'|'.join(_regex(phrase) for phrase in sorted(listed, key=len, reverse=True))})"
+    return f"(?:{'|'.join(_regex(phrase) for phrase in sorted(phrases, key=len, reverse=True))})"
 
 
 def _regex(phrase: str) -> str:

@@ -1,4 +1,4 @@
-"""Which documents a question is asked with, and in which order.
+"""Which documents a question is asked with: the settings of each ability, and the choice at each.
 
 The published script seeds Python's `random` with 2333 anew for every question, so a question's documents
 depend on nothing but the question and the setting. It shuffles the groups of integration sets in place,
@@ -13,134 +13,195 @@ from itertools import zip_longest
 from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
-
-from evenkeel.benchmarks.rgb.files import Instance
-from evenkeel.errors import UsageError
+from evenkeel.benchmarks.rgb.files import DocKind, Instance, Kind
+from evenkeel.messages import suggestion
+from evenkeel.types import Tag
 
 SEED = 2333
 
-DocKind: TypeAlias = Literal["positive", "negative", "wrong"]
+Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
 Order: TypeAlias = Literal["published", "balanced"]
+_Docs: TypeAlias = list[tuple[str, DocKind]]
+
+ABILITIES: dict[Ability, str] = {
+    "noise": "noise robustness",
+    "rejection": "negative rejection",
+    "integration": "information integration",
+    "counterfactual": "counterfactual robustness",
+}
+DATA: dict[Ability, Kind] = {
+    "noise": "plain",
+    "rejection": "plain",
+    "integration": "int",
+    "counterfactual": "fact",
+}
 
 
-class Selection(Struct, frozen=True):
+# Settings
+
+
+class Setting(NamedTuple):
+    """One way in which the questions of a data set are asked."""
+
+    ability: Ability
+    noise: float
+    passages: int
+    correct: float = 0.0
+
+    @property
+    def name(self) -> str:
+        match self.ability:
+            case "noise":
+                return f"noise {rate_text(self.noise)}"
+            case "rejection":
+                return "no answer in the documents"
+            case "integration":
+                return f"integration, noise {rate_text(self.noise)}"
+            case "counterfactual" if not self.passages:
+                return "no documents"
+        return (
+            f"false documents, {rate_text(self.correct)} of them true" if self.correct else "false documents"
+        )
+
+    @property
+    def rate(self) -> float:
+        """What is varied: the share of noise, or of true documents among false ones."""
+        return self.correct if self.ability == "counterfactual" else self.noise
+
+    def tags(self, lang: str) -> dict[str, Tag]:
+        tags: dict[str, Tag] = {"lang": lang, "ability": self.ability, "setting": self.name}
+        if self.ability in ("noise", "integration"):
+            tags["noise" if self.ability == "noise" else "integration_noise"] = rate_text(self.noise)
+        return tags
+
+
+REFERENCE: dict[Ability, Setting] = {
+    "noise": Setting("noise", 0.8, 5),
+    "rejection": Setting("rejection", 1.0, 5),
+    "integration": Setting("integration", 0.4, 5),
+    "counterfactual": Setting("counterfactual", 0.0, 5),
+}
+"""The hardest published setting of each ability, at which it enters the headline.
+
+One setting and not the mean of all that were asked: the headline does not depend on which others were.
+"""
+
+
+def ability_of(dataset: str, noise: float) -> Ability:
+    """Of recorded answers, where only the name of the data set indicates its kind."""
+    if dataset.endswith("_fact"):
+        return "counterfactual"
+    if dataset.endswith("_int"):
+        return "integration"
+    return "rejection" if noise == 1 else "noise"
+
+
+def rate_text(rate: float) -> str:
+    """A rate in as few digits as distinguish it from any other: 0, 0.2, 0.12345678."""
+    return repr(float(rate)).removesuffix(".0")
+
+
+def parse_abilities(text: str) -> list[Ability]:
+    """`all`, or some of them separated by commas."""
+    if text.strip() == "all":
+        return list(ABILITIES)
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    unknown = [name for name in names if name not in ABILITIES]
+    if unknown or not names:
+        hint = suggestion(unknown[0], ABILITIES) if unknown else ""
+        available = ", ".join(ABILITIES)
+        raise ValueError(
+            f"--ability: '{', '.join(unknown)}' is not known.{hint} Available: all, {available}."
+        )
+    return [ability for ability in ABILITIES if ability in names]
+
+
+def parse_rates(text: str, option: str) -> tuple[float, ...]:
+    """`0,0.2,0.4` as rates between 0 and 1, each once."""
+    try:
+        rates = tuple(dict.fromkeys(float(part) for part in text.split(",") if part.strip()))
+    except ValueError:
+        rates = ()
+    if not rates or not all(0 <= rate <= 1 for rate in rates):
+        raise ValueError(f"{option}: '{text}' is not a list of rates between 0 and 1, such as 0,0.2,0.4")
+    return rates
+
+
+# Documents
+
+
+class Selection(NamedTuple):
     """The documents of one prompt, in order."""
 
     docs: tuple[str, ...]
     kinds: tuple[DocKind, ...]
-    """Of each document: it holds the answer, does not, or holds the false one."""
-    truth: int | None
-    """The place of the first document that holds the answer; None where none was chosen."""
-    short: bool
-    """Fewer documents than asked for, since the question has no more of the kinds."""
     note: str
-    """What is amiss with the choice, in words, with the question's id; empty where nothing is."""
+    """What the choice lacks, with the question's id; empty where nothing."""
 
 
-class _Doc(NamedTuple):
-    text: str
-    kind: DocKind
-
-
-def select(
-    instance: Instance,
-    *,
-    noise: float,
-    passages: int,
-    correct: float = 0.0,
-    order: Order = "published",
-    index: int = 0,
-) -> Selection:
-    """The documents for `passages` at a noise rate and (counterfactual sets) a rate of correct documents.
+def select(instance: Instance, setting: Setting, *, order: Order = "published", index: int = 0) -> Selection:
+    """The documents of a question at a setting.
 
     `published` is the published selection, element for element. `balanced` takes the same documents, but
-    the first true one stands at place `index mod (others + 1)`, where `others` counts the documents that
+    the first true one is at position `index mod (others + 1)`, where `others` counts the documents that
     are not true: with one true document of n that is `index mod n`. The rest is shuffled with a seed of
-    the question's own.
+    the question.
     """
-    _check(noise, passages, correct)
-    if passages == 0:
-        return Selection((), (), None, False, "")
+    if not setting.passages:
+        return Selection((), (), "")
     rng = random.Random(SEED)
-    docs = _CHOOSE[instance.kind](instance, noise, passages, correct, rng)
+    docs = _CHOOSE[DATA[setting.ability]](instance, setting, rng)
     if order == "balanced":
         docs = _balanced(docs, index, random.Random(f"{SEED}:{instance.id}"))
     else:
         rng.shuffle(docs)
-    truth = next((place for place, doc in enumerate(docs) if doc.kind == "positive"), None)
-    expected = correct > 0 if instance.kind == "fact" else noise < 1
-    note = _note(instance, len(docs), passages, untrue=expected and truth is None)
-    return Selection(
-        tuple(doc.text for doc in docs), tuple(doc.kind for doc in docs), truth, len(docs) < passages, note
-    )
+    kinds = tuple(kind for _, kind in docs)
+    lacks = [f"{len(docs)} of {setting.passages} documents"] if len(docs) < setting.passages else []
+    expected = setting.correct > 0 if setting.ability == "counterfactual" else setting.noise < 1
+    if expected and "positive" not in kinds:
+        lacks.append("no document that holds the answer")
+    note = f"question {instance.id}: {', '.join(lacks)}" if lacks else ""
+    return Selection(tuple(text for text, _ in docs), kinds, note)
 
 
-def _check(noise: float, passages: int, correct: float) -> None:
-    if passages < 0:
-        raise UsageError(f"{passages} passages cannot be chosen: give 0 or more.")
-    for name, rate in (("noise", noise), ("correct", correct)):
-        if not 0 <= rate <= 1:
-            raise UsageError(f"the {name} rate {rate} is not between 0 and 1.")
-
-
-def _note(instance: Instance, chosen: int, passages: int, *, untrue: bool) -> str:
-    found = []
-    if chosen < passages:
-        found.append(f"{chosen} of {passages} documents")
-    if untrue:
-        found.append("no document that holds the answer")
-    return f"question {instance.id}: {', '.join(found)}" if found else ""
-
-
-def _plain(instance: Instance, noise: float, passages: int, correct: float, rng: random.Random) -> list[_Doc]:
+def _plain(instance: Instance, setting: Setting, rng: random.Random) -> _Docs:
     """The first positives and negatives; where one kind has too few, the other fills up, save at noise 1."""
-    negatives = ceil(passages * noise)
-    if noise == 1:
+    passages, positive, negative = setting.passages, instance.positive, instance.negative
+    negatives = ceil(passages * setting.noise)
+    if setting.noise == 1:
         negatives = passages
-    elif negatives > len(instance.negative):
-        negatives = len(instance.negative)
-    elif passages - negatives > len(instance.positive):
-        negatives = passages - len(instance.positive)
-    return _docs("positive", instance.positive[: passages - negatives]) + _docs(
-        "negative", instance.negative[:negatives]
-    )
+    elif negatives > len(negative):
+        negatives = len(negative)
+    elif passages - negatives > len(positive):
+        negatives = passages - len(positive)
+    return _docs("positive", positive[: passages - negatives]) + _docs("negative", negative[:negatives])
 
 
-def _integration(
-    instance: Instance, noise: float, passages: int, correct: float, rng: random.Random
-) -> list[_Doc]:
+def _integration(instance: Instance, setting: Setting, rng: random.Random) -> _Docs:
     """One document of each shuffled group whatever the noise, then their second, third… ones, then noise.
 
     So seven groups give seven documents even where five were asked for.
     """
+    passages = setting.passages
     groups = [list(group) for group in instance.groups]
     for group in groups:
         rng.shuffle(group)
     in_turn = [doc for rank in zip_longest(*groups) for doc in rank if doc is not None]
-    positives = in_turn[: max(len(groups), passages - ceil(passages * noise))]
+    positives = in_turn[: max(len(groups), passages - ceil(passages * setting.noise))]
     negatives = instance.negative[: max(0, passages - len(positives))]
     return _docs("positive", positives) + _docs("negative", negatives)
 
 
-def _counterfactual(
-    instance: Instance, noise: float, passages: int, correct: float, rng: random.Random
-) -> list[_Doc]:
-    """A random sample of false documents, true ones from the places left, and the first negatives."""
-    negatives, trues = ceil(passages * noise), ceil(passages * correct)
-    wrongs = passages - negatives - trues
-    if wrongs < 0:
-        raise UsageError(
-            f"noise rate {noise} and correct rate {correct} ask for {negatives} + {trues} of {passages} "
-            f"passages: lower one of the rates."
-        )
-    places = list(range(len(instance.positive)))
-    false = rng.sample(places, min(len(places), wrongs))
-    left = [place for place in places if place not in false]
+def _counterfactual(instance: Instance, setting: Setting, rng: random.Random) -> _Docs:
+    """A random sample of false documents, true ones from the positions left, and the first negatives."""
+    negatives, trues = ceil(setting.passages * setting.noise), ceil(setting.passages * setting.correct)
+    positions = range(len(instance.positive))
+    false = rng.sample(positions, min(len(positions), setting.passages - negatives - trues))
+    left = [position for position in positions if position not in false]
     true = rng.sample(left, min(len(left), trues)) if trues and left else []
     return (
-        _docs("wrong", (instance.positive_wrong[place] for place in false))
-        + _docs("positive", (instance.positive[place] for place in true))
+        _docs("wrong", (instance.positive_wrong[position] for position in false))
+        + _docs("positive", (instance.positive[position] for position in true))
         + _docs("negative", instance.negative[:negatives])
     )
 
@@ -148,16 +209,16 @@ def _counterfactual(
 _CHOOSE = {"plain": _plain, "int": _integration, "fact": _counterfactual}
 
 
-def _docs(kind: DocKind, texts: Iterable[str]) -> list[_Doc]:
-    return [_Doc(text, kind) for text in texts]
+def _docs(kind: DocKind, texts: Iterable[str]) -> _Docs:
+    return [(text, kind) for text in texts]
 
 
-def _balanced(docs: list[_Doc], index: int, rng: random.Random) -> list[_Doc]:
-    others = [doc for doc in docs if doc.kind != "positive"]
-    trues = [doc for doc in docs if doc.kind == "positive"]
+def _balanced(docs: _Docs, index: int, rng: random.Random) -> _Docs:
+    others = [doc for doc in docs if doc[1] != "positive"]
+    trues = [doc for doc in docs if doc[1] == "positive"]
     rng.shuffle(others)
     rng.shuffle(trues)
-    place = index % (len(others) + 1)
-    after = others[place:] + trues[1:]
+    position = index % (len(others) + 1)
+    after = others[position:] + trues[1:]
     rng.shuffle(after)
-    return others[:place] + trues[:1] + after
+    return others[:position] + trues[:1] + after

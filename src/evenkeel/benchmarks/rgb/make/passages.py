@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks.rgb import matching
+from evenkeel.benchmarks.rgb import lenient as matching
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.wording import HAN, Word, plain, words
 from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
 from evenkeel.models.vectors import usable
 from evenkeel.text.bm25 import DIGITS, best, lexical_rows
+from evenkeel.text.normalization import HAN, Word, plain, words
 from evenkeel.types import Embed
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}
