@@ -52,9 +52,9 @@ class Found(Struct, frozen=True, kw_only=True):
     created: str
     metric: str = ""
     headline: Figure | None = None
-    """Without a value where there are several methods."""
-    methods: dict[str, Figure] = {}
-    """The headline of each method, where methods are under test."""
+    """Without a value where there are several subjects."""
+    subjects: dict[str, Figure] = {}
+    """The headline of each subject, where several can be set side by side."""
 
 
 @command.command(epilog="\b\nExamples:\n  evenkeel list runs\n  evenkeel list runs results --json")
@@ -105,8 +105,8 @@ def _found(path: Path) -> Found:
         created=str(spec.provenance.get("created", "")),
         metric=benchmark_class(spec.benchmark).layout.headline if finished else "",
         headline=run.headline if finished else None,
-        methods=dict(zip(run.methods, run.headlines.values(), strict=True))
-        if finished and run.methods
+        subjects=dict(zip(run.subjects, run.headlines.values(), strict=True))
+        if finished and run.subjects
         else {},
     )
 
@@ -126,11 +126,11 @@ def _table(found: list[Found]) -> Table:
         made = run.created[:16].replace("T", " ") or "–"
         outcome = [Text("not finished", style="yellow"), Text("–")]
         if (figure := run.headline) is not None:
-            # One line for each method.
-            figures = list(run.methods.values()) if len(run.methods) > 1 else [figure]
+            # One line for each subject.
+            figures = list(run.subjects.values()) if len(run.subjects) > 1 else [figure]
             said = [f"{value(each)} {interval(each, short=True)}".rstrip() for each in figures]
             outcome = [Text("\n".join(said)), Text(share(figure.coverage))]
-        subjects = list(run.methods) or [run.model]
+        subjects = list(run.subjects) or [run.model]
         model = "\n".join(visible(shortened(name, 60)).replace("\n", "␊") for name in subjects)
         names = [*(Text(visible(shortened(name, 60))) for name in (made, run.benchmark)), Text(model)]
         table.add_row(*names, *outcome, Text(visible(run.path)))
