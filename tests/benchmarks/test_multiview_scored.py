@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.measures import differences
+from evenkeel.benchmarks.multiview.scoring import differences
 from evenkeel.benchmarks.multiview.methods import parse_methods
 from evenkeel.benchmarks.multiview.ordering import Outcome, filled_in, order
 from evenkeel.types import Logprobs, Response, Score

@@ -13,7 +13,7 @@ from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.benchmarks.mirae import measures as mirae_measures
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
-from evenkeel.benchmarks.multiview import measures as multiview_measures
+from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import checks as rgb_checks
 from evenkeel.run.progress import Silent
 from loopback import Loopback
@@ -127,8 +127,8 @@ def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyError("odd")
         return measure(samples, triplets, *rest)
 
-    measure = multiview_measures.measure
-    monkeypatch.setattr(multiview_measures, "measure", broken)
+    measure = multiview_scoring.measure
+    monkeypatch.setattr(multiview_scoring, "measure", broken)
     notes, whole = Notes(), _copied(whole, tmp_path)
     told = f"{len(records):,}"
     check(whole, ek.rescore(tmp_path / "run", progress=notes), records[1].sample.id, notes, told=told)

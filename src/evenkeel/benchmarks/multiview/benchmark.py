@@ -109,7 +109,7 @@ class Multiview(Benchmark):
         return ()
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
-        from evenkeel.benchmarks.multiview.measures import measure, project
+        from evenkeel.benchmarks.multiview.scoring import measure, project
         from evenkeel.benchmarks.multiview.ordering import Outcome, order
 
         triplets = [msgspec.convert(item.sample.inputs, Triplet) for item in answered]
@@ -124,7 +124,7 @@ class Multiview(Benchmark):
         return measure([item.sample for item in answered], triplets, outcomes, places)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.multiview.measures import summarise
+        from evenkeel.benchmarks.multiview.scoring import summarise
 
         return summarise(scores, [method.name for method in self.methods])
 
@@ -137,7 +137,7 @@ class Multiview(Benchmark):
         )
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        from evenkeel.benchmarks.multiview.measures import results
+        from evenkeel.benchmarks.multiview.scoring import results
 
         yield "triplets.jsonl", (_triplet_line(record.sample) for record in records())
         yield "results.json", results(records, [method.name for method in self.methods])
