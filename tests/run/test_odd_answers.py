@@ -120,12 +120,12 @@ def test_miron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ek.run("multiview", method=["bm25"], limit=3, out=tmp_path / "run")
     records = list(whole.records())
-    odd = records[1].sample.inputs["anchor"]
+    odd = records[1].sample.id
 
-    def broken(samples: Any, triplets: Any, *rest: Any) -> Any:
-        if any(triplet.anchor == odd for triplet in triplets):
+    def broken(sample: Any, *rest: Any) -> Any:
+        if sample.id == odd:
             raise KeyError("odd")
-        return measure(samples, triplets, *rest)
+        return measure(sample, *rest)
 
     measure = multiview_scoring.measure
     monkeypatch.setattr(multiview_scoring, "measure", broken)

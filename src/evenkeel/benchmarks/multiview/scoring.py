@@ -1,108 +1,102 @@
-"""From outcomes to scores, figures and results: accuracy, ties, unparsed verdicts and flips, by method."""
+"""From outcomes to scores and figures: accuracy, ties, unparsed verdicts and flips, by method."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import msgspec
+import numpy as np
+from msgspec.structs import replace
 
 from evenkeel import analysis as stats
-from evenkeel.benchmarks.multiview.files import Triplet
-from evenkeel.benchmarks.multiview.ordering import ENDS, Outcome, unit_vector
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.methods import STATUSES, Outcome, unit_vector
+from evenkeel.benchmarks.multiview.page import UNITS
 from evenkeel.models.vectors import usable
-from evenkeel.types import Embed, Figure, Records, Request, Response, Sample, Score, Summary
+from evenkeel.types import Embed, Figure, Request, Response, Sample, Score, Summary
 
 ORDERS = ("straight_", "swapped_")
-"""How a triplet is put to a judge: the positive first, then last. Other methods know no order."""
+"""How a triplet is put to a judge: the positive first, then last. Other methods do not depend on it."""
 COUNTED = {"accuracy": "positive", "ties": "tie", "unparsed": "unparsed"}
-"""What is counted of a method's picks."""
-METRICS = (*COUNTED, "flips")
+"""The pick that each metric counts."""
 
-Places: TypeAlias = dict[str, tuple[float, float]]
+Positions: TypeAlias = dict[str, tuple[float, float]]
 """Where documents lie in a plane, by their texts."""
 
 
-def measure(
-    samples: Sequence[Sample],
-    triplets: Sequence[Triplet],
-    outcomes: Mapping[str, Sequence[Outcome]],
-    places: Places,
-) -> list[Score]:
-    """The scores of every triplet: `accuracy@METHOD` and so on; `accuracy` alone where one is under test."""
-    scores = []
-    for number, (sample, triplet) in enumerate(zip(samples, triplets, strict=True)):
-        own = {name: found[number] for name, found in outcomes.items()}
-        values: dict[str, float | None] = {"built_against_bm25": float(triplet.hard_for == "bm25")}
-        if len(own) == 1:
-            values["accuracy"] = of_outcome(*own.values())["accuracy"]
-        statuses: Counter[str] = Counter()
-        for name, outcome in own.items():
-            values |= {f"{key}@{name}": value for key, value in of_outcome(outcome).items()}
-            statuses.update(outcome.statuses)
-        detail: dict[str, Any] = {"picks": {name: outcome.picks for name, outcome in own.items()}}
-        # A failure is told by how it ended and of which method: it is no answer of a model under test.
-        failures = [
-            f"{status} ({name})"
-            for name, outcome in own.items()
-            for status in outcome.statuses
-            if status in ("error", "refused", "unparsed")
-        ]
-        detail["orders"] = {name: outcome.orders for name, outcome in own.items() if outcome.orders}
-        detail["margins"] = {name: o.margin for name, o in own.items() if o.margin is not None}
-        if triplet.anchor in places and "anchor" in triplet.labels:
-            x, y = places[triplet.anchor]
-            detail |= {"x": x, "y": y, "views": triplet.labels["anchor"]}
-        score = Score(
-            sample_id=sample.id,
-            group=sample.group,
-            tags=sample.tags,
-            values=values,
-            statuses=dict(statuses),
-            answered=statuses["ok"] + statuses["truncated"],
-            failures=tuple(failures),
-            detail=detail,
-        )
-        # Runs are compared method by method, by what was asked for each.
-        requests = {
-            name: (one.answered, sum(one.statuses.values())) for name in own for one in [_as_one(score, name)]
-        }
-        scores.append(msgspec.structs.replace(score, requests=requests))
-    return scores
-
-
-def of_outcome(outcome: Outcome) -> dict[str, float | None]:
-    """The mean of each metric over the orders in which a method was asked, and of a judge each order's own.
+def values_of(outcome: Outcome) -> dict[str, float | None]:
+    """The share of each kind of pick over the orders in which a method was asked, and in each order.
 
     A tie or an unparsed verdict is not correct; a request that failed is neither right nor wrong. A triplet
-    that a judge did not answer in both orders has no mean: one order alone tells of its leaning to a place.
+    that a judge did not answer in both orders has no mean: one order alone shows its bias to a position.
     """
     values: dict[str, float | None] = {}
     picks = outcome.picks
+    orders = ORDERS if len(picks) > 1 else ("",)
     for metric, kind in COUNTED.items():
         values[metric] = picks.count(kind) / len(picks) if None not in picks else None
         if len(picks) > 1:
-            each = (None if pick is None else float(pick == kind) for pick in picks)
-            values |= {f"{order}{metric}": own for order, own in zip(ORDERS, each, strict=True)}
-    orders = ORDERS if len(picks) > 1 else ("",)
+            for order, pick in zip(orders, picks, strict=True):
+                values[f"{order}{metric}"] = None if pick is None else float(pick == kind)
     values |= {f"{order}ended_{end}": 1.0 for order, end in zip(orders, outcome.ends, strict=True)}
-    if outcome.in_orders:
+    if outcome.both_orders:
         values["flips"] = outcome.flips
     return values
 
 
+def measure(
+    sample: Sample[Triplet], outcomes: Mapping[str, Outcome], positions: Positions
+) -> Score[MultiviewDetail]:
+    """The score of a triplet: `accuracy@METHOD` and so on; `accuracy` alone where there is one method."""
+    triplet = sample.inputs
+    values: dict[str, float | None] = {"built_against_bm25": float(triplet.hard_for == "bm25")}
+    for name, outcome in outcomes.items():
+        metrics = values_of(outcome)
+        if len(outcomes) == 1:
+            values["accuracy"] = metrics["accuracy"]
+        values |= {f"{metric}@{name}": value for metric, value in metrics.items()}
+    ended = [(name, status) for name, outcome in outcomes.items() for status in outcome.statuses]
+    statuses = Counter(status for _, status in ended)
+    views = triplet.labels.get("anchor", {})
+    x, y = positions.get(triplet.anchor, (None, None)) if views else (None, None)
+    return Score(
+        sample_id=sample.id,
+        group=sample.group,
+        tags=sample.tags,
+        values=values,
+        statuses=statuses,
+        answered=statuses["ok"] + statuses["truncated"],
+        requests={name: (_covered(outcome), len(outcome.picks)) for name, outcome in outcomes.items()},
+        # With the name of the method, as there is no answer of a model under test to show.
+        failures=tuple(f"{status} ({name})" for name, status in ended if status not in ("ok", "truncated")),
+        detail=MultiviewDetail(
+            picks={name: outcome.picks for name, outcome in outcomes.items()},
+            orders={name: outcome.orders for name, outcome in outcomes.items() if outcome.orders},
+            margins={name: o.margin for name, o in outcomes.items() if o.margin is not None},
+            x=x,
+            y=y,
+            views=views if x is not None else {},
+        ),
+    )
+
+
+def _covered(outcome: Outcome) -> int:
+    """How many picks count as answered: those that could be read, where no order failed."""
+    return 0 if None in outcome.picks else sum(end != "unparsed" for end in outcome.ends)
+
+
 def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
     """Each metric by method and task; both orders in which a judge was asked count, clustered by triplet."""
-    asked = [one for method in methods for score in scores for one in _by_order(score, method)]
-    dimensions: list[tuple[str, ...]] = [("method",), ("task", "method")]
-    units = dict.fromkeys(METRICS, "share")
-    summary = stats.summarise(asked, dict.fromkeys(METRICS, dimensions), units=units)  # type: ignore[arg-type]
-    against = {"built_against_bm25": [("task",)]}
-    summary |= stats.summarise(scores, against, units={"built_against_bm25": "share"})
-    summary |= differences(scores, methods)
-    return {"accuracy": _headline(asked, summary, methods), **summary}
+    by_order = [each for method in methods for score in scores for each in _by_order(score, method)]
+    dimensions = [("method",), ("task", "method")]
+    summary = {
+        **stats.summarise(by_order, dict.fromkeys((*COUNTED, "flips"), dimensions), units=UNITS),
+        **stats.summarise(scores, {"built_against_bm25": [("task",)]}, units=UNITS),
+        **differences(scores, methods),
+    }
+    return {"accuracy": _headline(by_order, summary, methods), **summary}
 
 
 def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
@@ -116,50 +110,50 @@ def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
     for score in scores:
         tasks[str(score.tags["task"])].append(score)
     overall = _pairs(scores, methods)
-    by_task = {task: _pairs(own, methods) for task, own in tasks.items()}
-    found: Summary = {}
+    by_task = {task: _pairs(members, methods) for task, members in tasks.items()}
+    summary: Summary = {}
     for method in methods[1:]:
         pair = methods[0], method
-        found[stats.scope_name("minus_first", {"method": method})] = overall[pair]
+        summary[stats.scope_name("minus_first", {"method": method})] = overall[pair]
         for task, pairs in by_task.items():
-            found[stats.scope_name("minus_first", {"task": task, "method": method})] = pairs[pair]
+            summary[stats.scope_name("minus_first", {"task": task, "method": method})] = pairs[pair]
     if len(methods) > 2:
         for (other, method), figure in overall.items():
-            found[stats.scope_name("minus", {"method": method, "other": other})] = figure
-    return found
+            summary[stats.scope_name("minus", {"method": method, "other": other})] = figure
+    return summary
 
 
 def _pairs(scores: Sequence[Score], methods: Sequence[str]) -> dict[tuple[str, str], Figure]:
     """Each later method minus each earlier one, with p-values corrected for all of them."""
     figures = {}
     for other, method in combinations(methods, 2):
-        both = [_as_one(score, name) for name in (other, method) for score in scores]
+        both = [_of_method(score, name) for name in (other, method) for score in scores]
         figures[other, method] = stats.difference(both, "accuracy", "method", other, method, unit="share")
     corrected = stats.holm([figure.p for figure in figures.values()])
     tests = max(1, sum(p is not None for p in corrected))
     return {
-        pair: msgspec.structs.replace(figure, p=p, tests=tests)
+        pair: replace(figure, p=p, tests=tests)
         for (pair, figure), p in zip(figures.items(), corrected, strict=True)
     }
 
 
-def _headline(asked: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
-    """The method's accuracy, and no value where there are several: they are not one figure.
+def _headline(by_order: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
+    """The method's accuracy, and no value where there are several methods: they have no figure in common.
 
-    The coverage is that of all, so that what any method lacked does not go unseen.
+    The coverage is that of all methods, so that a failure of any of them is seen.
     """
     statuses: Counter[str] = Counter()
-    for score in asked:
+    for score in by_order:
         statuses.update(score.statuses)
-    covered = sum(score.answered for score in asked) / statuses.total()
+    coverage = sum(score.answered for score in by_order) / statuses.total()
     figures = [summary[stats.scope_name("accuracy", {"method": method})] for method in methods]
     figure = figures[0]
     if len(figures) > 1:
-        figure = msgspec.structs.replace(
+        figure = replace(
             figure, value=None, low=None, high=None, method="none: each method has its own figure",
             n=sum(each.n for each in figures), clusters=max(each.clusters for each in figures),
         )  # fmt: skip
-    return msgspec.structs.replace(figure, coverage=covered, statuses=dict(statuses))
+    return replace(figure, coverage=coverage, statuses=dict(statuses))
 
 
 def _by_order(score: Score, method: str) -> Iterator[Score]:
@@ -167,86 +161,49 @@ def _by_order(score: Score, method: str) -> Iterator[Score]:
 
     They are known where all orders are, so that their mean is that of the triplets.
     """
-    own = score.values
-    whole = own[f"accuracy@{method}"] is not None
-    orders = [order for order in ORDERS if f"{order}accuracy@{method}" in own] or [""]
-    for order in orders:
-        values = {name: own[f"{order}{name}@{method}"] if whole else None for name in COUNTED}
-        if order != ORDERS[1] and f"flips@{method}" in own:
-            values["flips"] = own[f"flips@{method}"]
-        ended = next((end for end in ENDS if own.get(f"{order}ended_{end}@{method}")), "error")
-        yield msgspec.structs.replace(
+    known = score.values[f"accuracy@{method}"] is not None
+    for order in [order for order in ORDERS if f"{order}accuracy@{method}" in score.values] or [""]:
+        values = {name: score.values[f"{order}{name}@{method}"] if known else None for name in COUNTED}
+        if order != ORDERS[1] and f"flips@{method}" in score.values:
+            values["flips"] = score.values[f"flips@{method}"]
+        end = next((end for end in STATUSES if score.values.get(f"{order}ended_{end}@{method}")), "error")
+        yield replace(
             score,
             tags={**score.tags, "method": method},
             values=values,
-            statuses={ended: 1},
-            # A verdict that could not be read is not correct; it does not cover anything either.
-            answered=int(whole and ended != "unparsed"),
+            statuses={end: 1},
+            # A verdict that could not be read is not correct, and not covered.
+            answered=int(known and end != "unparsed"),
         )
 
 
-def _as_one(score: Score, method: str) -> Score:
+def _of_method(score: Score, method: str) -> Score:
     """A method's accuracy on a triplet, over the orders in which it was asked, and how its requests ended."""
     orders = list(_by_order(score, method))
-    return msgspec.structs.replace(
-        score,
-        tags={**score.tags, "method": method},
+    return replace(
+        orders[0],
         values={"accuracy": score.values[f"accuracy@{method}"]},
         statuses=dict(Counter(status for order in orders for status in order.statuses)),
         answered=sum(order.answered for order in orders),
     )
 
 
-def results(records: Records, methods: Sequence[str]) -> Iterator[bytes]:
-    """The published results: correct, ties, total and accuracy for every method, by task and in all.
-
-    As in the summary, a triplet counts where it was answered in all orders.
-    """
-    tallies: defaultdict[str, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    for record in records():
-        for method, picks in record.score.detail["picks"].items():
-            for scope in ("all", str(record.sample.tags["task"])):
-                tallies[scope][method].update(picks if None not in picks else ())
-    found = {
-        scope: {method: _result(by_method[method]) for method in methods}
-        for scope, by_method in tallies.items()
-    }
-    content = {"methods": found.pop("all", {}), "tasks": found}
-    yield msgspec.json.format(msgspec.json.encode(content), indent=2)
-
-
-def _result(tally: Counter[str]) -> dict[str, float | None]:
-    total = tally.total()
-    return {
-        "correct": tally["positive"],
-        "ties": tally["tie"],
-        "unparsed": tally["unparsed"],
-        "total": total,
-        "accuracy": tally["positive"] / total if total else None,
-    }
-
-
 def project(
     role: str, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], Places]:
-    """The documents of each set on its two principal components, by their embeddings."""
-    import numpy as np
-
-    sets: defaultdict[str, dict[str, None]] = defaultdict(dict)
+) -> Generator[Sequence[Request], Sequence[Response], Positions]:
+    """The anchors of each set of documents on the two principal components of their embeddings."""
+    docsets: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for triplet in triplets:
         if triplet.labels:
-            sets[triplet.task.partition("__")[0]][triplet.anchor] = None
-    places: Places = {}
-    for texts in sets.values():
+            docsets[triplet.docset][triplet.anchor] = None
+    positions: Positions = {}
+    for texts in docsets.values():
         responses = usable((yield [Embed(text=text, role=role) for text in texts]))
-        known = [(text, r.vector) for text, r in zip(texts, responses, strict=True) if r.vector]
-        if len(known) > 2:
-            vectors = np.stack([unit_vector(vector) for _, vector in known])
-            centred = vectors - vectors.mean(axis=0)
-            left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        vectors = {text: r.vector for text, r in zip(texts, responses, strict=True) if r.vector}
+        if len(vectors) > 2:
+            units = np.stack([unit_vector(vector) for vector in vectors.values()])
+            left, sizes, _ = np.linalg.svd(units - units.mean(axis=0), full_matrices=False)
             plane = np.round(left[:, :2] * sizes[:2], 4)
-            plane *= np.where(plane.sum(axis=0) < 0, -1, 1)  # a component's sign is nobody's choice
-            places.update(
-                {text: (float(x), float(y)) for (text, _), (x, y) in zip(known, plane, strict=True)}
-            )
-    return places
+            plane *= np.where(plane.sum(axis=0) < 0, -1, 1)  # the sign of a component is arbitrary
+            positions.update(zip(vectors, map(tuple, plane.tolist()), strict=True))
+    return positions
