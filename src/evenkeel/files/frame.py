@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+import msgspec
+
 from evenkeel.types import Record, Records, Response, Status
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def cells(record: Record) -> dict[Key, Cell]:
     }
     return row | {
         ("input", name): value
-        for name, value in sample.inputs.items()
+        for name, value in msgspec.to_builtins(sample.inputs).items()
         if isinstance(value, str | int | float | None)
     }
 
