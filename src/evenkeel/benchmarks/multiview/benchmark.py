@@ -68,15 +68,11 @@ class Multiview(Benchmark):
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
         self.methods = parse_methods(options.method)
-
-    @cached_property
-    def roles(self) -> Mapping[str, set[Capability]]:
-        """What each model must be able to do, over all methods that use it."""
-        roles: defaultdict[str, set[Capability]] = defaultdict(set)
+        roles: dict[str, set[Capability]] = {}
         for method in self.methods:
             for role, capability in method.roles.items():
-                roles[role].add(capability)
-        return dict(roles)
+                roles.setdefault(role, set()).add(capability)
+        self.roles = roles
 
     @cached_property
     def helpers(self) -> Mapping[str, str]:
@@ -154,5 +150,4 @@ class Multiview(Benchmark):
 
 
 def _sample(triplet: Triplet, name: str) -> Sample[Triplet]:
-    tags = {"task": triplet.task, "docset": triplet.docset}
-    return Sample(id=name, group=name, tags=tags, inputs=triplet)
+    return Sample(id=name, group=name, tags={"task": triplet.task, "docset": triplet.docset}, inputs=triplet)

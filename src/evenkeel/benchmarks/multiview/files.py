@@ -27,7 +27,7 @@ from evenkeel.types import Records
 Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
 
 ROLES = ("anchor", "positive", "negative")
-IDS = ("anchor_id", "positive_id", "negative_id")
+IDS = tuple(f"{role}_id" for role in ROLES)
 PUBLISHED = (*ROLES, *IDS, "criterion", "quality", "task", "description", "hard_for")
 """The fields of an exported triplet. Without the last three the file, read again, would make other tasks,
 prompts and notes."""
@@ -94,14 +94,17 @@ def make_triplet(
     hard_for: str = "",
 ) -> Triplet:
     """Anchor, positive and negative as a line of the triplet file."""
-    texts = dict(zip(ROLES, (document.text for document in chosen), strict=True))
-    ids = dict(zip(IDS, (document.id for document in chosen), strict=True))
+    anchor, positive, negative = chosen
     return Triplet(
         task=task_name(docset, criterion.name),
         criterion=criterion.name,
         description=criterion.description,
-        **texts,
-        **ids,
+        anchor=anchor.text,
+        positive=positive.text,
+        negative=negative.text,
+        anchor_id=anchor.id,
+        positive_id=positive.id,
+        negative_id=negative.id,
         hard_for=hard_for,
         hints=criterion.hints,
         instruction=criterion.instruction,
@@ -128,7 +131,7 @@ def _with_defaults(raw: dict[str, Any], line: int) -> dict[str, Any]:
     """A file may leave out task and description, which the criterion then names, and ids, which the line
     numbers; an id may be a number."""
     names = {"task": raw["criterion"], "description": raw["criterion"]} if "criterion" in raw else {}
-    ids = {f"{role}_id": raw.get(f"{role}_id", f"{line}-{role}") for role in ROLES}
+    ids = {name: raw.get(name, f"{line}-{role}") for name, role in zip(IDS, ROLES, strict=True)}
     numbers = {name: str(value) for name, value in ids.items() if isinstance(value, int)}
     return {**names, **ids, **raw, **numbers}
 

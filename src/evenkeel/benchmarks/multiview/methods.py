@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -17,15 +17,11 @@ from evenkeel.benchmarks.multiview.files import Pick, Triplet
 from evenkeel.errors import UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.messages import suggestion
-from evenkeel.models.vectors import usable
+from evenkeel.models.vectors import unit_vector, usable
 from evenkeel.run import judge
 from evenkeel.run.answers import Rule
 from evenkeel.text.prompts import fill, user_prompt
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 FORMS = (
     "bm25, embed:SPEC, embed:SPEC+instruct, rerank:SPEC, rewrite:LM+embed:SPEC, "
@@ -98,9 +94,9 @@ class Outcome(NamedTuple):
     @property
     def ends(self) -> tuple[str, ...]:
         """How each pick ended: as the worst of the requests behind it."""
-        size = len(self.statuses) // len(self.picks)
-        chunks = (self.statuses[start : start + size] for start in range(0, len(self.statuses), size))
-        return tuple(max(chunk, key=STATUSES.index) for chunk in chunks)
+        if len(self.picks) == len(self.statuses):
+            return self.statuses
+        return (max(self.statuses, key=STATUSES.index),)
 
 
 class Prompts(Struct, frozen=True):
@@ -176,10 +172,9 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
         case "bm25":
             return by_bm25(triplets)
         case "embed":
-            template = "{TEXT}"
-            if "instruct" in method.options:
-                template = instruct or instruct_template(method.spec)
-            return (yield from by_cosine(method, [_instructed(template, triplet) for triplet in triplets]))
+            template = (instruct or instruct_template(method.spec)) if method.options else "{TEXT}"
+            readings = [[Reading(text) for text in _instructed(template, triplet)] for triplet in triplets]
+            return (yield from by_cosine(method, readings))
         case "rewrite":
             return (yield from by_cosine(method, (yield from _summaries(method, triplets))))
         case "rerank":
@@ -226,7 +221,7 @@ def by_rank(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     """A cross-encoder's score of both documents for a query that holds the criterion and the anchor."""
     responses = yield [
         Rank(
-            query=fill(prompts().rerank, INSTRUCTION=_instruction(triplet), TEXT=triplet.anchor),
+            query=_instructed(prompts().rerank, triplet)[0],
             document=document,
             role=method.role,
         )
@@ -320,13 +315,10 @@ def instruct_template(spec: str) -> str:
     return next(text for family, text in templates.items() if re.search(rf"(?<![a-z0-9]){family}", name))
 
 
-def _instructed(template: str, triplet: Triplet) -> list[Reading]:
-    instruction = _instruction(triplet)
-    return [Reading(fill(template, INSTRUCTION=instruction, TEXT=text)) for text in triplet.documents]
-
-
-def _instruction(triplet: Triplet) -> str:
-    return triplet.instruction or triplet.description
+def _instructed(template: str, triplet: Triplet) -> list[str]:
+    """Anchor, positive and negative in an instruction template."""
+    instruction = triplet.instruction or triplet.description
+    return [fill(template, INSTRUCTION=instruction, TEXT=text) for text in triplet.documents]
 
 
 def _summaries(
@@ -354,13 +346,6 @@ def _summary(response: Response) -> Reading:
 
 
 # Picks
-
-
-def unit_vector(data: bytes) -> NDArray[np.float64]:
-    import numpy as np
-
-    vector = np.frombuffer(data, dtype="<f4").astype(np.float64)
-    return vector / np.linalg.norm(vector)  # not zero: `usable` refuses such vectors
 
 
 def _picked(verdict: judge.Verdict[Choice], first: Pick, second: Pick) -> Pick | None:

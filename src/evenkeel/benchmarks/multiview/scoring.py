@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from evenkeel import analysis as stats
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
-from evenkeel.benchmarks.multiview.methods import STATUSES, Outcome, unit_vector
+from evenkeel.benchmarks.multiview.methods import STATUSES, Outcome
 from evenkeel.benchmarks.multiview.page import UNITS
-from evenkeel.models.vectors import usable
+from evenkeel.models.vectors import unit_vector, usable
 from evenkeel.types import Embed, Figure, Request, Response, Sample, Score, Summary
 
 ORDERS = ("straight_", "swapped_")
