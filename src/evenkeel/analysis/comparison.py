@@ -113,9 +113,9 @@ def compare(
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
-    Without `metrics`, two runs are compared by all that their benchmark shows of samples (of methods, by the
-    headline of each that both have), and more than two by its headline. Runs that were asked different
-    things are refused, unless `unpaired` takes them for unrelated samples.
+    Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
+    set side by side, by the headline of each that both have), and more than two by its headline. Runs that
+    were asked different things are refused, unless `unpaired` takes them for unrelated samples.
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
