@@ -66,7 +66,7 @@ def test_an_empty_document_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
-        ('"anchor":"', '"start":"', "sample.inputs.anchor"),
+        ('"anchor":"', '"start":"', "sample.inputs': the field 'anchor' is missing"),
         ('"picks":{"bm25":["', '"picks":{"bm25":["maybe ', "score.detail.picks"),
     ],
 )
