@@ -12,9 +12,9 @@ from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets
 from evenkeel.types import Figure
 
 
-def triplet(number: int, *, task: str = "tools__use", **given: Any) -> Triplet:
+def triplet(number: int, *, task: str = "tools__use", **fields: Any) -> Triplet:
     """A triplet whose positive says "good" and whose negative says "bad"."""
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "task": task,
         "criterion": task.partition("__")[2],
         "description": f"What it is for, in {task}.",
@@ -23,7 +23,7 @@ def triplet(number: int, *, task: str = "tools__use", **given: Any) -> Triplet:
         "negative": f"bad {number} of {task}",
         **{f"{role}_id": f"{role[0]}{number}" for role in ("anchor", "positive", "negative")},
     }
-    return Triplet(**{**usual, **given})
+    return Triplet(**{**defaults, **fields})
 
 
 def store(path: Path, triplets: Iterable[Triplet]) -> Path:
@@ -45,7 +45,7 @@ def named(metric: str, method: str, task: str = "") -> str:
 
 
 def picks(run: ek.Run, method: str) -> dict[str, list[str | None]]:
-    return {record.sample.id: record.score.detail["picks"][method] for record in run.records()}
+    return {record.sample.id: list(record.score.detail.picks[method]) for record in run.records()}
 
 
 def interval(figure: Figure) -> tuple[float, float]:

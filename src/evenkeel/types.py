@@ -169,7 +169,7 @@ class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     parts: dict[str, Status] = {}
     """How each request ended, in order, by what it is for, where metrics need different ones of them."""
     requests: dict[str, tuple[int, int]] = {}
-    """Requests answered and asked by subject (the methods of multiview), where several share a sample."""
+    """Requests answered and asked by subject, where several share a sample."""
     failures: tuple[str, ...] = ()
     """What scoring lacked, beyond the statuses of the answers."""
     unscorable: bool = False
@@ -239,7 +239,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     provenance: dict[str, Any]
     """Versions, commit and time: recorded, never compared."""
     subjects: tuple[str, ...]
-    """Who is under test: the name of the model, or of each method that is set side by side."""
+    """What is under test: the name of the model, or of each subject that is set side by side."""
 
     @property
     def subject(self) -> str:

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
@@ -20,11 +21,11 @@ from commandline import evenkeel
 from evenkeel.analysis import over_clusters, paired_test, scope_name, wilson
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
-from evenkeel.benchmarks.multiview.files import ROLES, Triplet
+from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
-from evenkeel.types import Figure
+from evenkeel.types import Figure, Summary
 from loopback import Loopback
 from models.tiny import embedder_folder
 from stored import undeclared
@@ -97,19 +98,19 @@ def test_vectors_are_compared_by_their_cosines(side_by_side: ek.Run) -> None:
 
     records = list(side_by_side.records())
     few = records[::4]
-    texts = [record.sample.inputs[role] for record in few for role in ROLES]
+    texts = [text for record in few for text in record.sample.inputs.documents]
     model = SentenceTransformer(str(embedder_folder()), device="cpu")
     vectors = model.encode(texts, normalize_embeddings=True).reshape(len(few), 3, -1)
     for record, (anchor, good, bad) in zip(few, vectors, strict=True):
         margin = float(anchor @ good - anchor @ bad)
-        assert record.score.detail["margins"][EMBEDDER] == pytest.approx(margin, abs=1e-5)
-        assert record.score.detail["picks"][EMBEDDER] == ["positive" if margin > 0 else "negative"]
+        assert record.score.detail.margins[EMBEDDER] == pytest.approx(margin, abs=1e-5)
+        assert record.score.detail.picks[EMBEDDER] == ("positive" if margin > 0 else "negative",)
     right = sum(picked == ["positive"] for picked in picks(side_by_side, EMBEDDER).values())
     figure = side_by_side.summary[named("accuracy", EMBEDDER)]
     assert (figure.value, figure.n, figure.coverage) == (right / len(records), len(records), 1.0)
     # Each anchor has its place in a plane, for the picture of the two views.
-    assert all({"x", "y"} <= set(record.score.detail) for record in records)
-    assert {tuple(record.score.detail["views"]) for record in records} == {
+    assert all(None not in (record.score.detail.x, record.score.detail.y) for record in records)
+    assert {tuple(record.score.detail.views) for record in records} == {
         ("arithmetic", "setting"),
         ("plot", "setting"),
     }
@@ -166,7 +167,8 @@ def test_all_pairs_of_methods_are_compared_with_p_values_corrected_by_holm(
         assert tested.p == pytest.approx(ttest_1samp(differences, 0).pvalue, rel=0.2)
         assert figure.tests == 3
         if other == methods[0]:  # the same comparison has the same p-value wherever it is shown
-            assert figure == run.summary[scope_name("minus_first", {"method": method})]
+            first = run.summary[scope_name("minus_first", {"method": method})]
+            assert msgspec.structs.replace(first, metric=figure.metric, scope=figure.scope) == figure
         p_values.append((tested.p, figure.p))
     p_values.sort()
     corrected = [p * (3 - rank) for rank, (p, _) in enumerate(p_values)]
@@ -204,25 +206,24 @@ def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
         "The same documents, coloured by each view",
         "Methods by task (dashed: chance 50%)",
         "Chance 50%; ",
-        "Ordered wrong by every method",
+        "Wrong by every method",
     ):
         assert text in page
 
 
-def proportion(successes: int, n: int) -> Figure:
-    low, high = wilson(successes / n, n)
-    return Figure(
-        value=successes / n, low=low, high=high, method="", n=n, clusters=n, coverage=1.0, statuses={},
-        unit="share",
-    )  # fmt: skip
+def accuracies(task: str, n: int, **correct: int) -> Summary:
+    """The accuracy of methods on a task: how many of n triplets each has right."""
+    return {
+        named("accuracy", method, task): Figure(
+            value=count / n, low=None, high=None, method="", n=n, clusters=n, coverage=1.0, statuses={},
+            unit="share", metric="accuracy", scope={"task": task, "method": method},
+        )
+        for method, count in correct.items()
+    }  # fmt: skip
 
 
 def test_a_block_has_the_published_form() -> None:
-    task = "gsm8k__arithmetic"
-    summary = {
-        named("accuracy", "bm25", task): proportion(26, 253),
-        named("accuracy", "judge:m+annotations", task): proportion(250, 253),
-    }
+    summary = accuracies("gsm8k__arithmetic", 253, **{"bm25": 26, "judge:m+annotations": 250})
     assert blocks(summary) == [
         "Task: gsm8k__arithmetic\n"
         "  judge:m+annotations          : 98.81% (250/253 correct)\n"
@@ -232,8 +233,7 @@ def test_a_block_has_the_published_form() -> None:
 
 def test_a_long_name_of_a_method_keeps_the_block_aligned() -> None:
     long = "rewrite:openai:writer+embed:openai:embedder"
-    summary = {named("accuracy", name, "a__b"): proportion(1, 2) for name in ("bm25", long)}
-    (block,) = blocks(summary)
+    (block,) = blocks(accuracies("a__b", 2, **{"bm25": 1, long: 1}))
     assert {line.index(": 50.00%") for line in block.splitlines()[1:]} == {2 + len(long)}
 
 
@@ -275,8 +275,8 @@ def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) 
 
 
 def test_documents_that_are_alike_are_a_tie_and_not_correct(tmp_path: Path) -> None:
-    twins = triplet(1, negative="good 1 of tools__use")
-    data = store(tmp_path / "t.jsonl", [triplet(0, anchor="good tools"), twins])
+    duplicate = triplet(1, negative="good 1 of tools__use")
+    data = store(tmp_path / "t.jsonl", [triplet(0, anchor="good tools"), duplicate])
     with Loopback() as server:
         options: dict[str, Any] = {"method": ["bm25", "embed:openai:loop"], "base_url": server.url}
         run = ek.run("multiview", data=data, out=tmp_path / "run", **options)
@@ -301,7 +301,7 @@ def test_no_model_is_needed_and_one_is_refused(
         ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert evenkeel(*given).code == 0
-    assert "Triplets ordered right of bm25" in capsys.readouterr().out
+    assert "Triplet accuracy of bm25" in capsys.readouterr().out
     assert not ek.load_run(tmp_path / "run").spec.models
 
 
@@ -310,7 +310,7 @@ def test_no_model_is_needed_and_one_is_refused(
     [
         (
             ("--method", "bm26"),
-            "Did you mean 'bm25'? A method is one of: bm25, embed:SPEC",
+            "Did you mean 'bm25'? Available: bm25, embed:SPEC",
         ),
         (("--method", "embed:embedded"), "can embed"),
         (("--method", "embed:nobody:x"), "nobody"),
@@ -339,7 +339,7 @@ def test_a_limit_holds_for_each_task(tools: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_dry_run_counts_what_each_method_asks_at_the_most(tmp_path: Path) -> None:
+def test_a_dry_run_counts_what_each_method_asks_at_most(tmp_path: Path) -> None:
     # The same three documents under two criteria, and three more under one of them.
     same = {"anchor": "a", "positive": "b", "negative": "c"}
     data = store(
@@ -380,8 +380,8 @@ def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
 def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
     wrong, differ, right = Multiview.examples(side_by_side.records)
     assert (wrong.title, right.title) == (
-        "Ordered wrong by every method",
-        "Ordered right by every method",
+        "Wrong by every method",
+        "Correct by every method",
     )
     found = picks(side_by_side, "bm25")
     others = picks(side_by_side, EMBEDDER)

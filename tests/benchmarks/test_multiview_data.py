@@ -61,3 +61,22 @@ def test_an_empty_document_is_named(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", [triplet(0), triplet(1, negative=" ")])
     with pytest.raises(DataError, match=r"line 2, field 'negative': the document is empty"):
         ek.run("multiview", data=data, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ('"anchor":"', '"start":"', "sample.inputs': the field 'anchor' is missing"),
+        ('"picks":{"bm25":["', '"picks":{"bm25":["maybe ', "score.detail.picks"),
+    ],
+)
+def test_a_record_of_another_shape_is_refused_by_its_line_and_field(
+    old: str, new: str, field: str, tools: Path, tmp_path: Path
+) -> None:
+    run = ek.run("multiview", data=tools, out=tmp_path / "run")
+    path = run.path / "records.jsonl"
+    first, second, *others = path.read_text().splitlines(keepends=True)
+    assert old in second
+    path.write_text("".join([first, second.replace(old, new), *others]))
+    with pytest.raises(DataError, match=f"line 2, field '{field}"):
+        list(ek.load_run(run.path).records())

@@ -14,8 +14,7 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.analysis.gate import gate
-from evenkeel.benchmarks.multiview.methods import parse_methods
-from evenkeel.benchmarks.multiview.ordering import template_for
+from evenkeel.benchmarks.multiview.methods import instruct_template, parse_methods
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
 from evenkeel.run.registry import load_benchmark
@@ -45,7 +44,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("judge:embedded", "judge", "embedded", "", ""),
         ("judge:openai:lm+annotations", "judge", "openai:lm", "", "annotations"),
         ("judge:openai:lm+logprobs", "judge", "openai:lm", "", "logprobs"),
-        ("judge:openai:lm+annotations+logprobs", "judge", "openai:lm", "", "annotations weigh"),
+        ("judge:openai:lm+annotations+logprobs", "judge", "openai:lm", "", "annotations logprobs"),
     ],
 )
 def test_a_method_is_taken_apart(text: str, kind: str, spec: str, writer: str, options: str) -> None:
@@ -61,6 +60,7 @@ def test_a_method_is_taken_apart(text: str, kind: str, spec: str, writer: str, o
         ("",),
         ("bm26",),
         ("bm25:x",),
+        ("bm25:",),
         ("bm25+instruct",),
         ("embed",),
         ("embed:",),
@@ -118,7 +118,7 @@ def test_methods_share_a_model_where_they_do_the_same_with_it() -> None:
     ],
 )
 def test_an_instruction_is_written_as_the_models_family_wants_it(spec: str, written: str) -> None:
-    assert template_for(spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T") == written
+    assert instruct_template(spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T") == written
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_judge_that_sees_what_counts_is_right_in_both_orders(tools: Path, tmp_
     assert all(body["response_format"]["type"] == "json_schema" for body in server.bodies)
     asked = Counter(candidates(body["messages"][0]["content"]) for body in server.bodies)
     for record in run.records():
-        good, bad = record.sample.inputs["positive"], record.sample.inputs["negative"]
+        _, good, bad = record.sample.inputs.documents
         assert asked[good, bad] == asked[bad, good] == 1
     figure = run.headline
     assert (figure.value, figure.n, figure.clusters, figure.coverage) == (1.0, 12, 6, 1.0)

@@ -1,4 +1,4 @@
-"""multiview's methods that score both documents: letters weighed in both orders, and cross-encoders."""
+"""multiview's methods that score both documents: letters in both orders, and cross-encoders."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 import torch
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.measures import differences
-from evenkeel.benchmarks.multiview.methods import parse_methods
-from evenkeel.benchmarks.multiview.ordering import Outcome, filled_in, order
+from evenkeel.benchmarks.multiview.methods import Outcome, judge_prompt, order, parse_methods
+from evenkeel.benchmarks.multiview.scoring import differences
 from evenkeel.types import Logprobs, Response, Score
 from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from triplets import named, picks, store, store_tools, triplet
@@ -22,7 +21,7 @@ def tools(tmp_path: Path) -> Path:
     return store_tools(tmp_path)
 
 
-def test_weighing_sums_how_much_likelier_a_letter_is_over_both_orders(tmp_path: Path) -> None:
+def test_logprobs_sum_how_much_likelier_a_letter_is_over_both_orders(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path / "tiny", max_position_embeddings=512)
     told = {"anchor_summary": "one", "positive_summary": "two", "negative_summary": "three"}
     given = [triplet(n, **told) for n in range(4)]
@@ -42,15 +41,15 @@ def test_weighing_sums_how_much_likelier_a_letter_is_over_both_orders(tmp_path: 
         for one, record in zip(given, run.records(), strict=True):
             leads = []
             for swapped in (False, True):
-                prefix = filled_in(method, one, swapped=swapped)
+                prefix = judge_prompt(method, one, swapped=swapped)
                 assert prefix.endswith("the anchor is more alike to")
                 assert ("Second candidate: t" in prefix) == ("annotations" in method.options)
                 leads.append(likelihood(prefix, " A") - likelihood(prefix, " B"))
             margins.append(leads[0] - leads[1])
             flips += (leads[0] > 0) == (leads[1] > 0)  # the same letter is another document
-            assert record.score.detail["margins"][method.name] == pytest.approx(margins[-1], abs=1e-4)
+            assert record.score.detail.margins[method.name] == pytest.approx(margins[-1], abs=1e-4)
             alone = ["positive" if lead > 0 else "negative" for lead in (leads[0], -leads[1])]
-            assert record.score.detail["orders"][method.name] == alone
+            assert list(record.score.detail.orders[method.name]) == alone
         wanted = [["positive" if margin > 0 else "negative"] for margin in margins]
         assert list(picks(run, method.name).values()) == wanted
         figure = run.summary[named("accuracy", method.name)]
@@ -74,7 +73,7 @@ def ordered(method: str, responses: list[Response]) -> Outcome:
     return outcome
 
 
-def weights(*logprobs: float) -> list[Response]:
+def letters(*logprobs: float) -> list[Response]:
     return [answer(logprobs=Logprobs(values=(value,), tokens=("x",))) for value in logprobs]
 
 
@@ -87,10 +86,10 @@ def weights(*logprobs: float) -> list[Response]:
         ((-1.0, -2.0, -2.0, -1.0), "positive", 0.0),
     ],
 )
-def test_a_leaning_to_a_letter_drops_out_of_the_weights(
+def test_a_bias_towards_a_letter_cancels_in_the_margin(
     logprobs: tuple[float, ...], pick: str, flips: float
 ) -> None:
-    outcome = ordered("judge:hf:x+logprobs", weights(*logprobs))
+    outcome = ordered("judge:hf:x+logprobs", letters(*logprobs))
     assert (outcome.picks, outcome.flips, outcome.ends) == ((pick,), flips, ("ok",))
     assert outcome.margin == (logprobs[0] - logprobs[1]) - (logprobs[2] - logprobs[3])
 
@@ -98,7 +97,7 @@ def test_a_leaning_to_a_letter_drops_out_of_the_weights(
 def test_a_score_that_is_no_number_is_a_failure_and_no_wrong_answer() -> None:
     nan = float("nan")
     for outcome in (
-        ordered("judge:hf:x+logprobs", weights(-1.0, nan, -1.0, -2.0)),
+        ordered("judge:hf:x+logprobs", letters(-1.0, nan, -1.0, -2.0)),
         ordered("rerank:sbert:x", [answer(rank=1.0), answer(rank=nan)]),
         ordered("rerank:sbert:x", [answer(rank=1.0), answer("error")]),
     ):
@@ -117,17 +116,17 @@ def test_a_cross_encoder_scores_both_documents_for_a_query_with_the_criterion(
     for record in run.records():
         inputs = record.sample.inputs
         query = "Find a text that is alike to the following under this criterion: "
-        query += f"{inputs['description']}\n\n{inputs['anchor']}"
-        pairs = [(query, inputs["positive"]), (query, inputs["negative"])]
+        query += f"{inputs.description}\n\n{inputs.anchor}"
+        pairs = [(query, inputs.positive), (query, inputs.negative)]
         good, bad = model.predict(pairs, activation_fn=torch.nn.Identity())
-        assert record.score.detail["margins"][method] == pytest.approx(float(good) - float(bad), abs=1e-6)
-        assert record.score.detail["picks"][method] == ["positive" if good > bad else "negative"]
+        assert record.score.detail.margins[method] == pytest.approx(float(good) - float(bad), abs=1e-6)
+        assert record.score.detail.picks[method] == ("positive" if good > bad else "negative",)
     (tmp_path / "cross" / "model.safetensors").rename(tmp_path / "moved")
     assert ek.rescore(run.path).summary == run.summary  # from the journal alone
 
 
 def of_methods(number: int, **picked: bool | None) -> Score:
-    """A triplet that methods ordered right or wrong; None where the request failed."""
+    """A triplet that methods got right or wrong; None where the request failed."""
     values: dict[str, float | None] = {}
     for method, right in picked.items():
         values[f"accuracy@{method}"] = None if right is None else float(right)

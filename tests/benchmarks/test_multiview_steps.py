@@ -30,7 +30,7 @@ from evenkeel.benchmarks.multiview.make.triplets import (
     propose,
     round_size,
 )
-from evenkeel.benchmarks.multiview.ordering import Outcome
+from evenkeel.benchmarks.multiview.methods import Outcome
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 

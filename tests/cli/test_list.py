@@ -56,7 +56,9 @@ def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path)
 
 def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> None:
     run = store_run(tmp_path / "views", {"accuracy": np.eye(12, 2)}, benchmark="multiview")
-    spec = msgspec.structs.replace(run.spec, models={}, subjects=("bm25", "embed:x"))
+    spec = msgspec.structs.replace(
+        run.spec, models={}, options={"method": ("bm25", "embed:x")}, subjects=("bm25", "embed:x")
+    )
     figures = {
         f"accuracy/method={name}": msgspec.structs.replace(run.headline, value=share)
         for name, share in (("bm25", 0.25), ("embed:x", 0.75))
@@ -67,7 +69,7 @@ def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> 
     assert rows[0].split()[:4] == ["–", "multiview", "bm25", "0.2500"]
     assert rows[1].split()[:2] == ["embed:x", "0.7500"]
     (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
-    assert {name: figure.value for name, figure in found.methods.items()} == {"bm25": 0.25, "embed:x": 0.75}
+    assert {name: figure.value for name, figure in found.subjects.items()} == {"bm25": 0.25, "embed:x": 0.75}
 
 
 def test_a_run_that_is_not_finished_says_so(runs: Path) -> None:

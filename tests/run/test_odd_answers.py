@@ -14,7 +14,7 @@ from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.benchmarks.mirae import measures as mirae_measures
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
-from evenkeel.benchmarks.multiview import measures as multiview_measures
+from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
 from evenkeel.run.progress import Silent
 from loopback import Loopback
@@ -121,15 +121,15 @@ def test_miron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ek.run("multiview", method=["bm25"], limit=3, out=tmp_path / "run")
     records = list(whole.records())
-    odd = records[1].sample.inputs["anchor"]
+    odd = records[1].sample.id
 
-    def broken(samples: Any, triplets: Any, *rest: Any) -> Any:
-        if any(triplet.anchor == odd for triplet in triplets):
+    def broken(sample: Any, *rest: Any) -> Any:
+        if sample.id == odd:
             raise KeyError("odd")
-        return measure(samples, triplets, *rest)
+        return measure(sample, *rest)
 
-    measure = multiview_measures.measure
-    monkeypatch.setattr(multiview_measures, "measure", broken)
+    measure = multiview_scoring.measure
+    monkeypatch.setattr(multiview_scoring, "measure", broken)
     notes, whole = Notes(), _copied(whole, tmp_path)
     told = f"{len(records):,}"
     check(whole, ek.rescore(tmp_path / "run", progress=notes), records[1].sample.id, notes, told=told)

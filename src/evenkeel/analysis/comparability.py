@@ -18,7 +18,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run, spec_differences
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Record, RunSpec, Score, Tag
+from evenkeel.types import Figure, Record, Score, Tag
 
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask, which the samples show."""
@@ -113,36 +113,38 @@ def layout_of(runs: Sequence[Run]) -> Layout:
 
 
 def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The metrics of a comparison that names none: all that are shown, or each method that all runs have.
+    """The metrics of a comparison that names none: all that are shown, or each subject that all runs have.
 
-    Runs of one method each are compared by it, whatever it is called. What a table shows row by row, without
+    Runs of one subject each are compared by it, whatever it is called. What a table shows row by row, without
     a row for all together, means nothing when pooled.
     """
-    if not any(run.methods for run in runs):
+    if not any(run.subjects for run in runs):
         whole = [table for table in layout.tables if table.total]
         columns = [column.metric for table in whole for column in table.metrics]
         facts = [column.metric for column in layout.facts]
         names = [layout.headline, *(table.metric for table in whole), *columns, *facts]
         return [name for name in dict.fromkeys(names) if name]
-    common = [name for name in runs[0].methods if all(name in run.methods for run in runs)]
+    common = [name for name in runs[0].subjects if all(name in run.subjects for run in runs)]
     if common:
         return [f"{layout.headline}@{name}" for name in common]
-    if all(len(run.methods) == 1 for run in runs):
+    if all(len(run.subjects) == 1 for run in runs):
         return [layout.headline]
-    listed = "; ".join(f"{run.path}: {', '.join(run.methods)}" for run in runs)
-    raise UsageError(f"these runs have no method in common. Their methods are: {listed}.")
+    listed = "; ".join(f"{run.path}: {', '.join(run.subjects)}" for run in runs)
+    kind = runs[0].subject
+    raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")
 
 
-def check_methods(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
-    """Refuse the headline of runs of several methods: each method has its own figure."""
-    if all(len(run.methods) <= 1 for run in runs):
+def check_subjects(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
+    """Refuse the headline of runs of several subjects: each has its own figure."""
+    if all(len(run.subjects) <= 1 for run in runs):
         return
-    methods = dict.fromkeys(name for run in runs for name in run.methods)
+    subjects = dict.fromkeys(name for run in runs for name in run.subjects)
     for name in names:
         if name.partition("/")[0] == layout.headline:
-            available = ", ".join(f"{layout.headline}@{method}" for method in methods)
+            available = ", ".join(f"{layout.headline}@{subject}" for subject in subjects)
             raise UsageError(
-                f"'{name}': there are several methods, each with its own figure. Give one of: {available}."
+                f"'{name}': there are several {runs[0].subject}s, each with its own figure. "
+                f"Give one of: {available}."
             )
 
 
@@ -155,9 +157,7 @@ def split_name(name: str, metrics: Iterable[str]) -> tuple[str, dict[str, str]]:
 def figure_of(run: Run, name: str) -> Figure | None:
     """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
     metric, _, subject = name.partition("@")
-    return run.summary.get(name) or run.summary.get(
-        scope_name(metric, {benchmark_class(run.spec.benchmark).subject: subject})
-    )
+    return run.summary.get(name) or run.summary.get(scope_name(metric, {run.subject: subject}))
 
 
 def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> RunValues:
@@ -221,7 +221,7 @@ def covered(requests: Iterable[tuple[int, int]]) -> float:
 
 
 def _requests(score: Score, metric: str) -> tuple[int, int]:
-    """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that method."""
+    """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that subject."""
     whole = (score.answered, sum(score.statuses.values()))
     return score.requests.get(metric.partition("@")[2], whole)
 
@@ -291,7 +291,7 @@ def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, pai
     """
     sentences: list[str] = []
     for a, b in combinations(range(len(runs)), 2):
-        by_setting = _settings(runs[a].spec, runs[b].spec)
+        by_setting = _settings(runs[a], runs[b])
         reasons = [text for name, text in by_setting.items() if not name.startswith(VISIBLE_IN_SAMPLES)]
         unlike = _sample_difference(values[a].digests, values[b].digests)
         if unlike:
@@ -305,12 +305,13 @@ def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, pai
     return list(dict.fromkeys(sentences))
 
 
-def _settings(there: RunSpec, here: RunSpec) -> dict[str, str]:
-    """What two specs ask differently, by name, except who is under test: the model, or the methods."""
-    tag = benchmark_class(there.benchmark).subject
-    subject = ("subjects", *(("models.model.",) if tag == "model" else ("models.", f"options.{tag}")))
-    by_name = {text.partition(" is ")[0]: text for text in spec_differences(there, here)}
-    return {name: _readable(text) for name, text in by_name.items() if not name.startswith(subject)}
+def _settings(there: Run, here: Run) -> dict[str, str]:
+    """What two runs were asked differently, by name, except what is under test."""
+    tested = ("models.model.",) if there.subject == "model" else ("models.", f"options.{there.subject}")
+    by_name = {text.partition(" is ")[0]: text for text in spec_differences(there.spec, here.spec)}
+    return {
+        name: _readable(text) for name, text in by_name.items() if not name.startswith(("subjects", *tested))
+    }
 
 
 def _readable(text: str) -> str:

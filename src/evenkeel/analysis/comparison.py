@@ -16,7 +16,7 @@ from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     MetricValues,
     RunValues,
-    check_methods,
+    check_subjects,
     comparable,
     covered,
     figure_of,
@@ -113,9 +113,9 @@ def compare(
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
-    Without `metrics`, two runs are compared by all that their benchmark shows of samples (of methods, by the
-    headline of each that both have), and more than two by its headline. Runs that were asked different
-    things are refused, unless `unpaired` takes them for unrelated samples.
+    Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
+    set side by side, by the headline of each that both have), and more than two by its headline. Runs that
+    were asked different things are refused, unless `unpaired` takes them for unrelated samples.
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
@@ -129,10 +129,10 @@ def compare_values(
     """The comparison, and the values that it was computed from."""
     layout = layout_of(runs)
     names = list(dict.fromkeys(metrics or usual_metrics(layout, runs)))
-    check_methods(names, layout, runs)
+    check_subjects(names, layout, runs)
     values = [read_values(run, names, layout.metrics) for run in runs]
     names = comparable(names, runs, values, explicit=bool(metrics))
-    if not metrics and len(runs) > 2 and not runs[0].methods:
+    if not metrics and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
     differs = setting_differences(runs, values, paired=not unpaired)
     units = {name: _unit(name, layout, runs, values) for name in names}

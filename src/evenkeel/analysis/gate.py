@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel import analysis as stats
-from evenkeel.analysis.comparability import RunValues, check_methods, layout_of, usual_metrics
+from evenkeel.analysis.comparability import RunValues, check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare_values
 from evenkeel.errors import UsageError
 from evenkeel.page.format import chance, counts, number, probability, share, signed
@@ -97,7 +97,7 @@ def gate(
     new, old = (each if isinstance(each, Run) else Run(each) for each in (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
-    check_methods(names, layout, [old, new])
+    check_subjects(names, layout, [old, new])
     worse = _directions(names, layout, higher=higher_is_worse, lower=lower_is_worse)
     comparison, values = compare_values([old, new], names)
     overlaps = {name: _overlap(name, *values) for name in names}
@@ -141,8 +141,8 @@ def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
     """The headline, where it is one figure. A run of an older version may lack it."""
     for run in runs:
         run.figure(layout.headline)
-    if any(len(run.methods) > 1 for run in runs):
-        return [layout.headline]  # which `check_methods` refuses, naming the methods
+    if any(len(run.subjects) > 1 for run in runs):
+        return [layout.headline]  # which `check_subjects` refuses, naming the subjects
     return usual_metrics(layout, runs)[:1]
 
 

@@ -26,9 +26,9 @@ class ListedRun(Struct, frozen=True, kw_only=True):
     created: str
     metric: str = ""
     headline: Figure | None = None
-    """Without a value where several methods are under test."""
-    methods: dict[str, Figure] = {}
-    """The headline of each method, where methods are under test."""
+    """Without a value where there are several subjects."""
+    subjects: dict[str, Figure] = {}
+    """The headline of each subject, where several can be set side by side."""
 
 
 @click.group(cls=SuggestingGroup, name="list")
@@ -101,7 +101,7 @@ def _read_run(path: Path) -> ListedRun:
         created=created,
         metric=benchmark_class(run.spec.benchmark).layout.headline,
         headline=run.headline,
-        methods=dict(zip(run.methods, run.headlines.values(), strict=True)) if run.methods else {},
+        subjects=dict(zip(run.subjects, run.headlines.values(), strict=True)) if run.subjects else {},
     )
 
 
@@ -122,10 +122,10 @@ def _table(runs: list[ListedRun]) -> Table:
         table.add_column(title, justify=justify, no_wrap=True)
     for run in runs:
         created = name(run.created[:16].replace("T", " ") or "–")
-        models = "\n".join(map(name, run.methods or [run.model]))
+        models = "\n".join(map(name, run.subjects or [run.model]))
         headline, coverage = Text("not finished", style="yellow"), Text("–")
         if run.headline is not None:
-            figures = list(run.methods.values()) if len(run.methods) > 1 else [run.headline]
+            figures = list(run.subjects.values()) if len(run.subjects) > 1 else [run.headline]
             values = [f"{value(figure)} {interval(figure, short=True)}".rstrip() for figure in figures]
             headline, coverage = Text("\n".join(values)), Text(share(run.headline.coverage))
         path = Text(visible(run.path))

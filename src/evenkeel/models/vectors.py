@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from evenkeel.types import Response
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SMALLEST, LARGEST = 2.0**-126, 3.4028234e38
 """The range of float32 without loss of digits, in which the squares of a length are taken."""
@@ -64,3 +69,11 @@ def _checked(response: Response) -> Response:
 def _unusable(response: Response, why: str) -> Response:
     status = "unparsed" if response.status == "ok" else response.status
     return msgspec.structs.replace(response, status=status, vector=None, reason=why)
+
+
+def unit_vector(vector: bytes) -> NDArray[np.float64]:
+    """A usable vector at length one: the product of two of them is their cosine."""
+    import numpy as np
+
+    numbers = np.frombuffer(vector, dtype="<f4").astype(np.float64)
+    return numbers / np.linalg.norm(numbers)

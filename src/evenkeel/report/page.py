@@ -41,7 +41,7 @@ def render(run: Run, *others: Run) -> str:
         layout=layout,
         of_run=of_run,
         headline=None if several or len(run.headlines) > 1 else run.headline,
-        overview=_runs_table(runs, layout) if several else _methods_table(run, layout),
+        overview=_runs_table(runs, layout) if several else _subjects_table(run, layout),
         overview_note=_overview_note(run, layout, several=several),
         chance=text.chance(layout.metrics[0]),
         facts=[] if several else _facts(run, layout),
@@ -60,15 +60,16 @@ def _title(layout: Layout, names: Sequence[str]) -> str:
     return f"{layout.headline_title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
 
 
-def _methods_table(run: Run, layout: Layout) -> Grid:
-    """A row for each method of one run."""
+def _subjects_table(run: Run, layout: Layout) -> Grid:
+    """A row for each subject of one run."""
     headlines = zip(run.spec.subjects, run.headlines.values(), strict=True)
     rows = [(name, _headline(figure)) for name, figure in headlines]
-    return Grid("The methods", "method", [layout.headline_title, "95% interval", "coverage"], rows)
+    heads = [layout.headline_title, "95% interval", "coverage"]
+    return Grid(f"The {run.subject}s", run.subject, heads, rows)
 
 
 def _runs_table(runs: Mapping[str, Run], layout: Layout) -> Grid:
-    """A row for each run, or each of its methods, with its data and its time."""
+    """A row for each run, or each of its subjects, with its data and its time."""
     rows = []
     for name, run in runs.items():
         digests = ", ".join(digest[:12] for digest in run.spec.data["sha256"])
@@ -86,9 +87,9 @@ def _headline(figure: Figure) -> list[Content]:
 
 
 def _overview_note(run: Run, layout: Layout, *, several: bool) -> str:
-    """What guessing gives and, for the methods of one run, how many samples and requests there are."""
+    """What guessing gives and, for the subjects of one run, how many samples and requests there are."""
     figure = run.headline
-    ended = f"coverage of all methods {text.share(figure.coverage)}: {text.statuses(figure)}"
+    ended = f"coverage of all {run.subject}s {text.share(figure.coverage)}: {text.statuses(figure)}"
     parts = [text.chance(layout.metrics[0]), *([] if several else [text.counts(figure, layout), ended])]
     return "; ".join(filter(None, parts))
 

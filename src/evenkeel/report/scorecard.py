@@ -104,12 +104,12 @@ def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
 
 
 def _tests_model(run: Run) -> bool:
-    """Whether a model is under test, not methods; an unknown benchmark is an error."""
+    """Whether a model is under test; an unknown benchmark is an error."""
     return benchmark_class(run.spec.benchmark).subject == "model"
 
 
 def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
-    """Whether a subject is one of the models, or a method that uses one: `rewrite:A+embed:B` has two."""
+    """Whether a subject is one of the models, or names a role of one: `rewrite:A+embed:B` has two roles."""
     roles = (run.spec.models.get(part) for part in subject.split("+"))
     return _tests_model(run) or any(role["name"] in models for role in roles if role)
 

@@ -97,7 +97,8 @@ class Benchmark:
     starter: ClassVar[Starter] = Starter({}, lambda stem: b"")
     """The data set that its generator makes of seed 0."""
     subject: ClassVar[str] = "model"
-    """What is under test: the role `model`, or the option (and tag) whose values are set side by side."""
+    """What is under test: the role `model`, or the option (and tag) whose values are set side by side. Such a
+    value has scores `METRIC@VALUE`; the roles that it needs are in its name, joined by `+`."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}

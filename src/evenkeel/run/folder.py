@@ -88,15 +88,20 @@ class Run(Displayed):
         return self.figure(self._benchmark.metrics[0].name)
 
     @property
-    def methods(self) -> tuple[str, ...]:
-        """The subjects under test that are set side by side; empty where that is a model."""
-        return () if self._benchmark.subject == "model" else self.spec.subjects
+    def subject(self) -> str:
+        """What its benchmark tests: `model`, or the option (and tag) whose values are set side by side."""
+        return self._benchmark.subject
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The names of what is set side by side; empty where one model is under test."""
+        return () if self.subject == "model" else self.spec.subjects
 
     @property
     def headlines(self) -> dict[str, Figure]:
         """The headline, by its name in the summary; where several subjects are under test, one for each."""
-        headline, tag = self._benchmark.metrics[0].name, self._benchmark.subject
-        names = [scope_name(headline, {tag: subject}) for subject in self.methods] or [headline]
+        headline = self._benchmark.metrics[0].name
+        names = [scope_name(headline, {self.subject: name}) for name in self.subjects] or [headline]
         return {name: self.figure(name) for name in names}
 
     def figure(self, name: str) -> Figure:

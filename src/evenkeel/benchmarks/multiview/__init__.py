@@ -1,1 +1,1 @@
-"""multiview: does a similarity method see the view it was asked for?"""
+"""multiview: does a similarity method follow the stated criterion?"""

@@ -1,48 +1,34 @@
-"""multiview: does a similarity method see the view it was asked for?"""
+"""multiview: its options, its samples, and the methods that are asked to order them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from functools import cached_property
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.multiview.files import ROLES, Triplet, read_triplets
-from evenkeel.benchmarks.multiview.methods import Method, parse_methods
-from evenkeel.benchmarks.multiview.ordering import check_annotations
+from evenkeel.benchmarks.multiview import files
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.methods import FORMS, check_annotations, order, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, examples, notes
 from evenkeel.errors import UsageError
-from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.files.datasets import Starter
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import (
-    Answered,
-    Capability,
-    Records,
-    Request,
-    RunSpec,
-    Sample,
-    Score,
-    Summary,
-    to_jsonable,
-)
+from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 STARTER_SHA256 = {"en": "77724533a83b04f90f2bc510ab885a8f070a3a357045d213618b93b662d9f6b4"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):
-    """What can be set about a multiview run."""
+    """The options of a multiview run."""
 
-    method: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="What orders the triplets; repeat. bm25, embed:SPEC, embed:SPEC+instruct, "
-            "rerank:SPEC, rewrite:LM+embed:SPEC, judge:SPEC, judge:SPEC+annotations, judge:SPEC+logprobs."
-        ),
-    ] = ("bm25",)
+    method: Annotated[tuple[str, ...], Meta(description=f"What orders the triplets; repeat. {FORMS}.")] = (
+        "bm25",
+    )
     instruct_template: Annotated[
         str,
         Meta(
@@ -58,16 +44,20 @@ class MultiviewOptions(Struct, frozen=True, kw_only=True):
 
 
 def make_starter(stem: str) -> bytes:
-    from evenkeel.benchmarks.multiview.files import encode_triplets
     from evenkeel.benchmarks.multiview.make.generator import compose
 
-    return encode_triplets(compose())
+    return files.encode_triplets(compose())
 
 
 class Multiview(Benchmark):
-    """One sample is one triplet, ordered by every method."""
+    """Does a similarity method follow the stated criterion?
+
+    One sample is one triplet, ordered by every method.
+    """
 
     Options = MultiviewOptions
+    Inputs = Triplet
+    Detail = MultiviewDetail | None
     subject = "method"
     layout = LAYOUT
     metrics = LAYOUT.metrics
@@ -91,75 +81,85 @@ class Multiview(Benchmark):
         "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
         "limit": 4,
     }
+    notes = staticmethod(notes)
+    examples = staticmethod(examples)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
         self.methods = parse_methods(options.method)
-        helpers: dict[str, str] = {}
-        needs: defaultdict[str, set[Capability]] = defaultdict(set)
+        roles: dict[str, set[Capability]] = {}
         for method in self.methods:
-            for role, (spec, capability) in method.roles.items():
-                helpers[role] = spec
-                needs[role].add(capability)
-        self.helpers: Mapping[str, str] = helpers
-        self.roles: Mapping[str, frozenset[Capability]] = {
-            role: frozenset(can) for role, can in needs.items()
-        }
+            for role, capability in method.roles.items():
+                roles.setdefault(role, set()).add(capability)
+        self.roles = roles
 
-    def samples(self, files: Data) -> list[Sample]:
-        """`limit` triplets of each task."""
-        langs, limit = files.langs, files.limit
-        if set(langs or ()) - set(self.starter.langs):
-            raise UsageError("multiview takes no --lang: its triplets are as they are.")
+    @cached_property
+    def helpers(self) -> Mapping[str, str]:
+        return {role: role.partition(":")[2] for role in self.roles}
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return tuple(method.name for method in self.methods)
+
+    def samples(self, data: Data) -> list[Sample[Triplet]]:
+        """All triplets, those of a task together. A folder that `evenkeel build` wrote has further files."""
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
-        for file in triplet_files(files):
-            for triplet in read_triplets(file.path):
+        for file in [file for file in data if file.path.name == "triplets.jsonl"] or data:
+            for triplet in files.read_triplets(file.path):
                 tasks[triplet.task].append(triplet)
-        kept = [triplets[:limit] for triplets in tasks.values()]
-        check_annotations(self.methods, chain.from_iterable(kept))
-        return [make_sample(triplet, number) for own in kept for number, triplet in enumerate(own, 1)]
+        return [
+            _sample(triplet, f"{task}-{number:04d}")
+            for task, triplets in tasks.items()
+            for number, triplet in enumerate(triplets, 1)
+        ]
 
-    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
-        """`samples` has chosen already."""
-        return samples
+    def choose(self, samples: Sequence[Sample[Triplet]], data: Data) -> Sequence[Sample[Triplet]]:
+        """The first `limit` triplets of each task."""
+        if set(data.langs or ()) - set(self.starter.langs):
+            raise UsageError("multiview takes no --lang: its triplets are as they are.")
+        chosen: list[Sample[Triplet]] = []
+        for _, members in groupby(samples, key=lambda sample: sample.inputs.task):
+            chosen += islice(members, data.limit)
+        check_annotations(self.methods, (sample.inputs for sample in chosen))
+        return chosen
 
-    def requests(self, sample: Sample) -> tuple[Request, ...]:
-        """Nothing is asked of a model under test: what the methods need, they ask when they order."""
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        """No model is under test: what the methods need, they ask when they order the triplets."""
         return ()
 
-    def score(self, answered: Sequence[Answered]) -> Scoring:
-        from evenkeel.benchmarks.multiview.measures import measure, project
-        from evenkeel.benchmarks.multiview.ordering import Outcome, order
+    def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
+        from evenkeel.benchmarks.multiview.scoring import measure, project
 
-        triplets = [msgspec.convert(item.sample.inputs, Triplet) for item in answered]
-        outcomes: dict[str, list[Outcome]] = {}
+        samples = [item.sample for item in answered]
+        triplets = [sample.inputs for sample in samples]
+        outcomes = {}
         for method in self.methods:
             outcomes[method.name] = yield from order(
                 method, triplets, instruct=self.options.instruct_template
             )
-        # Where each anchor lies in a plane, by the first method that embeds texts as they are.
-        plain = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
-        places = (yield from project(f"embed:{plain.spec}", triplets)) if plain else {}
-        return measure([item.sample for item in answered], triplets, outcomes, places)
+        # The picture shows the anchors as the first method sees them that embeds texts as they are.
+        embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
+        positions = (yield from project(embedder.role, triplets)) if embedder else {}
+        return [
+            measure(sample, dict(zip(outcomes, each, strict=True)), positions)
+            for sample, *each in zip(samples, *outcomes.values(), strict=True)
+        ]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.multiview.measures import summarise
+        from evenkeel.benchmarks.multiview.scoring import summarise
 
-        return summarise(scores, [method.name for method in self.methods])
-
-    notes = staticmethod(notes)
-    examples = staticmethod(examples)
+        return summarise(scores, self.subjects)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         raise UsageError(
             "multiview has no format for recorded answers: evenkeel run multiview --data TRIPLETS --method …"
         )
 
-    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        from evenkeel.benchmarks.multiview.measures import results
-
-        yield "triplets.jsonl", (_triplet_line(record.sample) for record in records())
-        yield "results.json", results(records, [method.name for method in self.methods])
+    def publish(
+        self, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
+    ) -> Iterator[tuple[str, Iterator[bytes]]]:
+        yield "triplets.jsonl", files.published_triplets(records)
+        yield "results.json", files.published_results(records, self.subjects)
 
     @classmethod
     def builder(cls) -> Any:
@@ -168,57 +168,5 @@ class Multiview(Benchmark):
         return MultiviewBuilder
 
 
-def triplet_files(files: Sequence[DataFile]) -> Sequence[DataFile]:
-    """Of a folder that `evenkeel build multiview` wrote, its triplets; otherwise all files."""
-    return [file for file in files if file.path.name == "triplets.jsonl"] or files
-
-
-def make_sample(triplet: Triplet, number: int) -> Sample:
-    name = f"{triplet.task}-{number:04d}"
-    return Sample(
-        id=name,
-        group=name,
-        tags={"task": triplet.task, "docset": triplet.task.partition("__")[0]},
-        inputs=to_jsonable(triplet),
-    )
-
-
-def _demand(method: Method, samples: Sequence[Sample]) -> Iterator[tuple[str, list[str]]]:
-    """The kinds of requests that a method makes, and the texts that they carry at the most."""
-    viewed = dict.fromkeys(
-        (sample.inputs["criterion"], sample.inputs["description"], sample.inputs[role])
-        for sample in samples
-        for role in ROLES
-    )
-    by_view = [text for _, _, text in viewed]
-    whole = ["\n".join(sample.inputs[role] for role in ROLES) for sample in samples]
-    match method.kind:
-        case "embed":
-            yield "embed", by_view if method.options else list(dict.fromkeys(by_view))
-        case "rewrite":
-            yield "generate", by_view
-            yield "embed", by_view
-        case "rerank":
-            yield "rank", 2 * whole
-        case "judge":
-            yield "loglikelihood" if "logprobs" in method.options else "generate", 4 * whole
-
-
-PUBLISHED = (
-    "anchor",
-    "positive",
-    "negative",
-    "anchor_id",
-    "positive_id",
-    "negative_id",
-    "criterion",
-    "quality",
-    # Without these the file, read again, would make other tasks and prompts.
-    "task",
-    "description",
-)
-
-
-def _triplet_line(sample: Sample) -> bytes:
-    line = {name: sample.inputs.get(name) for name in PUBLISHED}
-    return msgspec.json.encode({**line, "hard_for": sample.inputs.get("hard_for", "")}) + b"\n"
+def _sample(triplet: Triplet, name: str) -> Sample[Triplet]:
+    return Sample(id=name, group=name, tags={"task": triplet.task, "docset": triplet.docset}, inputs=triplet)

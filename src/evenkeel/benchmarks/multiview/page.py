@@ -1,61 +1,64 @@
-"""How multiview is shown: lines at the terminal, pictures, tables, and what to be careful about."""
+"""What is shown of multiview: metrics, terminal lines, pictures, tables, notes and examples."""
 
 from __future__ import annotations
 
-from evenkeel import analysis as stats
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TypeAlias
+
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.page.examples import first, shortened
 from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import Record, Records, RunSpec, Summary
 
-LEVEL = 0.05
-"""Below this p-value two methods are said to differ."""
+TripletRecord: TypeAlias = Record[Triplet, MultiviewDetail]
+
+SIGNIFICANT = 0.05
+"""Below this p-value two methods differ significantly."""
 
 
 def blocks(summary: Summary) -> list[str]:
     """For each task its methods, the best first: `bm25 : 10.28% (26/253 correct)`."""
-    found = [(*stats.scope_of(name), figure) for name, figure in summary.items()]
-    wide = max([29, *(len(scope.get("method", "")) for _, scope, _ in found)])
-    tasks: dict[str, list[tuple[float, str]]] = {}
-    for metric, scope, figure in found:
-        if metric == "accuracy" and "task" in scope and figure.value is not None:
-            correct = round(figure.value * figure.n)
-            line = f"  {scope['method']:<{wide}}: {figure.value:.2%} ({correct:,}/{figure.n:,} correct)"
-            tasks.setdefault(scope["task"], []).append((-figure.value, line))
+    tasks: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
+    for figure in summary.values():
+        if figure.metric == "accuracy" and "task" in figure.scope and figure.value is not None:
+            tasks[figure.scope["task"]].append((figure.value, figure.scope["method"], figure.n))
+    width = max([29, *(len(figure.scope.get("method", "")) for figure in summary.values())])
     return [
-        "\n".join([f"Task: {task}", *(line for _, line in sorted(lines, key=lambda pair: pair[0]))])
-        for task, lines in tasks.items()
+        "\n".join(
+            [f"Task: {task}"]
+            + [
+                f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n):,}/{n:,} correct)"
+                for accuracy, method, n in sorted(rows, key=lambda row: -row[0])
+            ]
+        )
+        for task, rows in tasks.items()
     ]
 
 
 METRICS = (
-    Metric("accuracy", "Triplets ordered right", "share", "higher", chance=0.5),
+    Metric("accuracy", "Triplet accuracy", "share", "higher", chance=0.5),
     Metric("ties", "ties", "share", "lower"),
     Metric("unparsed", "verdicts that cannot be read", "share", "lower"),
     Metric("flips", "picks that change with the order", "share", "lower"),
-    Metric("*_accuracy", "ordered right in one of the two orders", "share", "higher", chance=0.5),
+    Metric("*_accuracy", "accuracy in one of the two orders", "share", "higher", chance=0.5),
     Metric("*_ties", "ties in one of the two orders", "share", "lower"),
     Metric("*_unparsed", "verdicts of one of the two orders that cannot be read", "share", "lower"),
     Metric("*ended_*", "requests that ended so", "share", None),
     Metric("built_against_bm25", "triplets built to defeat BM25", "share", None),
-    Metric("minus_first", "ordered right minus the first method", "share", "higher"),
-    Metric("minus", "ordered right minus another method", "share", "higher"),
+    Metric("minus_first", "accuracy minus that of the first method", "share", "higher"),
+    Metric("minus", "accuracy minus that of another method", "share", "higher"),
 )
 UNITS = units(METRICS)
 
 LAYOUT = Layout(
     metrics=METRICS,
-    question="Does a similarity method see the view it was asked for?",
+    question="Does a similarity method follow the stated criterion?",
     counted=("verdicts", "triplets"),
     blocks=blocks,
     pictures=(
-        Bars(
-            title="Methods by task",
-            metric="accuracy",
-            along="task",
-            groups="method",
-            y_title="triplets ordered right",
-        ),
+        Bars(title="Methods by task", metric="accuracy", along="task", groups="method", y_title="accuracy"),
         Points(
             title="The same documents, coloured by each view",
             x="x",
@@ -69,7 +72,7 @@ LAYOUT = Layout(
     tables=(
         Table(title="Accuracy by task", rows="method", metric="accuracy", columns="task", total=False),
         Table(
-            title="Beside the accuracy",
+            title="Accuracy, ties and flips",
             rows="method",
             metrics=(
                 Column("accuracy", "accuracy"),
@@ -90,10 +93,10 @@ LAYOUT = Layout(
     ),
     cautions=(
         "A tie or a verdict that cannot be read is not correct; both are counted beside the accuracy.",
-        "A judge is asked in both orders and each counts; flips say how often it picked another document "
+        "A judge is asked in both orders and each counts; flips are how often it picked another document "
         "because the order was another.",
-        "With weigh, a judge's leaning to a letter is taken out by summing over both orders: there is one "
-        "verdict for a triplet, and flips say how often the orders alone would have differed.",
+        "With logprobs, a judge's bias towards a letter is removed by summing over both orders: there is one "
+        "verdict for a triplet, and flips are how often the two orders alone would have differed.",
         "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
         "is not one half.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
@@ -104,74 +107,59 @@ LAYOUT = Layout(
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    methods = spec.options["method"]
-    found = _pairs(summary)
-    against = [
-        scope["task"]
-        for name, figure in summary.items()
-        for metric, scope in [stats.scope_of(name)]
-        if metric == "built_against_bm25" and figure.value
+    """Which methods differ, and where BM25 is at a disadvantage by construction."""
+    texts = []
+    pairs = [figure for figure in summary.values() if figure.metric == "minus"]
+    names = [
+        f"{figure.scope['method']} and {figure.scope['other']}"
+        for figure in pairs
+        if figure.p is not None and figure.p < SIGNIFICANT
     ]
-    if against and "bm25" in methods:
-        found.append(
-            Note(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(against)}.")
-        )
-    return found
+    if pairs:
+        count = f"Of {len(pairs)} pairs of methods {len(names)} differ (p < {SIGNIFICANT}, corrected by Holm)"
+        texts.append(f"{count}{': ' if names else ''}{'; '.join(names)}.")
+    tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
+    if tasks and "bm25" in spec.subjects:
+        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
+    return [Note(text) for text in texts]
 
 
-def _pairs(summary: Summary) -> list[Note]:
-    """Which methods differ, where there are pairs enough to correct for."""
-    pairs = [
-        (scope, figure)
-        for name, figure in summary.items()
-        for metric, scope in [stats.scope_of(name)]
-        if metric == "minus"
-    ]
-    apart = [
-        f"{scope['method']} and {scope['other']}"
-        for scope, figure in pairs
-        if figure.p is not None and figure.p < LEVEL
-    ]
-    told = f"Of {len(pairs)} pairs of methods {len(apart)} differ (p < {LEVEL}, corrected by Holm)"
-    return [Note(f"{told}{': ' if apart else ''}{'; '.join(apart)}.")] if pairs else []
+def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:
+    """Triplets that every method gets wrong, that they differ on, and that every method gets right."""
 
-
-def examples(records: Records) -> list[Examples]:
-    def ordered(*, right: bool) -> tuple[Example, ...]:
-        return first(records(), lambda record: _right(record) == {right}, _shown)
+    def shown(title: str, condition: Callable[[TripletRecord], bool]) -> Examples:
+        return Examples(title=title, items=first(records(), condition, _example))
 
     return [
-        Examples(title="Ordered wrong by every method", items=ordered(right=False)),
-        Examples(title="Where the methods differ", items=first(records(), _differ, _shown)),
-        Examples(title="Ordered right by every method", items=ordered(right=True)),
+        shown("Wrong by every method", lambda record: _correct(record) == {False}),
+        shown("Where the methods differ", _differ),
+        shown("Correct by every method", lambda record: _correct(record) == {True}),
     ]
 
 
-def _right(record: Record) -> set[bool]:
-    """Whether the methods picked the right document, each time that they were asked and answered."""
-    picks = record.score.detail["picks"].values()
+def _correct(record: TripletRecord) -> set[bool]:
+    """Whether the picks are correct, over all methods and orders that gave one."""
+    picks = record.score.detail.picks.values()
     return {pick == "positive" for picked in picks for pick in picked if pick is not None}
 
 
-def _differ(record: Record) -> bool:
-    picks = [tuple(picked) for picked in record.score.detail["picks"].values()]
-    return len({"positive" in picked for picked in picks}) > 1
+def _differ(record: TripletRecord) -> bool:
+    return len({"positive" in picked for picked in record.score.detail.picks.values()}) > 1
 
 
-def _shown(record: Record) -> Example:
-    inputs = record.sample.inputs
-    picks = record.score.detail["picks"]
-    told = "\n".join(
-        f"{method}: {', '.join(str(pick) for pick in picked)}" for method, picked in picks.items()
-    )
+def _example(record: TripletRecord) -> Example:
+    triplet = record.sample.inputs
+    picks = [
+        f"{method}: {', '.join(map(str, picked))}" for method, picked in record.score.detail.picks.items()
+    ]
     return Example(
         label=record.sample.id,
-        title=shortened(inputs["anchor"]),
+        title=shortened(triplet.anchor),
         parts=(
-            ("criterion", f"{inputs['criterion']}: {inputs['description']}"),
-            ("anchor", inputs["anchor"]),
-            ("alike under the criterion", inputs["positive"]),
-            ("not alike", inputs["negative"]),
-            ("what the methods picked", told),
+            ("criterion", f"{triplet.criterion}: {triplet.description}"),
+            ("anchor", triplet.anchor),
+            ("alike under the criterion", triplet.positive),
+            ("not alike", triplet.negative),
+            ("what the methods picked", "\n".join(picks)),
         ),
     )

@@ -29,8 +29,7 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     template,
 )
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.benchmarks.multiview.methods import Method
-from evenkeel.benchmarks.multiview.ordering import Outcome, by_verdicts
+from evenkeel.benchmarks.multiview.methods import Method, Outcome, by_verdicts
 from evenkeel.errors import UsageError
 from evenkeel.make.asking import Asking, Tally, ask
 from evenkeel.make.documents import Document
