@@ -75,7 +75,7 @@ class Bank(NamedTuple):
 
 def languages() -> list[str]:
     """The codes of the languages that have a bank."""
-    return sorted(folder.name for folder in data_path(__package__, "bank").iterdir())
+    return sorted(folder.name for folder in data_path(__package__, "bank").iterdir() if folder.is_dir())
 
 
 def connectives(language: str) -> Connectives:
