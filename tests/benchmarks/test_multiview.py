@@ -301,7 +301,7 @@ def test_no_model_is_needed_and_one_is_refused(
         ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert evenkeel(*given).code == 0
-    assert "Triplets ordered right of bm25" in capsys.readouterr().out
+    assert "Triplet accuracy of bm25" in capsys.readouterr().out
     assert not ek.load_run(tmp_path / "run").spec.models
 
 

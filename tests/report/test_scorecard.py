@@ -95,7 +95,7 @@ def test_methods_that_do_not_use_the_model_are_listed_apart(runs: list[Run], tmp
     *_, entry = card.entries
     assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+logprobs"] * 2)
     assert entry.headline.figure.value == pytest.approx(0.3)
-    assert entry.headline.title == "Triplets ordered right (chance 50%)"
+    assert entry.headline.title == "Triplet accuracy (chance 50%)"
     assert [(other.subject, other.headline.figure.value) for other in card.others] == [
         ("bm25", 0.1), ("embed:x", 0.2),
     ]  # fmt: skip

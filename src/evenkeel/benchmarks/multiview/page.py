@@ -29,17 +29,17 @@ def blocks(summary: Summary) -> list[str]:
 
 
 METRICS = (
-    Metric("accuracy", "Triplets ordered right", "share", "higher", chance=0.5),
+    Metric("accuracy", "Triplet accuracy", "share", "higher", chance=0.5),
     Metric("ties", "ties", "share", "lower"),
     Metric("unparsed", "verdicts that cannot be read", "share", "lower"),
     Metric("flips", "picks that change with the order", "share", "lower"),
-    Metric("*_accuracy", "ordered right in one of the two orders", "share", "higher", chance=0.5),
+    Metric("*_accuracy", "accuracy in one of the two orders", "share", "higher", chance=0.5),
     Metric("*_ties", "ties in one of the two orders", "share", "lower"),
     Metric("*_unparsed", "verdicts of one of the two orders that cannot be read", "share", "lower"),
     Metric("*ended_*", "requests that ended so", "share", None),
     Metric("built_against_bm25", "triplets built to defeat BM25", "share", None),
-    Metric("minus_first", "ordered right minus the first method", "share", "higher"),
-    Metric("minus", "ordered right minus another method", "share", "higher"),
+    Metric("minus_first", "accuracy minus the first method", "share", "higher"),
+    Metric("minus", "accuracy minus another method", "share", "higher"),
 )
 UNITS = units(METRICS)
 
@@ -54,7 +54,7 @@ LAYOUT = Layout(
             metric="accuracy",
             along="task",
             groups="method",
-            y_title="triplets ordered right",
+            y_title="triplet accuracy",
         ),
         Points(
             title="The same documents, coloured by each view",
