@@ -137,10 +137,9 @@ def _correction(gate: Gate) -> list[str]:
 
 def _text(gate: Gate) -> str:
     """One line for each check."""
-    lines = [
-        f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in _failed_first(gate)
-    ]
-    return "".join(f"{line}\n" for line in [*lines, *_correction(gate)])
+    from evenkeel.report.comparison import gate_lines
+
+    return "".join(f"{line}\n" for line in gate_lines(gate))
 
 
 def _markdown(gate: Gate) -> str:
