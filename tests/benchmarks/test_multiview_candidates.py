@@ -16,9 +16,9 @@ from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.make.triplets import label_triplets, tag_rows
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
-from evenkeel.text import bm25 as lexical
+from evenkeel.text import bm25
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import best, bm25_scores, lexical_candidates
+from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores
 from evenkeel.text.word_splitting import split
 
 # --- words ------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ TEXTS = [
 ]
 
 
-def places(found: Sequence[Sequence[lexical.Candidate]]) -> list[list[int]]:
+def places(found: Sequence[Sequence[bm25.Candidate]]) -> list[list[int]]:
     return [[candidate.document for candidate in own] for own in found]
 
 
@@ -105,47 +105,47 @@ def plain_bm25(query: list[str], document: list[str], corpus: list[list[str]]) -
 
 
 def test_the_best_come_first_without_the_anchor_and_its_duplicates() -> None:
-    assert places(lexical_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
+    assert places(bm25_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
 
 
 def test_scores_are_bm25_by_the_formula() -> None:
     corpus = split(TEXTS)
-    (found,) = lexical_candidates(TEXTS, [0], k=5)
+    (found,) = bm25_candidates(TEXTS, [0], k=5)
     for document, score in found:
         assert score == pytest.approx(plain_bm25(corpus[0], corpus[document], corpus), abs=1e-8)
 
 
 def test_equal_scores_keep_the_order_of_the_documents() -> None:
     texts = ["pear plum", "plum pear kiwi", "apple", "kiwi plum pear", "pear kiwi plum", "plum kiwi pear"]
-    assert places(lexical_candidates(texts, [0], k=3)) == [[1, 3, 4]]
-    assert places(lexical_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
+    assert places(bm25_candidates(texts, [0], k=3)) == [[1, 3, 4]]
+    assert places(bm25_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_no_more_than_k_are_given(k: int) -> None:
-    assert [len(found) for found in lexical_candidates(TEXTS, [0, 1], k)] == [k, k]
+    assert [len(found) for found in bm25_candidates(TEXTS, [0, 1], k)] == [k, k]
 
 
 @pytest.mark.parametrize("texts", [["only one"], ["", "?"], ["same", "same"]])
 def test_too_few_documents_or_none_with_words_leave_no_candidate(texts: list[str]) -> None:
-    assert lexical_candidates(texts, [0], k=5) == [[]]
+    assert bm25_candidates(texts, [0], k=5) == [[]]
 
 
 def test_no_anchors_no_candidates() -> None:
-    assert lexical_candidates(TEXTS, [], k=5) == []
+    assert bm25_candidates(TEXTS, [], k=5) == []
     assert tag_candidates([[]] * 6, TEXTS, [], k=5) == []
 
 
 def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     anchors = [4, 0, 2, 1]
-    whole = lexical_candidates(TEXTS, anchors, k=3)
-    monkeypatch.setattr(lexical, "CELLS", 7)
-    assert lexical_candidates(TEXTS, anchors, k=3) == whole
+    whole = bm25_candidates(TEXTS, anchors, k=3)
+    monkeypatch.setattr(bm25, "CELLS", 7)
+    assert bm25_candidates(TEXTS, anchors, k=3) == whole
 
 
 def test_candidates_are_the_same_in_every_process() -> None:
     code = (
-        "from evenkeel.text.bm25 import lexical_candidates as c;"
+        "from evenkeel.text.bm25 import bm25_candidates as c;"
         "t = [' '.join(f'w{(i * j) % 17}' for j in range(9)) for i in range(60)]; print(c(t, [3, 30], 20))"
     )
     outputs = {
@@ -163,7 +163,7 @@ def test_candidates_are_the_same_in_every_process() -> None:
 
 def tag_candidates(
     tags: Sequence[Collection[str]], texts: Sequence[str], anchors: Sequence[int], k: int
-) -> list[list[lexical.Candidate]]:
+) -> list[list[bm25.Candidate]]:
     return [best(row, k) for row in tag_rows(tags, texts, anchors)]
 
 

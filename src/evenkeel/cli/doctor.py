@@ -6,7 +6,6 @@ import importlib.util
 import os
 import platform
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
@@ -173,27 +172,19 @@ def _problem(package: Requirement) -> str:
 def _devices() -> Iterator[Check]:
     if importlib.util.find_spec("torch") is None:
         return  # reported among the extras
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            import torch
+    from evenkeel.models.local.devices import devices
 
-            gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        except (ImportError, OSError, RuntimeError) as error:  # for another machine, or without a library
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            detail, fix = f"cannot be loaded: {reason.rstrip('.')}", "pip install --force-reinstall torch"
-            yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
-            return
-    yield Check(part="devices", name="CPU", detail=f"{torch.get_num_threads()} threads")
-    for number in range(gpus):
-        gpu = torch.cuda.get_device_properties(number)
-        detail = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
-        yield Check(part="devices", name=f"CUDA {number}", detail=detail)
-    if not gpus:
-        reason = next((f": {str(warning.message).splitlines()[0]}" for warning in caught), "")
-        yield Check(part="devices", name="CUDA", state="absent", detail=f"none{reason}")
-    if torch.backends.mps.is_available():
-        yield Check(part="devices", name="MPS", detail="available")
+    try:
+        for name, detail in devices().items():
+            yield Check(part="devices", name=name, state="absent" if name == "CUDA" else "ok", detail=detail)
+    except (
+        ImportError,
+        OSError,
+        RuntimeError,
+    ) as error:  # another machine's build
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
+        detail, fix = f"cannot be loaded: {reason}", "pip install --force-reinstall torch"
+        yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
 
 
 def _embedded() -> Iterator[Check]:

@@ -1,8 +1,7 @@
-"""Documents that read alike, by BM25.
+"""BM25 scores of documents against anchors.
 
-Scores are sparse products of a few anchors with all documents at a time, never all pairs, so that memory
-stays bounded whatever the number of documents. A document that shares nothing is no candidate: an anchor
-may have fewer than asked for, or none.
+Scores are sparse products of a few anchors with all documents at a time, never of all pairs, so that memory
+stays bounded. A document that shares no word with an anchor is not a candidate.
 """
 
 from __future__ import annotations
@@ -23,51 +22,53 @@ DIGITS = 9
 Sparse: TypeAlias = Any
 """A matrix of scipy.sparse, which has no types."""
 Floats: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
+Indices: TypeAlias = NDArray[np.intp]
 
 
 class Candidate(NamedTuple):
-    """A document, by its place in the set, and its likeness to the anchor."""
+    """A document, by its index in the set, and its score against the anchor."""
 
     document: int
     score: float
 
 
-class Alike(NamedTuple):
+class Neighbours(NamedTuple):
     """The documents that share something with an anchor, in the order of the set, and their scores."""
 
     anchor: int
-    documents: Places
+    documents: Indices
     scores: Floats
 
 
-def lexical_candidates(
+def bm25_candidates(
     texts: Sequence[str], anchors: Sequence[int], k: int, *, lang: str | None = None
 ) -> list[list[Candidate]]:
     """For each anchor the `k` documents with the highest BM25 against it as the query, best first.
 
-    Neither the anchor nor a document with the very same text is a candidate. Equal scores stand in the
-    order of the documents.
+    Neither the anchor nor a document with the same text is a candidate. Equal scores keep the order of the
+    documents.
     """
-    return [best(row, k) for row in lexical_rows(texts, anchors, lang=lang)]
+    return [best(row, k) for row in bm25_rows(texts, anchors, lang=lang)]
 
 
-def best(row: Alike, k: int) -> list[Candidate]:
+def best(row: Neighbours, k: int) -> list[Candidate]:
     """The `k` highest scores; equal ones in the order of the documents."""
     if k < 1:
         return []
     documents, scores = row.documents, row.scores
     if len(scores) > k:
-        kept = scores >= np.partition(scores, -k)[-k]
-        documents, scores = documents[kept], scores[kept]
+        high = scores >= np.partition(scores, -k)[-k]
+        documents, scores = documents[high], scores[high]
     order = np.argsort(-scores, kind="stable")[:k]
-    return [Candidate(int(documents[at]), float(scores[at])) for at in order]
+    return [Candidate(int(documents[index]), float(scores[index])) for index in order]
 
 
-def lexical_rows(texts: Sequence[str], anchors: Sequence[int], *, lang: str | None = None) -> Iterator[Alike]:
+def bm25_rows(
+    texts: Sequence[str], anchors: Sequence[int], *, lang: str | None = None
+) -> Iterator[Neighbours]:
     """For each anchor the BM25 of all documents that share a word with it, itself left out."""
     words = counts(split(texts, lang))
-    return alike(words.matrix[list(anchors)], _bm25_weights(words), texts, anchors)
+    return neighbours(words.matrix[list(anchors)], _bm25_weights(words), texts, anchors)
 
 
 def bm25_scores(
@@ -79,16 +80,16 @@ def bm25_scores(
         norm(d) = 1 - b + b · |d| / mean |d|
         idf(w) = ln(1 + (N - n(w) + ½) / (n(w) + ½))
 
-    with k1 = 1.5 and b = 0.75 (Lucene's form, the default of bm25s). A word counts as often as it stands in
+    with k1 = 1.5 and b = 0.75 (Lucene's form, the default of bm25s). A word counts as often as it is in
     the query. N, n(w) and the mean length are over all distinct documents that are given: one task's.
     """
-    places = {text: at for at, text in enumerate(dict.fromkeys((*anchors, *positives, *negatives)))}
-    words = counts(split(list(places), lang))
+    indices = {text: index for index, text in enumerate(dict.fromkeys((*anchors, *positives, *negatives)))}
+    words = counts(split(list(indices), lang))
     weights = _bm25_weights(words)
-    queries = words.matrix[[places[text] for text in anchors]]
+    queries = words.matrix[[indices[text] for text in anchors]]
 
     def against(texts: Sequence[str]) -> Floats:
-        products = queries.multiply(weights[[places[text] for text in texts]])
+        products = queries.multiply(weights[[indices[text] for text in texts]])
         return np.round(np.asarray(products.sum(axis=1), dtype=np.float64).ravel(), DIGITS)
 
     return against(positives), against(negatives)
@@ -98,7 +99,7 @@ def bm25_scores(
 
 
 class Counts(NamedTuple):
-    """How often each word stands in each document."""
+    """How often each word is in each document."""
 
     ids: list[list[int]]
     vocabulary: dict[str, int]
@@ -112,7 +113,7 @@ def counts(documents: Sequence[Sequence[str]]) -> Counts:
     vocabulary: dict[str, int] = {}
     ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words] for words in documents]
     ends = np.cumsum([0, *map(len, ids)])
-    flat = np.fromiter((at for own in ids for at in own), dtype=np.int64, count=int(ends[-1]))
+    flat = np.fromiter((index for words in ids for index in words), dtype=np.int64, count=int(ends[-1]))
     shape = (len(ids), max(1, len(vocabulary)))
     matrix = csr_array((np.ones(len(flat)), flat, ends), shape=shape)
     matrix.sum_duplicates()
@@ -122,8 +123,8 @@ def counts(documents: Sequence[Sequence[str]]) -> Counts:
 def _bm25_weights(words: Counts) -> Sparse:
     """What each word of each document adds to its score: documents × words.
 
-    bm25s is handed numbers for words: left to itself it numbers them in the order of a set, which is another
-    one in every process.
+    bm25s is given numbers for words: by itself it numbers them in the order of a set, which differs from
+    process to process.
     """
     from scipy.sparse import csc_array, csr_array
 
@@ -137,16 +138,16 @@ def _bm25_weights(words: Counts) -> Sparse:
     return csc_array(parts, shape=words.matrix.shape).tocsr()
 
 
-def alike(
+def neighbours(
     queries: Sparse, documents: Sparse, texts: Sequence[str], anchors: Sequence[int]
-) -> Iterator[Alike]:
-    """The products of each query with all documents, without those that have the anchor's own text."""
+) -> Iterator[Neighbours]:
+    """The products of each query with all documents, without those that have the anchor's text."""
     first: dict[str, int] = {}
-    wording = np.array([first.setdefault(text, at) for at, text in enumerate(texts)], dtype=np.intp)
+    wording = np.array([first.setdefault(text, index) for index, text in enumerate(texts)], dtype=np.intp)
     by_word = documents.T.tocsr()
     step = max(1, CELLS // max(1, len(texts)))
     for start in range(0, len(anchors), step):
         products = (queries[start : start + step] @ by_word).toarray()
         for anchor, row in zip(anchors[start : start + step], np.round(products, DIGITS), strict=True):
-            places = np.flatnonzero((row > 0) & (wording != wording[anchor]))
-            yield Alike(anchor, places, row[places])
+            indices = np.flatnonzero((row > 0) & (wording != wording[anchor]))
+            yield Neighbours(anchor, indices, row[indices])

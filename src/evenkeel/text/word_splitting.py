@@ -1,4 +1,4 @@
-"""Words of a text, for lexical scores: Chinese with jieba, Korean with kiwipiepy, the rest by Unicode.
+"""Words of a text, for BM25: Chinese with jieba, Korean with kiwipiepy, the rest by Unicode.
 
 Only a text in Han or Hangul loads a splitter, so that nobody else needs the extra packages.
 """

@@ -34,7 +34,7 @@ from evenkeel.errors import UsageError
 from evenkeel.make.asking import Asking, Tally, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import pick, shuffled
-from evenkeel.text.bm25 import DIGITS, Alike, alike, best, counts, lexical_rows
+from evenkeel.text.bm25 import DIGITS, Neighbours, best, bm25_rows, counts, neighbours
 from evenkeel.text.prompts import fill
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def propose(
     texts = [annotated.document.text for annotated in pool]
     traits = [annotated.traits(schema) for annotated in pool]
     anchors = range(len(pool))
-    rows = zip(tag_rows(traits, texts, anchors), lexical_rows(texts, anchors, lang=lang), strict=True)
+    rows = zip(tag_rows(traits, texts, anchors), bm25_rows(texts, anchors, lang=lang), strict=True)
     for anchor, (by_tags, by_words) in zip(pool, rows, strict=True):
         positives = [pool[candidate.document] for candidate in best(_from_anchor(by_tags), k)]
         negatives = [pool[candidate.document] for candidate in best(by_words, k)]
@@ -170,21 +170,21 @@ def propose(
 
 def tag_rows(
     tags: Sequence[Collection[str]], texts: Sequence[str], anchors: Sequence[int]
-) -> Iterator[Alike]:
+) -> Iterator[Neighbours]:
     """For each anchor the Jaccard similarity of the documents that share a tag with it, without itself.
 
         J(a, b) = |A ∩ B| / |A ∪ B|
 
-    Documents with the anchor's text are left out, as in `lexical_rows`.
+    Documents with the anchor's text are left out, as in `bm25_rows`.
     """
     members = counts([list(dict.fromkeys(names)) for names in tags]).matrix
     sizes = np.asarray(members.sum(axis=1)).ravel()
-    for row in alike(members[list(anchors)], members, texts, anchors):
+    for row in neighbours(members[list(anchors)], members, texts, anchors):
         union = sizes[row.anchor] + sizes[row.documents] - row.scores
         yield row._replace(scores=np.round(row.scores / union, DIGITS))
 
 
-def _from_anchor(row: Alike) -> Alike:
+def _from_anchor(row: Neighbours) -> Neighbours:
     """The documents from the anchor on first, then those before it.
 
     Many documents have the very same tags: in the order of the set, the same few of them would be the
@@ -341,7 +341,7 @@ def label_triplets(
     anchors = [index for index, label in enumerate(labels) if sizes[label] > 1]
     label_array = np.array(labels)
     triplets = []
-    for row in lexical_rows([d.text for d in documents], shuffled(anchors, rng)[:number], lang=lang):
+    for row in bm25_rows([d.text for d in documents], shuffled(anchors, rng)[:number], lang=lang):
         scores = np.zeros(len(documents))
         scores[row.documents] = row.scores
         same = label_array == label_array[row.anchor]

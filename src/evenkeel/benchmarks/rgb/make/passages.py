@@ -18,7 +18,7 @@ from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
 from evenkeel.models.vectors import usable
-from evenkeel.text.bm25 import DIGITS, best, lexical_rows
+from evenkeel.text.bm25 import DIGITS, best, bm25_rows
 from evenkeel.text.normalization import HAN, Word, plain, words
 from evenkeel.types import Embed
 
@@ -153,7 +153,7 @@ def rank_by_words(passages: Sequence[str], queries: Sequence[str], lang: Lang) -
         return []
     count = len(passages)
     rankings = []
-    for row in lexical_rows([*passages, *queries], range(count, count + len(queries)), lang=lang):
+    for row in bm25_rows([*passages, *queries], range(count, count + len(queries)), lang=lang):
         is_passage = row.documents < count
         row = row._replace(documents=row.documents[is_passage], scores=row.scores[is_passage])
         rankings.append([candidate.document for candidate in best(row, DEPTH)])

@@ -31,7 +31,7 @@ from evenkeel.make import asking
 from evenkeel.make.asking import Asking, Fields, Tally
 from evenkeel.make.grammar import shuffled
 from evenkeel.run import judge
-from evenkeel.text.bm25 import lexical_candidates
+from evenkeel.text.bm25 import bm25_candidates
 from evenkeel.text.prompts import user_prompt
 
 T = TypeVar("T")
@@ -331,7 +331,7 @@ def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Ask
 def partners(questions: Sequence[Question], lang: Lang) -> list[Couple]:
     """Each question with the likest one that is free, where neither gives the other's answer away."""
     texts = [f"{question.query} {question.passage.text}" for question in questions]
-    rankings = lexical_candidates(texts, range(len(texts)), PARTNERS, lang=lang) if texts else []
+    rankings = bm25_candidates(texts, range(len(texts)), PARTNERS, lang=lang) if texts else []
     free = dict.fromkeys(range(len(questions)))
     couples = []
     for index, candidates in enumerate(rankings):
