@@ -49,7 +49,7 @@ class Served(Loopback):
             return str(self.tokenizer.convert_ids_to_tokens(token))
         text = str(self.tokenizer.decode([token]))
         if self.shown == "bytes" and "\ufffd" in text:
-            from evenkeel.models.openai.echo import _byte_letters
+            from evenkeel.models.openai.logprobs import _byte_letters
 
             letters = _byte_letters()
             return "bytes:" + "".join(

@@ -13,7 +13,7 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import WINDOW, HuggingFace, written_response
-from evenkeel.models.local.decoding import Prompt, Sampler, Written, write
+from evenkeel.models.local.generation import Prompt, Sampler, Written, write
 from evenkeel.models.reasoning import without_thought
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
@@ -47,7 +47,7 @@ def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
 def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
     code = (
         "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
-        "from evenkeel.run.model import load_model\n"
+        "from evenkeel.run.registry import load_model\n"
         f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
         "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
     )

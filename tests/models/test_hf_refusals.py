@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.causality import check_causal, reads_padded
+from evenkeel.models.local.checks import check_causal, reads_padded
 from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,

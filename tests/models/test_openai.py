@@ -19,12 +19,12 @@ import msgspec
 import pytest
 
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models.openai import client as openai_client
-from evenkeel.models.openai import health, throttle
+from evenkeel.models.openai import transport as openai_client
+from evenkeel.models.openai import retry as health, throttle
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.echo import read_loglikelihood
+from evenkeel.models.openai.logprobs import read_loglikelihood
 from evenkeel.models.openai.throttle import asked_wait
-from evenkeel.models.openai.wire import read_chat, seed_of
+from evenkeel.models.openai.protocol import read_chat, seed_of
 from evenkeel.options import describe
 from evenkeel.run.registry import load_model
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Message, Request, Response, Sampling
@@ -722,7 +722,7 @@ def test_an_empty_stream_gives_nothing() -> None:
 def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
     script = (
         "import sys\n"
-        "from evenkeel.run.model import load_model\n"
+        "from evenkeel.run.registry import load_model\n"
         "from evenkeel.types import Generate, Sampling\n"
         "print('ready', flush=True)\n"
         "model = load_model('openai:m', base_url=sys.argv[1])\n"

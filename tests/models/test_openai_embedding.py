@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.models.openai.wire import MISPLACED, read_vectors
+from evenkeel.models.openai.protocol import MISPLACED, read_vectors
 from evenkeel.models.vectors import fault, usable
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response

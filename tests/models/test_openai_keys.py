@@ -14,7 +14,7 @@ import pytest
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai import throttle
-from evenkeel.models.openai.redaction import Redaction
+from evenkeel.models.openai.credentials import Redaction
 from evenkeel.types import Embed
 from hostile import KEY, chat, failing, fixed, model_of, one, says
 

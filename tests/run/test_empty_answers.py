@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.models.openai.wire import read_chat, read_completion
+from evenkeel.models.openai.protocol import read_chat, read_completion
 from evenkeel.report.notes import ending_notes, endings
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.types import Response, Status

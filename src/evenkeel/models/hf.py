@@ -20,7 +20,7 @@ from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Reques
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
-    from evenkeel.models.local.decoding import Prompt, Written
+    from evenkeel.models.local.generation import Prompt, Written
     from evenkeel.models.local.loglikelihood import Pair
 
 WINDOW = 2048
@@ -164,7 +164,7 @@ class HuggingFace:
         return self._loaded
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.decoding import write
+        from evenkeel.models.local.generation import write
 
         asked: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
         for request in requests:
@@ -282,7 +282,7 @@ class Couple(NamedTuple):
 
 def couples_in(causal: Causal, window: Iterable[Request]) -> list[Couple]:
     """What can be weighed and written at once, unless tokens merge across the boundary."""
-    from evenkeel.models.local.decoding import Prompt
+    from evenkeel.models.local.generation import Prompt
     from evenkeel.models.local.loglikelihood import pair_of
 
     window = list(window)
@@ -308,7 +308,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     from jinja2 import TemplateError
 
     from evenkeel.models.local.causal import FALLBACK_STOP
-    from evenkeel.models.local.decoding import Prompt, seed_of
+    from evenkeel.models.local.generation import Prompt, seed_of
     from evenkeel.models.local.loglikelihood import pair_of
 
     sampling, stop = request.sampling, request.sampling.stop

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.local.causal import LOAD_ERRORS, Causal, pick_device
-from evenkeel.models.local.causality import check_causal, check_config, reads_padded
+from evenkeel.models.local.checks import check_causal, check_config, reads_padded
 from evenkeel.models.local.tensors import check_tensors, watched_loading
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
+from evenkeel.models.local.generation import Prompt, State, Written, goes_on, write, write_on
 from evenkeel.models.local.kvcache import is_plain
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 

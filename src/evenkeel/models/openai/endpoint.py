@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from yarl import URL
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random
+from evenkeel.models.openai.credentials import LONG, SHORTEST_SECRET, Redaction, is_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

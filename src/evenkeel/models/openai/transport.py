@@ -13,8 +13,8 @@ import msgspec
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.messages import explain
-from evenkeel.models.openai import health
-from evenkeel.models.openai.health import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
+from evenkeel.models.openai import retry as health
+from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.models.openai.reply import (
     ERROR_BODY,
     LARGE_AT_ONCE,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from evenkeel.models.openai.background import Relay
     from evenkeel.models.openai.endpoint import Endpoint
-    from evenkeel.models.openai.wire import Dialect
+    from evenkeel.models.openai.protocol import Dialect
 
 R = TypeVar("R")
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.openai.wire import completion
+from evenkeel.models.openai.protocol import completion
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
