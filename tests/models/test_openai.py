@@ -19,12 +19,13 @@ import msgspec
 import pytest
 
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
+from evenkeel.models.openai import retry as health
+from evenkeel.models.openai import throttle
 from evenkeel.models.openai import transport as openai_client
-from evenkeel.models.openai import retry as health, throttle
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.logprobs import read_loglikelihood
-from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.models.openai.protocol import read_chat, seed_of
+from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.options import describe
 from evenkeel.run.registry import load_model
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Message, Request, Response, Sampling

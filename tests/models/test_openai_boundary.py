@@ -10,7 +10,13 @@ import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError
-from evenkeel.models.openai.logprobs import Echo, loglikelihood_after, read_echo, read_loglikelihood, read_prefix
+from evenkeel.models.openai.logprobs import (
+    Echo,
+    loglikelihood_after,
+    read_echo,
+    read_loglikelihood,
+    read_prefix,
+)
 from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response, Sampling
 from loopback import Loopback

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai import transport as openai_client
 from evenkeel.models.openai import reply as openai_reply
 from evenkeel.models.openai import throttle
+from evenkeel.models.openai import transport as openai_client
 from evenkeel.models.openai.reply import CEILING, FLOOR, VECTOR, reply_limit
 from evenkeel.types import Embed
 from hostile import PIECE, Hostile, chat, failing, fixed, model_of, one, packed, says

@@ -16,7 +16,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.models.openai.protocol import MISPLACED, read_vectors
-from evenkeel.models.vectors import fault, usable
+from evenkeel.models.vectors import usable, vector_problem
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response
 from loopback import Loopback
@@ -149,7 +149,7 @@ def test_stored_vectors_of_another_size_or_damaged_are_unparsed() -> None:
     assert found[2].reason == "the vector has 2 numbers, the others 3"
     assert usable([]) == []
     assert usable([Response(status="error", reason="HTTP 500")])[0].reason == "HTTP 500"
-    assert fault(packed(1e-18, 0)) == fault(packed(1e19, 0)) == ""
+    assert vector_problem(packed(1e-18, 0)) == vector_problem(packed(1e19, 0)) == ""
 
 
 # Whole runs

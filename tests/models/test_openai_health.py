@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.openai import transport as openai_client
 from evenkeel.models.openai import throttle
+from evenkeel.models.openai import transport as openai_client
 from evenkeel.models.openai.throttle import asked_wait
 from evenkeel.run.registry import load_model
 from evenkeel.types import LogLikelihood

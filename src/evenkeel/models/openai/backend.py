@@ -13,11 +13,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.models.openai import loglikelihood, protocol as wire
+from evenkeel.models.openai import loglikelihood
+from evenkeel.models.openai import protocol as wire
 from evenkeel.models.openai.background import Outbox, Relay, iterate
-from evenkeel.models.openai.transport import Call, Client
 from evenkeel.models.openai.endpoint import endpoint
 from evenkeel.models.openai.retry import Failed, Standing, Trouble
+from evenkeel.models.openai.transport import Call, Client
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.answers import ESTIMATED_LENGTH
 from evenkeel.run.progress import Progress, Silent

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from evenkeel.models.openai import logprobs as echo, protocol as wire
-from evenkeel.models.openai.transport import Call, Client
+from evenkeel.models.openai import logprobs as echo
+from evenkeel.models.openai import protocol as wire
 from evenkeel.models.openai.retry import Failed
+from evenkeel.models.openai.transport import Call, Client
 from evenkeel.types import LogLikelihood, Response
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.models import vectors
-from evenkeel.models.reasoning import without_thought
+from evenkeel.models.reasoning import split_reasoning
 from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Generate, Response, Status
 
@@ -222,7 +222,7 @@ def _verdict(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     content = _content(message.content)
     status, finish = _finished(choice.finish_reason)
     reasoning = message.reasoning_content or message.reasoning
-    text, thought, closed = without_thought(content or "", cut=status == "truncated")
+    text, thought, closed = split_reasoning(content or "", cut=status == "truncated")
     thought = "\n".join(filter(None, (reasoning if isinstance(reasoning, str) else "", thought)))
     if message.refusal:
         return "refused", str(message.refusal), thought, "refusal"
@@ -309,7 +309,7 @@ def _embedded(given: Any, tokens: int | None) -> Response:
         vector = _vector(given)
     except (ValueError, TypeError, OverflowError) as error:
         return Response(status="unparsed", reason=f"not a vector: {error}", tokens_in=tokens)
-    if why := vectors.fault(vector):
+    if why := vectors.vector_problem(vector):
         return Response(status="unparsed", reason=why, tokens_in=tokens)
     return Response(status="ok", vector=vector, tokens_in=tokens)
 

@@ -14,7 +14,6 @@ import msgspec
 from evenkeel.errors import ModelUnreachable
 from evenkeel.messages import explain
 from evenkeel.models.openai import retry as health
-from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.models.openai.reply import (
     ERROR_BODY,
     LARGE_AT_ONCE,
@@ -23,6 +22,7 @@ from evenkeel.models.openai.reply import (
     read_body,
     reply_limit,
 )
+from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Failed, Standing, Trouble
 from evenkeel.models.openai.throttle import Throttle, asked_wait, back_off
 
 if TYPE_CHECKING:
