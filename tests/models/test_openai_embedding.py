@@ -19,7 +19,8 @@ from evenkeel.models.openai.protocol import MISPLACED, read_vectors
 from evenkeel.models.vectors import usable, vector_problem
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response
-from loopback import Loopback
+from loopback import DIMENSIONS, Loopback, embedding
+from models.hostile import answers, model_of
 from triplets import store, triplet
 
 Item = dict[str, Any]
@@ -87,8 +88,8 @@ def test_numbers_that_are_no_order_attach_no_vector_to_another_text(
     number: Callable[[int], Any], right: list[Response]
 ) -> None:
     with Numbering(renumbered(number), record=True) as server:
-        found = embed(server, TEXTS)
-    assert vectors_of(found) == vectors_of(right)
+        responses = embed(server, TEXTS)
+    assert vectors_of(responses) == vectors_of(right)
     assert [len(body["input"]) for body in server.bodies] == [8, *[1] * 8]  # each text alone, after the batch
 
 
@@ -105,10 +106,31 @@ def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[R
 
 def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
     with Numbering(lambda text, place, item: None if text.endswith("3") else item) as server:
-        found = embed(server, TEXTS)
-    assert [response.status for response in found] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
-    assert found[3].reason == f"{MISPLACED}: 0 for 1"
-    assert found[4].vector == right[4].vector
+        responses = embed(server, TEXTS)
+    assert [response.status for response in responses] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
+    assert responses[3].reason == f"{MISPLACED}: 0 for 1"
+    assert responses[4].vector == right[4].vector
+
+
+@pytest.mark.parametrize("vectors", ["as asked", "float"])
+def test_texts_are_embedded_many_at_a_time(vectors: str) -> None:
+    texts = [f"text number {i}" for i in range(150)]
+    with Loopback(vectors=vectors, record=True) as server:
+        got = answers(model_of(server), [Embed(text=text) for text in texts])
+    assert [len(body["input"]) for body in server.bodies] == [64, 64, 22]
+    for request, response in got.items():
+        assert isinstance(request, Embed)
+        assert response.vector == struct.pack(f"<{DIMENSIONS}f", *embedding(request.text))
+    assert sum(response.tokens_in or 0 for response in got.values()) == sum(len(t) // 4 + 1 for t in texts)
+
+
+def test_one_bad_text_does_not_fail_its_neighbours() -> None:
+    texts = [f"text {i}" if i not in (3, 40) else f"[poison] {i}" for i in range(64)]
+    with Loopback() as server:
+        got = answers(model_of(server), [Embed(text=text) for text in texts])
+    failed = {request.text for request, response in got.items() if response.status == "error"}  # type: ignore[union-attr]
+    assert failed == {"[poison] 3", "[poison] 40"}
+    assert sum(response.status == "ok" for response in got.values()) == 62
 
 
 SPOILT: dict[str, Any] = {
@@ -143,10 +165,10 @@ def test_what_has_no_direction_is_unparsed_and_its_neighbour_is_not(given: Any) 
 
 def test_stored_vectors_of_another_size_or_damaged_are_unparsed() -> None:
     stored = [packed(1, 2, 3), packed(3, 2, 1), packed(1, 2), b"12345", b"", packed(0, 0, 0), packed(2, 2, 2)]
-    found = usable([Response(status="ok", vector=vector) for vector in stored])
-    assert [response.status for response in found] == ["ok", "ok", *["unparsed"] * 4, "ok"]
-    assert [response.vector for response in found] == [*stored[:2], None, None, None, None, stored[6]]
-    assert found[2].reason == "the vector has 2 numbers, the others 3"
+    checked = usable([Response(status="ok", vector=vector) for vector in stored])
+    assert [response.status for response in checked] == ["ok", "ok", *["unparsed"] * 4, "ok"]
+    assert [response.vector for response in checked] == [*stored[:2], None, None, None, None, stored[6]]
+    assert checked[2].reason == "the vector has 2 numbers, the others 3"
     assert usable([]) == []
     assert usable([Response(status="error", reason="HTTP 500")])[0].reason == "HTTP 500"
     assert vector_problem(packed(1e-18, 0)) == vector_problem(packed(1e19, 0)) == ""
@@ -239,5 +261,5 @@ def test_a_vector_of_no_number_is_unparsed_and_its_neighbours_stay(right: list[R
             return json.dumps(reply).encode()
 
     with Numberless() as server:
-        found = embed(server, TEXTS)
-    assert [response.status for response in found] == ["ok", "ok", "unparsed", *["ok"] * 5]
+        responses = embed(server, TEXTS)
+    assert [response.status for response in responses] == ["ok", "ok", "unparsed", *["ok"] * 5]

@@ -1,6 +1,6 @@
 """The OpenAI protocol as pure functions: a request to the bytes sent, the bytes received to a response.
 
-A reply that does not have the expected shape raises `msgspec.DecodeError` or `ValueError`.
+A reply that does not have the expected shape raises `msgspec.DecodeError`, `RecursionError` or `ValueError`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from evenkeel.models import vectors
 from evenkeel.models.reasoning import split_reasoning
+from evenkeel.models.vectors import vector_problem
 from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Generate, Response, Status
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CHAT, COMPLETIONS, EMBEDDINGS = "chat/completions", "completions", "embeddings"
 
-FINISHED: dict[str, Status] = {
+FINISH_STATUS: dict[str, Status] = {
     "stop": "ok",
     "eos_token": "ok",  # Text Generation Inference
     "stop_sequence": "ok",
@@ -37,72 +37,66 @@ FINISHED: dict[str, Status] = {
 
 TEXT_PARTS = ("text", "output_text")
 
-MOST_TOKENS = 10_000_000
-"""A count above this is none: no context is so long, and one such number would use up any budget."""
+MAX_COUNT = 10_000_000
+"""A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
 
-MISPLACED = "the server does not tell which vector is whose"
+MISPLACED = "it is not clear which vector belongs to which text"
 
 T = TypeVar("T")
 
 
 class Dialect:
-    """In what this server's protocol differs from the common one; learnt from its complaints."""
+    """Requests to one model as its server takes them; how it differs is learnt from its error messages."""
 
-    def __init__(self, token_field: str) -> None:
-        self.token_field = token_field
-        self.logprobs_max_tokens = 0
-        self.encoding_format = "base64"
-        self.takes_schema = True
+    def __init__(self, model: str, *, token_field: str, seeded: bool, extra: dict[str, Any]) -> None:
+        self._model = model
+        self._seeded = seeded
+        self._extra = extra
+        self._token_field = token_field
+        self._logprobs_max_tokens = 0
+        self._encoding_format = "base64"
+        self._takes_schema = True
 
-    def learn(self, complaint: str) -> None:
-        """Take in what a refusal says. Each field changes once, so nothing is asked in circles."""
-        if "max_completion_tokens" in complaint:
-            self.token_field = "max_completion_tokens"
-        if re.search(r"max_(new_)?tokens", complaint):
-            self.logprobs_max_tokens = 1
-        if "encoding_format" in complaint or "base64" in complaint:
-            self.encoding_format = "float"
-        if re.search(r"response_format|json_schema|guided|grammar", complaint):
-            self.takes_schema = False
+    def learn(self, message: str) -> None:
+        """Adapt to a refusal's message. Each field changes once, so that retries end."""
+        if "max_completion_tokens" in message:
+            self._token_field = "max_completion_tokens"
+        if re.search(r"max_(new_)?tokens", message):
+            self._logprobs_max_tokens = 1
+        if "encoding_format" in message or "base64" in message:
+            self._encoding_format = "float"
+        if re.search(r"response_format|json_schema|guided|grammar", message):
+            self._takes_schema = False
 
+    def generate_body(self, request: Generate) -> bytes:
+        sampling, chat = request.sampling, not isinstance(request.prompt, str)
+        body: dict[str, Any] = {
+            "messages" if chat else "prompt": request.prompt,
+            "temperature": sampling.temperature,
+            self._token_field if chat else "max_tokens": sampling.max_tokens,
+        }
+        if sampling.top_p != 1:
+            body["top_p"] = sampling.top_p
+        if sampling.stop:
+            body["stop"] = sampling.stop
+        if request.schema and self._takes_schema:
+            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(request.schema.encode())}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._seeded:
+            body["seed"] = seed_of(request)
+        return self._encoded(body)
 
-def generate_body(
-    request: Generate, *, model: str, dialect: Dialect, seeded: bool, extra: dict[str, Any]
-) -> bytes:
-    sampling, chat = request.sampling, not isinstance(request.prompt, str)
-    body: dict[str, Any] = {
-        "model": model,
-        "messages" if chat else "prompt": request.prompt,
-        "temperature": sampling.temperature,
-        dialect.token_field if chat else "max_tokens": sampling.max_tokens,
-    }
-    if sampling.top_p != 1:
-        body["top_p"] = sampling.top_p
-    if sampling.stop:
-        body["stop"] = sampling.stop
-    if request.schema and dialect.takes_schema:
-        schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(request.schema.encode())}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if seeded:
-        body["seed"] = seed_of(request)
-    return msgspec.json.encode(body | extra)
+    def logprobs_body(self, text: str) -> bytes:
+        """Have a text echoed with the log-probability of each of its tokens."""
+        max_tokens = self._logprobs_max_tokens
+        body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": max_tokens, "temperature": 0}
+        return self._encoded(body)
 
+    def embed_body(self, texts: Sequence[str]) -> bytes:
+        return self._encoded({"input": texts, "encoding_format": self._encoding_format})
 
-def logprobs_body(text: str, *, model: str, dialect: Dialect, extra: dict[str, Any]) -> bytes:
-    body = {
-        "model": model,
-        "prompt": text,
-        "echo": True,
-        "logprobs": 1,
-        "max_tokens": dialect.logprobs_max_tokens,
-        "temperature": 0,
-    }
-    return msgspec.json.encode(body | extra)
-
-
-def embed_body(texts: Sequence[str], *, model: str, dialect: Dialect, extra: dict[str, Any]) -> bytes:
-    body = {"model": model, "input": texts, "encoding_format": dialect.encoding_format}
-    return msgspec.json.encode(body | extra)
+    def _encoded(self, body: dict[str, Any]) -> bytes:
+        return msgspec.json.encode({"model": self._model} | body | self._extra)
 
 
 def seed_of(request: Generate) -> int:
@@ -113,8 +107,8 @@ def seed_of(request: Generate) -> int:
 NO_USAGE = msgspec.Raw(b"null")
 
 
-class Usage(Struct):
-    """How many tokens a server says that it read and wrote. Not every number there is a count."""
+class _Usage(Struct):
+    """How many tokens a server claims to have read and written. Not every number there is a count."""
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
@@ -169,41 +163,31 @@ _completions = msgspec.json.Decoder(_Completion)
 _vectors = msgspec.json.Decoder(_Vectors)
 
 
-def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+def _first(choices: list[T]) -> T:
+    if not choices:
+        raise ValueError("the reply holds no choices")
+    return choices[0]
+
+
+def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
+    """Tokens read and written; an answer is not lost for a broken count."""
     try:
-        return decoder.decode(data)
-    except RecursionError:
-        raise ValueError("the reply is nested too deeply") from None
-
-
-def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
-    """The first choice of a reply from /completions, and how many tokens were read and written."""
-    reply = decoded(_completions, data)
-    return first(reply.choices), *_counts(reply.usage)
-
-
-def _counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
-    try:
-        told = msgspec.json.decode(usage, type=Usage)
-    except (
-        msgspec.DecodeError,
-        ValueError,
-        RecursionError,
-    ):  # an answer is not lost for what is said of its length
+        counts = msgspec.json.decode(usage, type=_Usage)
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None, None
-    return _count(told.prompt_tokens), _count(told.completion_tokens)
+    return _token_count(counts.prompt_tokens), _token_count(counts.completion_tokens)
 
 
-def _count(given: Any) -> int | None:
+def _token_count(value: Any) -> int | None:
     """A number of tokens; None for what cannot be one."""
-    whole = type(given) is int or (isinstance(given, float) and given.is_integer())
-    return int(given) if whole and 0 <= given <= MOST_TOKENS else None
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole and 0 <= value <= MAX_COUNT else None
 
 
 def read_chat(data: bytes) -> Response:
-    reply = decoded(_chat, data)
-    choice, (tokens_in, tokens_out) = first(reply.choices), _counts(reply.usage)
-    status, text, reasoning, reason = _verdict(choice)
+    reply = _chat.decode(data)
+    tokens_in, tokens_out = _token_counts(reply.usage)
+    status, text, reasoning, reason = _chat_answer(_first(reply.choices))
     return Response(
         status=status,
         text=text,
@@ -214,46 +198,52 @@ def read_chat(data: bytes) -> Response:
     )
 
 
-def _verdict(choice: _ChatChoice) -> tuple[Status, str, str, str]:
-    """The status of an answer, its text, what was thought aloud, and why it is not ok."""
+def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
+    """The status of an answer, its text, its reasoning, and why it is not ok."""
     message = choice.message
     if message is None:
         return "unparsed", "", "", "no message"
     content = _content(message.content)
-    status, finish = _finished(choice.finish_reason)
-    reasoning = message.reasoning_content or message.reasoning
-    text, thought, closed = split_reasoning(content or "", cut=status == "truncated")
-    thought = "\n".join(filter(None, (reasoning if isinstance(reasoning, str) else "", thought)))
+    status, finish = _finish_status(choice.finish_reason)
+    separate = message.reasoning_content or message.reasoning
+    text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
+    reasoning = "\n".join(filter(None, (separate if isinstance(separate, str) else "", inline)))
     if message.refusal:
-        return "refused", str(message.refusal), thought, "refusal"
+        return "refused", str(message.refusal), reasoning, "refusal"
     if message.tool_calls or status is None:
-        return "unparsed", text, thought, f"finish_reason {finish}"
+        return "unparsed", text, reasoning, f"finish_reason {finish}"
     if status == "refused":
-        return status, text, thought, finish
-    status, reason = ending(status, text, thought, closed=closed, cut=finish)
+        return status, text, reasoning, finish
+    status, reason = ending(status, text, reasoning, closed=closed, cut=finish)
     if status == "unparsed" and content is None:
         reason = "no content" if message.content is None else "the content is not text"
-    return status, text, thought, reason
+    return status, text, reasoning, reason
 
 
-def _content(given: Any) -> str | None:
+def _content(content: Any) -> str | None:
     """A message's text, also where it comes in parts; None where there is none."""
-    if isinstance(given, list):
-        parts = [part for part in given if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
         return "".join(text for part in parts if isinstance(text := part.get("text"), str))
-    return given if isinstance(given, str) else None
+    return content if isinstance(content, str) else None
 
 
-def _finished(reason: Any) -> tuple[Status | None, str]:
-    """The status that a finish reason stands for, and its name."""
+def _finish_status(reason: Any) -> tuple[Status | None, str]:
+    """The status that a finish reason means, and its name."""
     name = reason if isinstance(reason, str) and reason else "missing"
-    return FINISHED.get(name), name
+    return FINISH_STATUS.get(name), name
+
+
+def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
+    """The first choice of a reply from /completions, and how many tokens were read and written."""
+    reply = _completions.decode(data)
+    return _first(reply.choices), *_token_counts(reply.usage)
 
 
 def read_completion(data: bytes) -> Response:
-    """What continues a plain text. Whether an empty continuation is an answer is for the benchmark to say."""
+    """The continuation of a plain text. Whether an empty one is an answer is for the benchmark to decide."""
     choice, tokens_in, tokens_out = completion(data)
-    status, finish = _finished(choice.finish_reason)
+    status, finish = _finish_status(choice.finish_reason)
     reason = "" if status == "ok" else finish
     if status is None:
         status, reason = "unparsed", f"finish_reason {finish}"
@@ -261,19 +251,8 @@ def read_completion(data: bytes) -> Response:
         reason = f"{finish} {BEFORE_TEXT}"
     elif status == "ok" and choice.text is None:
         status, reason = "unparsed", "no text"
-    return Response(
-        status=status,
-        text=choice.text or "",
-        reason=reason,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-    )
-
-
-def first(choices: list[Any]) -> Any:
-    if not choices:
-        raise ValueError("the reply holds no choices")
-    return choices[0]
+    text = choice.text or ""
+    return Response(status=status, text=text, reason=reason, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def read_vectors(data: bytes, count: int) -> list[Response]:
@@ -282,45 +261,42 @@ def read_vectors(data: bytes, count: int) -> list[Response]:
     The order is that of `index` where it numbers the vectors from 0, and that of the reply where there is no
     `index` at all. Anything else may attach a vector to another text: then all of them are `unparsed`.
     """
-    reply = decoded(_vectors, data)
-    total = _counts(reply.usage)[0]
+    reply = _vectors.decode(data)
+    total = _token_counts(reply.usage)[0]
     # The server counts a whole batch; an even share for each text keeps the sum right.
     tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
-    found, why = _in_order(reply.data, count)
-    if why:
-        return [Response(status="unparsed", reason=why, tokens_in=part) for part in tokens]
-    return [_embedded(item.embedding, part) for item, part in zip(found, tokens, strict=True)]
+    vectors, indexes = reply.data, [item.index for item in reply.data]
+    problem = ""
+    if len(vectors) != count:
+        problem = f"{MISPLACED}: {len(vectors)} for {count}"
+    elif count > 1 and indexes != [None] * count:
+        if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
+            problem = f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
+        else:
+            vectors = sorted(vectors, key=lambda item: int(item.index))
+    if problem:
+        return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
+    return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]
 
 
-def _in_order(given: list[_Vector], count: int) -> tuple[list[_Vector], str]:
-    """The vectors in the order of the texts, or why that order is not known."""
-    if len(given) != count:
-        return [], f"{MISPLACED}: {len(given)} for {count}"
-    indexes = [item.index for item in given]
-    if count == 1 or indexes == [None] * count:
-        return given, ""
-    if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
-        return [], f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
-    return sorted(given, key=lambda item: int(item.index)), ""
-
-
-def _embedded(given: Any, tokens: int | None) -> Response:
+def _vector_response(embedding: Any, tokens: int | None) -> Response:
     try:
-        vector = _vector(given)
+        vector = _float32(embedding)
+        problem = vector_problem(vector)
     except (ValueError, TypeError, OverflowError) as error:
-        return Response(status="unparsed", reason=f"not a vector: {error}", tokens_in=tokens)
-    if why := vectors.vector_problem(vector):
-        return Response(status="unparsed", reason=why, tokens_in=tokens)
+        problem = f"not a vector: {error}"
+    if problem:
+        return Response(status="unparsed", reason=problem, tokens_in=tokens)
     return Response(status="ok", vector=vector, tokens_in=tokens)
 
 
-def _vector(given: Any) -> bytes:
+def _float32(embedding: Any) -> bytes:
     """A vector as little-endian float32."""
-    if isinstance(given, str):
-        return base64.b64decode(given, validate=True)
-    if not isinstance(given, list) or not set(map(type, given)) <= {float, int}:
+    if isinstance(embedding, str):
+        return base64.b64decode(embedding, validate=True)
+    if not isinstance(embedding, list) or not set(map(type, embedding)) <= {float, int}:
         raise TypeError("neither a list of numbers nor base64")
-    vector = array("f", given)
+    vector = array("f", embedding)
     if sys.byteorder == "big":
         vector.byteswap()
     return vector.tobytes()
