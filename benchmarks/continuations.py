@@ -31,11 +31,11 @@ def main() -> None:
     parser.add_argument("--naive", type=int, default=40, metavar="N", help="examples of the naive way")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
-    folder = given.model or str(embedded_folder())
-    pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: given.examples]
-    model = load_model(f"hf:{folder}", device=given.device, dtype=given.dtype)
+    folder = args.model or str(embedded_folder())
+    pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: args.examples]
+    model = load_model(f"hf:{folder}", device=args.device, dtype=args.dtype)
     list(model.answer([LogLikelihood(prefix="load the weights", continuation=" before the clock starts")]))
     requests = [
         request
@@ -50,14 +50,14 @@ def main() -> None:
     seconds_ours = time.perf_counter() - start
     model.close()
 
-    part = pairs[:: max(1, len(pairs) // given.naive)]
-    seconds, agree = naive(folder, part, given.device, given.dtype, done)
+    part = pairs[:: max(1, len(pairs) // args.naive)]
+    seconds, agree = naive(folder, part, args.device, args.dtype, done)
     seconds_naive = seconds * len(pairs) / len(part)
     rows: list[Row] = [
         (f"one at a time ({len(part)} of them)", seconds_naive, len(pairs) / seconds_naive),
         ("together, one reading for both", seconds_ours, len(pairs) / seconds_ours),
     ]
-    show(f"{len(pairs)} examples on {given.device}, {given.dtype}", rows)
+    show(f"{len(pairs)} examples on {args.device}, {args.dtype}", rows)
     print(f"the same text as the naive way: {agree} of {len(part)}")
 
 

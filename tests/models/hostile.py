@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
 KEY = "sk-Canary/7f3a9b2c1d+Xy4Zt8Qw"
-PIECE = b"a" * 2**16
+CHUNK = b"a" * 2**16
 
 
 class Hostile(Loopback):
@@ -40,8 +40,8 @@ class Hostile(Loopback):
         reply = web.StreamResponse(status=status)
         await reply.prepare(request)
         while True:
-            await reply.write(PIECE)
-            self.sent += len(PIECE)
+            await reply.write(CHUNK)
+            self.sent += len(CHUNK)
 
 
 class Recorder:

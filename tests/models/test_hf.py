@@ -294,8 +294,8 @@ def test_without_a_template_a_chat_is_lines(folder: Path, tmp_path: Path) -> Non
     model = open_hf(bare)
     assert model.identity()["chat"] == "fallback"
     lines = "System: Be brief.\nUser: Hi\nAssistant:"
-    asked, plain = ask(model, chat(("system", "Be brief."), ("user", "Hi")), say(lines))
-    assert asked == plain
+    answer, plain = ask(model, chat(("system", "Be brief."), ("user", "Hi")), say(lines))
+    assert answer == plain
 
 
 def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path, tmp_path: Path) -> None:

@@ -60,14 +60,14 @@ def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -
 def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     drafts = ["", " the lazy dog runs", " over there and further still, as ever"]
-    for text in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
-        text = ask(model, say(text, max_tokens=6))[0].text
+    for prompt in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
+        text = ask(model, say(prompt, max_tokens=6))[0].text
         drafts += [text, text[: len(text) // 2] + " otherwise it is"]
-    asked = [(text, draft) for text in TEXTS for draft in drafts if draft]
-    scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in asked]
-    written = [say(text, length_of=draft, stop=("\n",)) for text, draft in asked]
+    pairs = [(text, draft) for text in TEXTS for draft in drafts if draft]
+    scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
+    written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
     together = ask(model, *scored, *written)
-    assert len(couples_in(model._causal(), [*scored, *written])) > len(asked) / 2
+    assert len(couples_in(model._causal(), [*scored, *written])) > len(pairs) / 2
     apart = [*ask(model, *scored), *ask(model, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
@@ -185,8 +185,8 @@ def test_a_start_token_is_reported_and_conditioned_on(
     shared: HuggingFace, folder: Path, tmp_path: Path
 ) -> None:
     started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
-    asked = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
-    for request, response in zip(asked, ask(started, *asked), strict=True):
+    requests = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
+    for request, response in zip(requests, ask(started, *requests), strict=True):
         logprobs = logprobs_of(response)
         assert (logprobs.start, logprobs.last_word) == (START, 1)
         assert list(logprobs.values) == pytest.approx(
@@ -194,7 +194,7 @@ def test_a_start_token_is_reported_and_conditioned_on(
         )
     (first,) = ask(started, LogLikelihood(prefix="", continuation=" on"))
     assert (logprobs_of(first).tokens, logprobs_of(first).last_word) == ((" on",), 0)
-    with_it, without = (logprobs_of(ask(model, asked[0])[0]).values for model in (started, shared))
+    with_it, without = (logprobs_of(ask(model, requests[0])[0]).values for model in (started, shared))
     assert with_it != pytest.approx(without, abs=1e-3)
 
 
@@ -208,15 +208,15 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
         open_hf(with_template(folder, tmp_path / str(n), single))
         for n, single in enumerate((template, without))
     )
-    asked: list[Request] = [
+    requests: list[Request] = [
         *(LogLikelihood(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
         *(LogLikelihood(prefix="Par", continuation=after) for after in ("is", "is is not")),
         say("The ship sails", length_of=" on and on"),
         *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
         chat(("user", "Hi")),
     ]
-    responses = ask(ended, *asked)
-    assert responses == ask(plain, *asked)
+    responses = ask(ended, *requests)
+    assert responses == ask(plain, *requests)
     assert [logprobs_of(response).merged for response in responses[:5]] == [False, False, False, True, True]
     lead = 0 if template.startswith("$A") else 1
     assert responses[6].tokens_in == lead + 4
@@ -254,8 +254,8 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
     with torch.no_grad():
         model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
-    for asked in ([pair], [pair, say("The sky", length_of=" is blue")]):
-        response = ask(model, *asked)[0]
+    for requests in ([pair], [pair, say("The sky", length_of=" is blue")]):
+        response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
 

@@ -66,9 +66,9 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
 
 def test_the_embedded_model_is_deterministic_in_bfloat16() -> None:
     embedded_folder()
-    asked: list[Request] = [*LOGPROBS[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
+    requests: list[Request] = [*LOGPROBS[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
     answers = []
-    for concurrency, order in ((16, asked), (1, asked[::-1])):
+    for concurrency, order in ((16, requests), (1, requests[::-1])):
         model = Embedded(EmbeddedOptions(dtype="bfloat16", deterministic=True, concurrency=concurrency))
         answers.append(dict(model.answer(order)))
         model.close()

@@ -216,8 +216,8 @@ def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
     ):
         wide = {"initializer_range": 0.3, "init_std": 0.3}
         path = tiny_other(tmp_path / str(number), model_class, **wide, **settings)
-        asked = [say(text) for text in ("The sky is", "Hello", "A b c d e f")]
-        assert ask(open_hf(path), *asked) == ask(open_hf(path, concurrency=1), *asked)
+        requests = [say(text) for text in ("The sky is", "Hello", "A b c d e f")]
+        assert ask(open_hf(path), *requests) == ask(open_hf(path, concurrency=1), *requests)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

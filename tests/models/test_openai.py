@@ -20,12 +20,12 @@ from models.hostile import answers, chat, model_of, one
 
 def test_every_request_is_answered_once_with_its_own_text() -> None:
     with Loopback() as server:
-        got = answers(
+        responses = answers(
             model_of(server), [chat(f"question {i}", repeat=r) for i in range(20) for r in range(5)]
         )
-    assert len(got) == 100
-    assert {response.status for response in got.values()} == {"ok"}
-    assert len({response.text for response in got.values()}) == 100
+    assert len(responses) == 100
+    assert {response.status for response in responses.values()} == {"ok"}
+    assert len({response.text for response in responses.values()}) == 100
     assert set(server.answered.values()) == {5}
 
 

@@ -15,7 +15,7 @@ from evenkeel.models.openai import transport
 from evenkeel.models.openai.transport import CEILING, FLOOR, VECTOR, Decompression, reply_limit
 from evenkeel.types import Embed
 from loopback import embedding
-from models.hostile import PIECE, Hostile, chat, failing, fixed, model_of, one, packed, says
+from models.hostile import CHUNK, Hostile, chat, failing, fixed, model_of, one, packed, says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_a_reply_that_announces_too_much_is_not_read() -> None:
         reply = web.StreamResponse(headers={"Content-Length": str(2**30)})
         await reply.prepare(request)
         while True:
-            await reply.write(PIECE)
+            await reply.write(CHUNK)
 
     assert failing(Hostile(respond))[0].startswith("reply too large")
 

@@ -58,10 +58,10 @@ def test_a_pause_that_is_too_long_is_named() -> None:
 
 def test_half_a_character_in_a_prompt_is_one_error() -> None:
     with Loopback() as server:
-        got = dict(
+        responses = dict(
             model_of(server, concurrency=1).answer([chat("fine"), chat("half \ud83d"), chat("fine too")])
         )
-    assert sorted(response.status for response in got.values()) == ["error", "ok", "ok"]
+    assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_what_waits_to_be_tried_again_is_counted(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(retry, "back_off", lambda *_, **__: 0.3)
         model = model_of(server)
         model.watch(watcher)
-        got = dict(model.answer(chat(f"q{i}") for i in range(4)))
-    assert {response.status for response in got.values()} == {"ok"}
+        responses = dict(model.answer(chat(f"q{i}") for i in range(4)))
+    assert {response.status for response in responses.values()} == {"ok"}
     assert max(watcher.counts) == 4
 
 

@@ -167,8 +167,8 @@ def test_a_redirect_is_named_without_its_query(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
-    with fixed(msgspec.json.encode({"error": {"message": said, "code": "\x1b[2J"}}), status=400) as server:
+    message = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
+    with fixed(msgspec.json.encode({"error": {"message": message, "code": "\x1b[2J"}}), status=400) as server:
         reason = one(model_of(server), chat("q")).reason
     assert reason.isprintable()
     assert "\\x1b[31mred" in reason

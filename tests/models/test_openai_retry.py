@@ -71,23 +71,23 @@ def test_a_reply_that_takes_too_long_is_a_timeout() -> None:
 
 
 def test_a_disturbed_run_gives_the_same_answers_as_an_undisturbed_one() -> None:
-    asked = [chat(f"question {i}", repeat=repeat) for i in range(60) for repeat in range(5)]
+    requests = [chat(f"question {i}", repeat=repeat) for i in range(60) for repeat in range(5)]
     texts = []
     for fail in (0.0, 0.3):
         with Loopback(fail=fail) as server:
-            got = answers(model_of(server), asked)
-        assert {response.status for response in got.values()} == {"ok"}
+            responses = answers(model_of(server), requests)
+        assert {response.status for response in responses.values()} == {"ok"}
         assert set(server.answered.values()) == {5}
-        texts.append(sorted(response.text for response in got.values()))
+        texts.append(sorted(response.text for response in responses.values()))
     assert {429, 500, 0} < set(server.statuses)
     assert texts[0] == texts[1]
 
 
 def test_overload_lowers_concurrency_and_quiet_raises_it_again() -> None:
     with Loopback(overload_above=8, latency=0.005) as server:
-        got = answers(model_of(server, concurrency=64), [chat(f"q{i}") for i in range(600)])
+        responses = answers(model_of(server, concurrency=64), [chat(f"q{i}") for i in range(600)])
         refused = server.statuses[429]
-        assert {response.status for response in got.values()} == {"ok"}
+        assert {response.status for response in responses.values()} == {"ok"}
         assert refused < 300  # without adaptation most of 64 at once would be refused, again and again
         server.behaviour.overload_above = 0
         server.peak = 0
@@ -167,8 +167,8 @@ def test_a_spent_quota_is_not_waited_for() -> None:
 
 def test_a_forbidden_prompt_among_good_ones_is_its_own_failure() -> None:
     with Loopback(script=("ok", "403")) as server:
-        got = answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(3)])
-    assert sorted(response.status for response in got.values()) == ["error", "ok", "ok"]
+        responses = answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(3)])
+    assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
 
 
 @pytest.mark.parametrize("concurrency", [2, 64])
@@ -225,5 +225,5 @@ def test_a_server_that_dies_midway_is_given_up_after_what_was_answered() -> None
 def test_a_run_of_prompts_that_are_too_long_does_not_look_like_a_dead_server() -> None:
     with Loopback() as server:
         requests = [chat("fine"), *(chat(f"[poison] {i}") for i in range(60)), chat("fine again")]
-        got = answers(model_of(server, concurrency=1), requests)
-    assert [response.status for response in got.values()].count("ok") == 2
+        responses = answers(model_of(server, concurrency=1), requests)
+    assert [response.status for response in responses.values()].count("ok") == 2

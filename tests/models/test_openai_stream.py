@@ -38,8 +38,8 @@ def test_the_stream_is_read_no_further_ahead_than_the_ceiling() -> None:
             yield chat(f"q{i}")
 
     with Loopback(latency=0.01) as server:
-        got = answers(model_of(server, concurrency=5), requests())
-    assert len(got) == 40
+        responses = answers(model_of(server, concurrency=5), requests())
+    assert len(responses) == 40
     assert server.peak <= 5
 
 
@@ -168,6 +168,6 @@ def test_kinds_of_requests_may_be_mixed() -> None:
             LogLikelihood(prefix="a ship", continuation=" at sea"),
         ]
     with Loopback() as server:
-        got = list(model_of(server, concurrency=4).answer(requests))
-    assert sorted(map(repr, requests)) == sorted(repr(request) for request, _ in got)
-    assert {response.status for _, response in got} == {"ok"}
+        responses = list(model_of(server, concurrency=4).answer(requests))
+    assert sorted(map(repr, requests)) == sorted(repr(request) for request, _ in responses)
+    assert {response.status for _, response in responses} == {"ok"}

@@ -96,38 +96,38 @@ def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_do_comes_back_as_an_error(ranker: SentenceTransformer) -> None:
-    asked = Generate(prompt="Write.", sampling=Sampling())
-    refused, ranked = ask(ranker, [asked, Rank(query="a", document="b")])
+    generate = Generate(prompt="Write.", sampling=Sampling())
+    refused, ranked = ask(ranker, generate, Rank(query="a", document="b"))
     assert (refused.status, ranked.status) == ("error", "ok")
     assert refused.reason.endswith("cannot generate")
 
 
 def test_after_closing_it_loads_again(folder: Path) -> None:
     model = opened(folder)
-    asked = Rank(query="a", document="b")
-    first = ask(model, asked)
+    request = Rank(query="a", document="b")
+    first = ask(model, request)
     model.close()
     assert model._ranker is None
-    assert ask(model, asked) == first
+    assert ask(model, request) == first
 
 
 def test_ranking_is_filed_by_query_and_document_and_read_back(tmp_path: Path) -> None:
-    asked = [Rank(query="a", document="b"), Rank(query="b", document="a"), Rank(query="ab", document="")]
-    assert len({make_key(b"model", request).key for request in asked}) == 3
+    requests = [Rank(query="a", document="b"), Rank(query="b", document="a"), Rank(query="ab", document="")]
+    assert len({make_key(b"model", request).key for request in requests}) == 3
     journal = Journal(tmp_path / "journal.sqlite")
-    for number, request in enumerate(asked):
+    for number, request in enumerate(requests):
         journal.put(make_key(b"model", request), request, Response(status="ok", rank=-number / 3))
     journal.flush()
-    assert [response.rank for response in journal.read(b"model", asked)] == [0, -1 / 3, -2 / 3]
-    assert not list(journal.unanswered(b"model", [*asked, Rank(query="a", document="b", role="other")]))
+    assert [response.rank for response in journal.read(b"model", requests)] == [0, -1 / 3, -2 / 3]
+    assert not list(journal.unanswered(b"model", [*requests, Rank(query="a", document="b", role="other")]))
     journal.close()
 
 
 def test_ranking_counts_against_no_limit() -> None:
     budget = Budget(Limits(max_requests=1))
-    asked = [Rank(query="a", document=str(number)) for number in range(3)]
-    assert list(budget.admit(asked)) == asked
-    budget.spend(asked[0], Response(status="ok", rank=0.5))
+    requests = [Rank(query="a", document=str(number)) for number in range(3)]
+    assert list(budget.admit(requests)) == requests
+    budget.spend(requests[0], Response(status="ok", rank=0.5))
     assert (budget.requests, budget.exhausted) == (0, "")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -69,9 +70,9 @@ class Embedded(HuggingFace):
 
     def __init__(self, options: EmbeddedOptions) -> None:
         require_packages("torch", "transformers", "gguf", what="the embedded model", extra="hf")
+        self._gguf = embedded_gguf()
         super().__init__("", HuggingFaceOptions(**msgspec.structs.asdict(options)))
         self._spec = "embedded"
-        self._gguf = embedded_gguf()
         self._alias_options = options
 
     def identity(self) -> dict[str, Any]:
@@ -80,6 +81,10 @@ class Embedded(HuggingFace):
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Nothing to probe: it is always the same model."""
+
+    @staticmethod
+    def tokenizer(name: str = "") -> Callable[[str], list[int]]:
+        return HuggingFace.tokenizer(str(embedded_folder()))
 
     def _weights(self) -> Weights:
         return Weights(model_folder(self._gguf))

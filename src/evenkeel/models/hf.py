@@ -133,6 +133,29 @@ class HuggingFace:
             self._loaded = None
             batching.free_memory()
 
+    @staticmethod
+    def tokenizer(name: str) -> Callable[[str], list[int]]:
+        """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
+        require_packages("transformers", what="a tokenizer", extra="hf")
+        spec = f"hf:{name}"
+        weights = locate(spec, weights=False)
+        quiet_transformers()
+        from transformers import AutoTokenizer
+
+        from evenkeel.models.local.causal import LOAD_ERRORS
+
+        source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
+        try:
+            loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
+        except LOAD_ERRORS as error:
+            raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
+
+        def tokenise(text: str) -> list[int]:
+            return list(loaded(text, verbose=False)["input_ids"])
+
+        appended = appended_tokens(tokenise)
+        return lambda text: without_appended(tokenise(text), appended)
+
     def _weights(self) -> Weights:
         options = self._options
         self._located = self._located or locate(
@@ -239,29 +262,6 @@ def precision_notes(causal: Causal) -> list[str]:
         f"{PRECISION_TEXTS} short texts differ by up to {batch_dependence(causal):.2g} between reading them "
         "alone and together; --model-arg deterministic=true reads every text alone."
     ]
-
-
-def tokenizer(name: str) -> Callable[[str], list[int]]:
-    """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
-    require_packages("transformers", what="a tokenizer", extra="hf")
-    spec = f"hf:{name}"
-    weights = locate(spec, weights=False)
-    quiet_transformers()
-    from transformers import AutoTokenizer
-
-    from evenkeel.models.local.causal import LOAD_ERRORS
-
-    source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
-    try:
-        loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
-    except LOAD_ERRORS as error:
-        raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-
-    def tokenise(text: str) -> list[int]:
-        return list(loaded(text, verbose=False)["input_ids"])
-
-    appended = appended_tokens(tokenise)
-    return lambda text: without_appended(tokenise(text), appended)
 
 
 class Couple(NamedTuple):
