@@ -1,4 +1,4 @@
-"""How fast are texts weighed and continued? One example at a time, as published, against ours.
+"""How fast are texts scored and continued? One example at a time, as published, against ours.
 
     python benchmarks/continuations.py [--model FOLDER] [--examples N] [--device cuda] [--dtype bfloat16]
 
@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from evenkeel.benchmarks.miron.make.generator import compose
+from evenkeel.models.embedded import embedded_folder
 from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
@@ -30,11 +31,11 @@ def main() -> None:
     parser.add_argument("--naive", type=int, default=40, metavar="N", help="examples of the naive way")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
-    given = parser.parse_args()
+    args = parser.parse_args()
 
-    folder = given.model or embedded_folder()
-    pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: given.examples]
-    model = load_model(f"hf:{folder}", device=given.device, dtype=given.dtype)
+    folder = args.model or str(embedded_folder())
+    pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: args.examples]
+    model = load_model(f"hf:{folder}", device=args.device, dtype=args.dtype)
     list(model.answer([LogLikelihood(prefix="load the weights", continuation=" before the clock starts")]))
     requests = [
         request
@@ -49,21 +50,15 @@ def main() -> None:
     seconds_ours = time.perf_counter() - start
     model.close()
 
-    part = pairs[:: max(1, len(pairs) // given.naive)]
-    seconds, agree = naive(str(folder), part, given.device, given.dtype, done)
+    part = pairs[:: max(1, len(pairs) // args.naive)]
+    seconds, agree = naive(folder, part, args.device, args.dtype, done)
     seconds_naive = seconds * len(pairs) / len(part)
     rows: list[Row] = [
         (f"one at a time ({len(part)} of them)", seconds_naive, len(pairs) / seconds_naive),
         ("together, one reading for both", seconds_ours, len(pairs) / seconds_ours),
     ]
-    show(f"{len(pairs)} examples on {given.device}, {given.dtype}", rows)
+    show(f"{len(pairs)} examples on {args.device}, {args.dtype}", rows)
     print(f"the same text as the naive way: {agree} of {len(part)}")
-
-
-def embedded_folder() -> Any:
-    from evenkeel.models.embedded import folder
-
-    return folder()
 
 
 @torch.inference_mode()
@@ -81,8 +76,8 @@ def naive(
         before = tokenizer(prefix, return_tensors="pt").input_ids.to(device)
         whole = tokenizer(prefix + target, return_tensors="pt").input_ids.to(device)
         count = whole.shape[1] - before.shape[1]
-        said = model(whole).logits[0].float().log_softmax(-1)
-        said[
+        logprobs = model(whole).logits[0].float().log_softmax(-1)
+        logprobs[
             torch.arange(before.shape[1] - 1, whole.shape[1] - 1), whole[0, before.shape[1] :]
         ].exp().mean().item()
         written = model.generate(

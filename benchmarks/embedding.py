@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions
+from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from evenkeel.types import Embed
 from table import Row, show
 

@@ -80,12 +80,9 @@ def test_answers_in_korean_and_chinese_rescore_to_what_the_published_script_comp
     """The published way, by hand: five answers at a time through sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
-    from evenkeel.models.local.weights import installed
-    from evenkeel.models.sbert import FOLDER, INSTALL, PACKAGE
+    from evenkeel.models.embedded import embedder_folder
 
-    model = SentenceTransformer(
-        str(installed(PACKAGE, FOLDER, what="the test", install=INSTALL)), device="cpu"
-    )
+    model = SentenceTransformer(str(embedder_folder()), device="cpu")
     for language, words in {
         "Korean": "바다 달 지구 물 높다 낮다",
         "Chinese": "海水 月亮 地球 引力 涨潮 退潮",

@@ -44,9 +44,7 @@ def docs(tmp_path: Path) -> Path:
 # Judges that misbehave
 
 
-def test_malformed_and_refused_answers_are_counted_at_every_step(
-    docs: Path, tmp_path: Path
-) -> None:
+def test_malformed_and_refused_answers_are_counted_at_every_step(docs: Path, tmp_path: Path) -> None:
     turns: Counter[str] = Counter()
 
     def unruly(kind: str, read: list[Document]) -> str | None:

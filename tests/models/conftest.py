@@ -1,4 +1,4 @@
-"""A small model with random weights, made once for each file that asks it."""
+"""A small model with random weights, made once for each file that asks it; servers are retried quickly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.models.hf import HuggingFace
+from evenkeel.models.openai import retry
 from models.tiny import open_hf, tiny_model
 
 
@@ -22,3 +23,11 @@ def shared(folder: Path) -> Iterator[HuggingFace]:
     model = open_hf(folder)
     yield model
     model.close()
+
+
+@pytest.fixture(autouse=True)
+def _quick_and_keyless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr(retry, "BACK_OFF_S", 0.02)
+    monkeypatch.setattr(retry, "OVERLOAD_BACK_OFF_S", 0.02)

@@ -44,14 +44,14 @@ class Served(Loopback):
         before, behind = ([token] if token is not None else [] for token in self.around)
         return [*before, *self.tokenizer(text, add_special_tokens=False)["input_ids"], *behind]
 
-    def _piece(self, token: int) -> str:
+    def _token_text(self, token: int) -> str:
         if self.shown == "stored":
             return str(self.tokenizer.convert_ids_to_tokens(token))
         text = str(self.tokenizer.decode([token]))
         if self.shown == "bytes" and "\ufffd" in text:
-            from evenkeel.models.openai.echo import _byte_letters
+            from evenkeel.models.openai.logprobs import byte_letters
 
-            letters = _byte_letters()
+            letters = byte_letters()
             return "bytes:" + "".join(
                 f"\\x{letters[letter]:02x}" for letter in self.tokenizer.convert_ids_to_tokens(token)
             )
@@ -64,7 +64,7 @@ class Served(Loopback):
         with torch.inference_mode():
             logits = self.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
         values: list[float | None] = [None, *(float(logits[i, token]) for i, token in enumerate(ids[1:]))]
-        logprobs: dict[str, Any] = {"tokens": list(map(self._piece, ids)), "token_logprobs": values}
+        logprobs: dict[str, Any] = {"tokens": list(map(self._token_text, ids)), "token_logprobs": values}
         if self.kind != "absent":
             logprobs["text_offset"] = self._offsets(body.prompt)
         known = self.echoes(body.prompt)

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import file_sha256
-from evenkeel.models.embedded import Embedded, EmbeddedOptions, model_folder
+from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
 from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
-from models.tiny import embedded_folder, embedded_gguf, tiny_gguf
+from models.tiny import tiny_gguf
 
 CONVERT = (
     "import sys, pathlib; from evenkeel.models.embedded import model_folder\n"
@@ -29,23 +29,23 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
-def test_it_answers_and_weighs() -> None:
+def test_it_generates_and_gives_log_likelihoods() -> None:
     embedded_folder()
     model = load_model("embedded")
     question = Generate(
         prompt=(Message("user", "What is the capital of France?"),), sampling=Sampling(max_tokens=20)
     )
-    weigh = LogLikelihood(prefix="The capital of France is", continuation=" Paris.")
-    answered = dict(model.answer([question, weigh]))
+    scored = LogLikelihood(prefix="The capital of France is", continuation=" Paris.")
+    answered = dict(model.answer([question, scored]))
     model.close()
     assert answered[question].text == "The capital of France is Paris."
-    logprobs = answered[weigh].logprobs
+    logprobs = answered[scored].logprobs
     assert logprobs is not None
     assert logprobs.tokens == (" Paris", ".")
     assert logprobs.values == pytest.approx((-0.258, -0.380), abs=0.01)
 
 
-def test_identity_is_the_files_hash_and_the_lasting_options() -> None:
+def test_identity_is_the_files_hash_and_the_chosen_options() -> None:
     identity = Embedded(EmbeddedOptions(concurrency=2, device="auto")).identity()
     assert identity == {
         "spec": "embedded",
@@ -55,7 +55,7 @@ def test_identity_is_the_files_hash_and_the_lasting_options() -> None:
     }
 
 
-def test_a_missing_package_names_the_line_that_mends_it(
+def test_a_missing_package_names_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     elsewhere = [path for path in sys.path if "site-packages" not in path]
@@ -77,9 +77,9 @@ def test_the_folder_holds_the_weights_of_the_file(
     [embeddings] = [t for t in GGUFReader(gguf).tensors if t.name == "token_embd.weight"]
     assert torch.equal(stored["model.embed_tokens.weight"], torch.tensor(embeddings.data))
     assert {tensor.dtype for tensor in stored.values()} == {torch.float32}
-    made = folder.stat().st_mtime_ns
+    modified = folder.stat().st_mtime_ns
     assert model_folder(gguf) == folder
-    assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (made, "")
+    assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (modified, "")
 
 
 def test_two_processes_at_once_do_not_break_each_other(gguf: Path, tmp_path: Path) -> None:

@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.hf import WINDOW, HuggingFace, written_response
-from evenkeel.models.local.decoding import Prompt, Sampler, Written, write
-from evenkeel.models.reasoning import without_thought
+from evenkeel.models.embedded import embedded_folder
+from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
+from evenkeel.models.local.generation import Generation, Prompt, Sampler, generate
+from evenkeel.models.reasoning import split_reasoning
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,
     ask,
     chat,
-    embedded_folder,
     logprobs_of,
     open_hf,
     say,
@@ -47,7 +47,7 @@ def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
 def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
     code = (
         "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
-        "from evenkeel.run.model import load_model\n"
+        "from evenkeel.run.registry import load_model\n"
         f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
         "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
     )
@@ -70,32 +70,32 @@ def test_a_closed_model_can_be_asked_again(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("./nowhere", "there is nothing at nowhere"),
         ("/no/such/model.gguf", "there is nothing at /no/such/model.gguf"),
         ("no-such-owner/no-such-model", "the Hub cannot give it"),
     ],
 )
-def test_a_model_that_is_not_there(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_not_there(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(UsageError, match=told) as error:
+    with pytest.raises(UsageError, match=message) as error:
         open_hf(name).identity()
     assert "\n" not in str(error.value)
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no config\.json; name the folder"):
+    with pytest.raises(UsageError, match=r"has no config\.json; give the folder"):
         open_hf(tmp_path).identity()
     (tmp_path / "weights.gguf").touch()
-    with pytest.raises(UsageError, match=r"name a file in it: weights\.gguf"):
+    with pytest.raises(UsageError, match=r"give a file in it: weights\.gguf"):
         open_hf(tmp_path).identity()
     (tmp_path / "notes.txt").touch()
     with pytest.raises(UsageError, match="is a file"):
         open_hf(tmp_path / "notes.txt").identity()
 
 
-def test_broken_weights_are_a_persons_error(folder: Path, tmp_path: Path) -> None:
+def test_a_broken_config_is_a_usage_error(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "broken")
     (tmp_path / "broken" / "config.json").write_text('{"model_type": "no-such-kind"}')
     with pytest.raises(UsageError, match="cannot be loaded"):
@@ -111,7 +111,7 @@ def test_a_device_that_is_not_there(folder: Path) -> None:
         load_model(f"hf:{folder}", device="abacus")
 
 
-def test_a_missing_extra_names_the_line_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[hf\]"$'):
         load_model("hf:any")
@@ -120,7 +120,7 @@ def test_a_missing_extra_names_the_line_that_mends_it(monkeypatch: pytest.Monkey
 # Identity
 
 
-def test_identity_follows_the_bytes_and_the_lasting_options(folder: Path, tmp_path: Path) -> None:
+def test_identity_follows_the_files_and_the_chosen_options(folder: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(folder, tmp_path / "copied")
     first, same = open_hf(folder).identity(), open_hf(copied).identity()
     assert first["sha256"] == same["sha256"]
@@ -151,15 +151,15 @@ def test_greedy_text_is_that_of_transformers(architecture: str, tmp_path: Path) 
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     causal = model._causal()
     prompts = [
-        Prompt(tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, most=14 - 4 * row, stop=())
+        Prompt(tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, max_tokens=14 - 4 * row, stop=())
         for row, text in enumerate(TEXTS)
         for _ in range(2)
     ]
     batches = [prompts] if causal.pads else [[prompt] for prompt in prompts]
-    texts = [written for batch in batches for written in write(causal, batch)]
-    for prompt, written in zip(prompts, texts, strict=True):
-        alone = naive_ids(model, list(prompt.ids), prompt.most)
-        assert written.ids == [token for token in alone if token not in causal.end_ids]
+    generations = [each for batch in batches for each in generate(causal, batch)]
+    for prompt, generation in zip(prompts, generations, strict=True):
+        alone = naive_ids(model, list(prompt.ids), prompt.max_tokens)
+        assert generation.ids == [token for token in alone if token not in causal.end_ids]
 
 
 @pytest.mark.parametrize("architecture", ["MiniMaxConfig", "MambaConfig", "Lfm2Config", "LlamaConfig"])
@@ -168,11 +168,11 @@ def test_a_row_that_is_done_leaves_the_others_as_they_are(architecture: str, tmp
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     causal = model._causal()
     prompts = [
-        Prompt((*ids, 200 + row), temperature=0, top_p=1, seed=0, most=most, stop=())
-        for row, most in enumerate((2, 9, 1, 5))
+        Prompt((*ids, 200 + row), temperature=0, top_p=1, seed=0, max_tokens=max_tokens, stop=())
+        for row, max_tokens in enumerate((2, 9, 1, 5))
         for ids in [causal.tokenise(TEXTS[0])]
     ]
-    assert write(causal, prompts) == [write(causal, [prompt])[0] for prompt in prompts]
+    assert generate(causal, prompts) == [generate(causal, [prompt])[0] for prompt in prompts]
 
 
 def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
@@ -245,7 +245,7 @@ def test_what_it_cannot_do_comes_back_as_an_error(shared: HuggingFace) -> None:
 # Sampling
 
 
-def test_drawn_tokens_have_the_frequencies_of_the_softmax() -> None:
+def test_sampled_tokens_have_the_frequencies_of_the_softmax() -> None:
     draws, temperature = 20_000, 0.7
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 1.5, 0.3])
     expected = (logits / temperature).softmax(-1) * draws
@@ -264,7 +264,7 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
     assert tokens.count(0) / 2_000 == pytest.approx(0.5 / 0.8, abs=0.04)
 
 
-def test_a_drawn_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
+def test_a_sampled_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
     requests = [say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(3)]
     together = ask(shared, *requests)
     alone = ask(open_hf(folder, concurrency=1), *reversed(requests))
@@ -273,7 +273,7 @@ def test_a_drawn_text_depends_on_its_request_alone(shared: HuggingFace, folder: 
     assert ask(shared, say(TEXTS[0], temperature=1.0, seed=1))[0] != together[0]
 
 
-def test_greedy_and_drawn_rows_share_a_batch(shared: HuggingFace) -> None:
+def test_greedy_and_sampled_rows_share_a_batch(shared: HuggingFace) -> None:
     greedy, _ = ask(shared, say("Hello"), say("Hello", temperature=2.0))
     assert [greedy] == ask(shared, say("Hello"))
 
@@ -294,8 +294,8 @@ def test_without_a_template_a_chat_is_lines(folder: Path, tmp_path: Path) -> Non
     model = open_hf(bare)
     assert model.identity()["chat"] == "fallback"
     lines = "System: Be brief.\nUser: Hi\nAssistant:"
-    asked, plain = ask(model, chat(("system", "Be brief."), ("user", "Hi")), say(lines))
-    assert asked == plain
+    answer, plain = ask(model, chat(("system", "Be brief."), ("user", "Hi")), say(lines))
+    assert answer == plain
 
 
 def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path, tmp_path: Path) -> None:
@@ -325,18 +325,18 @@ def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path
         ("Use <think> and </think>", ("Use <think> and </think>", "", True)),
     ],
 )
-def test_a_leading_thought_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
-    assert without_thought(content) == expected
+def test_leading_reasoning_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
+    assert split_reasoning(content) == expected
 
 
 def ended(request: Generate, text: str, *, finished: bool, thinking: bool = False) -> tuple[str, str, str]:
-    prompt = Prompt((1, 2), temperature=0, top_p=1, seed=0, most=4, stop=(), thinking=thinking)
-    response = written_response(request, prompt, Written([1] * 4, tokens=4, text=text, ended=finished))
+    prompt = Prompt((1, 2), temperature=0, top_p=1, seed=0, max_tokens=4, stop=(), thinking=thinking)
+    response = generate_response(request, prompt, Generation([1] * 4, tokens=4, text=text, ended=finished))
     return response.status, response.text, response.reason
 
 
 @pytest.mark.parametrize(
-    ("text", "finished", "thinking", "wanted"),
+    ("text", "finished", "thinking", "expected"),
     [
         ("", True, False, ("unparsed", "", "empty answer")),
         (" \n", True, False, ("unparsed", " \n", "empty answer")),
@@ -350,9 +350,9 @@ def ended(request: Generate, text: str, *, finished: bool, thinking: bool = Fals
     ],
 )
 def test_a_chat_that_ends_without_text_is_no_answer(
-    text: str, finished: bool, thinking: bool, wanted: tuple[str, str, str]
+    text: str, finished: bool, thinking: bool, expected: tuple[str, str, str]
 ) -> None:
-    assert ended(chat(("user", "Where?")), text, finished=finished, thinking=thinking) == wanted
+    assert ended(chat(("user", "Where?")), text, finished=finished, thinking=thinking) == expected
 
 
 def test_an_empty_continuation_is_one_where_the_model_ended_it() -> None:

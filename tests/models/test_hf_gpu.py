@@ -44,25 +44,25 @@ def test_a_gpu_is_taken_where_there_is_one(folder: Path) -> None:
 
 
 def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -> None:
-    asked = [say(text) for text in TEXTS]
+    requests = [say(text) for text in TEXTS]
     cpu = open_hf(folder, dtype="float32")
-    assert [r.text for r in ask(gpu, *asked)] == [r.text for r in ask(cpu, *asked)]
+    assert [r.text for r in ask(gpu, *requests)] == [r.text for r in ask(cpu, *requests)]
     cpu.close()
 
 
 def test_log_probabilities_are_those_of_the_cpu(folder: Path, gpu: HuggingFace) -> None:
-    asked = [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
+    requests = [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
     cpu = open_hf(folder, dtype="float32")
-    for ours, theirs in zip(ask(gpu, *asked), ask(cpu, *asked), strict=True):
+    for ours, theirs in zip(ask(gpu, *requests), ask(cpu, *requests), strict=True):
         assert logprobs_of(ours).tokens == logprobs_of(theirs).tokens
         assert logprobs_of(ours).values == pytest.approx(logprobs_of(theirs).values, abs=2e-3)
     cpu.close()
 
 
 def test_a_sampled_text_does_not_depend_on_its_batch(gpu: HuggingFace) -> None:
-    asked = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(5)]
-    together = [r.text for r in ask(gpu, *asked)]
-    assert together == [ask(gpu, request)[0].text for request in asked]
+    requests = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(5)]
+    together = [r.text for r in ask(gpu, *requests)]
+    assert together == [ask(gpu, request)[0].text for request in requests]
     assert len(set(together[:5])) == 5
 
 
@@ -75,10 +75,10 @@ def test_bfloat16_answers_too(folder: Path) -> None:
 
 
 def test_a_deterministic_model_does_not_depend_on_its_batch_in_half_precision(folder: Path) -> None:
-    asked: list[Request] = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
-    asked += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
+    requests: list[Request] = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
+    requests += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
     several, one = (on_gpu(folder, dtype="bfloat16", deterministic=True, concurrency=n) for n in (16, 1))
-    assert ask(several, *asked) == ask(one, *asked[::-1])[::-1]
+    assert ask(several, *requests) == ask(one, *requests[::-1])[::-1]
     assert several.notes() == []
     for model in (several, one):
         model.close()
@@ -93,8 +93,8 @@ def test_running_out_of_real_memory_halves_the_batch(tmp_path: Path) -> None:
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 600 * 2**20) / total)
     try:
-        asked = [say(f"{n} " + "word " * 1500, max_tokens=4) for n in range(64)]
-        responses = ask(model, *asked)
+        requests = [say(f"{n} " + "word " * 1500, max_tokens=4) for n in range(64)]
+        responses = ask(model, *requests)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert {response.status for response in responses} <= {"ok", "truncated"}

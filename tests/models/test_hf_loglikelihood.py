@@ -1,4 +1,4 @@
-"""Weighing by `hf:` against the full logits, and what happens when memory runs out."""
+"""Log-probabilities of `hf:` against the full logits, and what happens when memory runs out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START, END = "<|im_start|>", "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
 
 
-def naive_weights(model: HuggingFace, prefix: str, continuation: str) -> list[float]:
+def naive_logprobs(model: HuggingFace, prefix: str, continuation: str) -> list[float]:
     """One pair alone, with the logits of every place."""
     causal = model._causal()
     before, whole = (causal.tokenizer(text).input_ids for text in (prefix, prefix + continuation))
@@ -29,24 +29,24 @@ def naive_weights(model: HuggingFace, prefix: str, continuation: str) -> list[fl
     if not before:
         whole = [causal.tokenizer.bos_token_id, *whole]
     with torch.inference_mode():
-        said = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
+        logprobs = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
     start = len(whole) - len(target)
-    return [float(said[start + place - 1, token]) for place, token in enumerate(target)]
+    return [float(logprobs[start + index - 1, token]) for index, token in enumerate(target)]
 
 
 @pytest.mark.parametrize("rows", [1, 16])
-def test_weights_are_those_of_the_full_logits(folder: Path, rows: int) -> None:
+def test_log_probabilities_are_those_of_the_full_logits(folder: Path, rows: int) -> None:
     model = open_hf(folder, concurrency=rows)
     pairs = list(zip(PREFIXES, CONTINUATIONS, strict=True))
     responses = ask(model, *(LogLikelihood(prefix=prefix, continuation=after) for prefix, after in pairs))
     for (prefix, after), response in zip(pairs, responses, strict=True):
         logprobs = logprobs_of(response)
-        assert logprobs.values == pytest.approx(naive_weights(model, prefix, after), abs=1e-4)
+        assert logprobs.values == pytest.approx(naive_logprobs(model, prefix, after), abs=1e-4)
         if not logprobs.merged:
             assert "".join(logprobs.tokens) == after
 
 
-def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> None:
+def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -> None:
     clean, merged = ask(
         shared,
         LogLikelihood(prefix="The sky", continuation=" is blue"),
@@ -57,18 +57,18 @@ def test_tokens_that_merge_across_the_boundary_are_told(shared: HuggingFace) -> 
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_weighing_and_writing_from_one_reading_give_what_two_would(architecture: str, tmp_path: Path) -> None:
+def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     drafts = ["", " the lazy dog runs", " over there and further still, as ever"]
-    for text in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
-        own = ask(model, say(text, max_tokens=6))[0].text
-        drafts += [own, own[: len(own) // 2] + " otherwise it is"]
-    asked = [(text, draft) for text in TEXTS for draft in drafts if draft]
-    weighing = [LogLikelihood(prefix=text, continuation=draft) for text, draft in asked]
-    writing = [say(text, length_of=draft, stop=("\n",)) for text, draft in asked]
-    together = ask(model, *weighing, *writing)
-    assert len(couples_in(model._causal(), [*weighing, *writing])) > len(asked) / 2
-    apart = [*ask(model, *weighing), *ask(model, *writing)]
+    for prompt in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
+        text = ask(model, say(prompt, max_tokens=6))[0].text
+        drafts += [text, text[: len(text) // 2] + " otherwise it is"]
+    pairs = [(text, draft) for text in TEXTS for draft in drafts if draft]
+    scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
+    written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
+    together = ask(model, *scored, *written)
+    assert len(couples_in(model._causal(), [*scored, *written])) > len(pairs) / 2
+    apart = [*ask(model, *scored), *ask(model, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
         if alone.logprobs:
@@ -85,18 +85,18 @@ def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
 
 
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
-    own = ask(shared, say("Once upon a time", max_tokens=5))[0].text
+    draft = ask(shared, say("Once upon a time", max_tokens=5))[0].text
     shapes: list[tuple[int, ...]] = []
     hook = shared._causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     _, written = ask(
         shared,
-        LogLikelihood(prefix="Once upon a time", continuation=own),
-        say("Once upon a time", length_of=own),
+        LogLikelihood(prefix="Once upon a time", continuation=draft),
+        say("Once upon a time", length_of=draft),
     )
     hook.remove()
-    assert written.text == own
+    assert written.text == draft
     assert len(shapes) == 1
 
 
@@ -110,11 +110,11 @@ def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> 
     hook.remove()
     assert sum(rows for rows, _ in shapes) == len(TEXTS)
     for request, response in zip(choices, responses, strict=True):
-        naive = naive_weights(shared, request.prefix, request.continuation)
+        naive = naive_logprobs(shared, request.prefix, request.continuation)
         assert logprobs_of(response).values == pytest.approx(naive, abs=1e-4)
 
 
-def test_an_empty_prefix_needs_a_token_to_stand_on(folder: Path) -> None:
+def test_an_empty_prefix_needs_a_start_token(folder: Path) -> None:
     model = open_hf(folder)
     model._causal().start_id = None
     logprobs, written = ask(model, LogLikelihood(prefix="", continuation="x"), say(""))
@@ -167,7 +167,7 @@ def test_other_errors_are_not_taken_for_memory(folder: Path) -> None:
         ("", ""),
     ],
 )
-def test_the_pieces_of_the_last_word_are_counted(shared: HuggingFace, prefix: str, words: str) -> None:
+def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: str, words: str) -> None:
     tokenizer = shared._causal().tokenizer
     alone, together, _ = ask(
         shared,
@@ -175,26 +175,26 @@ def test_the_pieces_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
         LogLikelihood(prefix=prefix, continuation=" it is"),
         say(prefix, length_of=" it is"),
     )
-    pieces = len(tokenizer(words).input_ids)
-    assert pieces > 2 or not prefix
-    assert logprobs_of(alone).last_word == logprobs_of(together).last_word == pieces
+    tokens = len(tokenizer(words).input_ids)
+    assert tokens > 2 or not prefix
+    assert logprobs_of(alone).last_word == logprobs_of(together).last_word == tokens
     assert logprobs_of(alone).start == ""
 
 
-def test_a_start_token_of_the_tokenizers_own_is_told_and_conditioned_on(
+def test_a_start_token_is_reported_and_conditioned_on(
     shared: HuggingFace, folder: Path, tmp_path: Path
 ) -> None:
     started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
-    asked = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
-    for request, response in zip(asked, ask(started, *asked), strict=True):
+    requests = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
+    for request, response in zip(requests, ask(started, *requests), strict=True):
         logprobs = logprobs_of(response)
         assert (logprobs.start, logprobs.last_word) == (START, 1)
         assert list(logprobs.values) == pytest.approx(
-            naive_weights(started, request.prefix, request.continuation), abs=1e-4
+            naive_logprobs(started, request.prefix, request.continuation), abs=1e-4
         )
     (first,) = ask(started, LogLikelihood(prefix="", continuation=" on"))
     assert (logprobs_of(first).tokens, logprobs_of(first).last_word) == ((" on",), 0)
-    with_it, without = (logprobs_of(ask(model, asked[0])[0]).values for model in (started, shared))
+    with_it, without = (logprobs_of(ask(model, requests[0])[0]).values for model in (started, shared))
     assert with_it != pytest.approx(without, abs=1e-3)
 
 
@@ -208,15 +208,15 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
         open_hf(with_template(folder, tmp_path / str(n), single))
         for n, single in enumerate((template, without))
     )
-    asked: list[Request] = [
+    requests: list[Request] = [
         *(LogLikelihood(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
         *(LogLikelihood(prefix="Par", continuation=after) for after in ("is", "is is not")),
         say("The ship sails", length_of=" on and on"),
         *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
         chat(("user", "Hi")),
     ]
-    responses = ask(ended, *asked)
-    assert responses == ask(plain, *asked)
+    responses = ask(ended, *requests)
+    assert responses == ask(plain, *requests)
     assert [logprobs_of(response).merged for response in responses[:5]] == [False, False, False, True, True]
     lead = 0 if template.startswith("$A") else 1
     assert responses[6].tokens_in == lead + 4
@@ -254,8 +254,8 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
     with torch.no_grad():
         model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
-    for asked in ([pair], [pair, say("The sky", length_of=" is blue")]):
-        response = ask(model, *asked)[0]
+    for requests in ([pair], [pair, say("The sky", length_of=" is blue")]):
+        response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
 

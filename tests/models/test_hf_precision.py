@@ -1,4 +1,4 @@
-"""Half precision: what depends on the batch is measured and told, and with `deterministic` nothing does."""
+"""Half precision: what depends on the batch is measured and shown, and with `deterministic` nothing does."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 
 import evenkeel as ek
 from evenkeel.cli.output import show_run
-from evenkeel.models.embedded import Embedded, EmbeddedOptions
+from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder
 from evenkeel.models.hf import HuggingFace, couples_in
-from evenkeel.models.local.precision import batch_dependence
+from evenkeel.models.local.loglikelihood import batch_dependence
 from evenkeel.types import LogLikelihood, Request
-from models.tiny import ask, embedded_folder, logprobs_of, open_hf, say
+from models.tiny import ask, logprobs_of, open_hf, say
 
 TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
 LOGPROBS = [
@@ -46,9 +46,9 @@ def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
         assert logits.dtype == torch.bfloat16
         start = len(causal.tokenise(request.prefix))
         naive = logits.float().log_softmax(-1)
-        wanted = [float(naive[place - 1, whole[place]]) for place in range(start, len(whole))]
-        assert list(logprobs_of(response).values) == pytest.approx(wanted, abs=1e-6)
-        assert any(value != float(torch.tensor(value).bfloat16()) for value in wanted)
+        expected = [float(naive[index - 1, whole[index]]) for index in range(start, len(whole))]
+        assert list(logprobs_of(response).values) == pytest.approx(expected, abs=1e-6)
+        assert any(value != float(torch.tensor(value).bfloat16()) for value in expected)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
@@ -66,9 +66,9 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
 
 def test_the_embedded_model_is_deterministic_in_bfloat16() -> None:
     embedded_folder()
-    asked: list[Request] = [*LOGPROBS[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
+    requests: list[Request] = [*LOGPROBS[:6:3], *(say(text, max_tokens=3) for text in TEXTS[:2])]
     answers = []
-    for concurrency, order in ((16, asked), (1, asked[::-1])):
+    for concurrency, order in ((16, requests), (1, requests[::-1])):
         model = Embedded(EmbeddedOptions(dtype="bfloat16", deterministic=True, concurrency=concurrency))
         answers.append(dict(model.answer(order)))
         model.close()
@@ -99,7 +99,7 @@ def rows(path: Path) -> Path:
     return path
 
 
-def told(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bool, bool]:
+def shows(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bool, bool]:
     """Whether a text is on the page, and on the terminal."""
     capsys.readouterr()
     show_run(run, min_coverage=0, json=False)
@@ -107,7 +107,7 @@ def told(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bo
     return text in (run.path / "report.html").read_text(), text in shown
 
 
-def test_the_report_tells_what_was_measured(
+def test_the_report_shows_what_was_measured(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = rows(tmp_path / "rows.jsonl")
@@ -120,11 +120,11 @@ def test_the_report_tells_what_was_measured(
     first = run("half", dtype="bfloat16")
     [note] = first.spec.provenance["notes"]["model"]
     assert note.startswith("Computed in bfloat16: answers depend on what shares a batch.")
-    assert told(first, capsys, note) == (True, True)
+    assert shows(first, capsys, note) == (True, True)
     # A run that goes on, with nothing left to ask and at another concurrency, is the same run.
     again = run("half", dtype="bfloat16", concurrency=1)
     assert again.spec == first.spec
-    assert told(ek.rescore(first.path), capsys, note) == (True, True)
+    assert shows(ek.rescore(first.path), capsys, note) == (True, True)
     for other in (run("alone", dtype="bfloat16", deterministic=True), run("whole")):
         assert "notes" not in other.spec.provenance
-        assert told(other, capsys, "shares a batch") == (False, False)
+        assert shows(other, capsys, "shares a batch") == (False, False)

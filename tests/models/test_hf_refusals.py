@@ -14,12 +14,13 @@ from transformers import AutoModelForCausalLM
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.causality import check_causal, reads_padded
+from evenkeel.models.local.checks import check_causal, reads_padded
 from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,
     ask,
     change_tensors,
+    drop_tensors,
     logprobs_of,
     open_hf,
     say,
@@ -62,20 +63,15 @@ def copied(untied: Path, tmp_path: Path) -> Path:
     return shutil.copytree(untied, tmp_path / "copied")
 
 
-def drop(tensors: Tensors, part: str) -> None:
-    for name in [name for name in tensors if part in name]:
-        del tensors[name]
-
-
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (
-            lambda tensors: drop(tensors, ".layers.1."),
+            drop_tensors(".layers.1."),
             "9 tensors (model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight",
         ),
-        (lambda tensors: drop(tensors, "lm_head"), "1 tensor (lm_head.weight) is missing, and would be "),
-        (lambda tensors: drop(tensors, "q_proj"), "2 tensors (model.layers.0.self_attn.q_proj.weight, "),
+        (drop_tensors("lm_head"), "1 tensor (lm_head.weight) is missing, and would be "),
+        (drop_tensors("q_proj"), "2 tensors (model.layers.0.self_attn.q_proj.weight, "),
         (
             lambda tensors: tensors.update({"v_head.weight": torch.zeros(1, 64)}),
             "1 tensor (v_head.weight) is unexpected",
@@ -88,11 +84,11 @@ def drop(tensors: Tensors, part: str) -> None:
     ids=["layer", "head", "projections", "unexpected", "shape"],
 )
 def test_a_checkpoint_with_other_tensors_is_refused_by_name(
-    copied: Path, change: Callable[[Tensors], None], told: str
+    copied: Path, change: Callable[[Tensors], None], message: str
 ) -> None:
-    message = refused(change_tensors(copied, change))
-    assert told in message
-    assert "LlamaForCausalLM" in message
+    error = refused(change_tensors(copied, change))
+    assert message in error
+    assert "LlamaForCausalLM" in error
 
 
 def test_a_reward_model_is_refused_though_its_embeddings_are_tied(tmp_path: Path) -> None:
@@ -105,7 +101,7 @@ def test_a_reward_model_is_refused_though_its_embeddings_are_tied(tmp_path: Path
 @pytest.mark.parametrize("part", ["layers.0.block_sparse_moe.experts.2.w1", "experts.3."])
 def test_an_expert_that_is_missing_is_named(tmp_path: Path, part: str) -> None:
     tiny_model(tmp_path, "MixtralConfig", num_local_experts=4)
-    message = refused(change_tensors(tmp_path, lambda tensors: drop(tensors, part)))
+    message = refused(change_tensors(tmp_path, drop_tensors(part)))
     assert "model.layers.0.mlp.experts.gate_up_proj" in message
 
 
@@ -126,7 +122,7 @@ def test_a_gguf_file_without_tensors_is_refused_by_name(gguf: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (lambda whole: whole[:-1000], r"and its header names [\d,]+\. Fetch it again"),
         (lambda whole: whole + b"more", "its header names"),
@@ -136,12 +132,12 @@ def test_a_gguf_file_without_tensors_is_refused_by_name(gguf: Path) -> None:
         (lambda whole: b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
 )
-def test_a_file_of_weights_that_is_not_whole_is_refused_by_name(
-    copied: Path, content: Callable[[bytes], bytes], told: str
+def test_an_incomplete_weights_file_is_refused_by_name(
+    copied: Path, content: Callable[[bytes], bytes], message: str
 ) -> None:
     file = copied / "model.safetensors"
     file.write_bytes(content(file.read_bytes()))
-    with pytest.raises(UsageError, match=told) as error:
+    with pytest.raises(UsageError, match=message) as error:
         open_hf(copied).probe(frozenset())  # before anything is asked
     assert str(file) in str(error.value)
 
@@ -152,27 +148,27 @@ def test_a_missing_shard_is_refused_by_name(untied: Path, copied: Path) -> None:
     assert ask(open_hf(copied), PAIR) == ask(open_hf(untied), PAIR)
     shard = sorted(copied.glob("*.safetensors"))[1]
     shard.unlink()
-    assert f"lacks 1 of the files of weights that its index names: {shard.name}." in refused(copied)
+    assert f"lacks 1 of the weights files that its index names: {shard.name}." in refused(copied)
 
 
-@pytest.mark.parametrize("kept", [0, 5, 20_000, -1000])
-def test_an_old_file_of_weights_that_is_not_whole_is_a_persons_error(copied: Path, kept: int) -> None:
+@pytest.mark.parametrize("size", [0, 5, 20_000, -1000])
+def test_an_incomplete_old_weights_file_is_a_usage_error(copied: Path, size: int) -> None:
     from safetensors.torch import load_file
 
     torch.save(load_file(copied / "model.safetensors"), copied / "pytorch_model.bin")
     (copied / "model.safetensors").unlink()
     file = copied / "pytorch_model.bin"
-    file.write_bytes(file.read_bytes()[:kept])
+    file.write_bytes(file.read_bytes()[:size])
     assert "cannot be loaded" in refused(copied)
 
 
-@pytest.mark.parametrize("kept", [0, 100, 2000, -5000])
-def test_a_gguf_file_that_is_not_whole_is_refused(gguf: Path, tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("size", [0, 100, 2000, -5000])
+def test_an_incomplete_gguf_file_is_refused(gguf: Path, tmp_path: Path, size: int) -> None:
     path = tmp_path / "tiny.gguf"
-    path.write_bytes(gguf.read_bytes()[:kept])
+    path.write_bytes(gguf.read_bytes()[:size])
     assert "cannot be loaded" in refused(path)
-    if kept != -5000:  # the header is whole
-        with pytest.raises(UsageError, match=r"tiny\.gguf is not a whole GGUF file"):
+    if size != -5000:  # the header is complete
+        with pytest.raises(UsageError, match=r"tiny\.gguf is not a complete GGUF file"):
             open_hf(path).identity()
 
 
@@ -220,14 +216,14 @@ def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
     ):
         wide = {"initializer_range": 0.3, "init_std": 0.3}
         path = tiny_other(tmp_path / str(number), model_class, **wide, **settings)
-        asked = [say(text) for text in ("The sky is", "Hello", "A b c d e f")]
-        assert ask(open_hf(path), *asked) == ask(open_hf(path, concurrency=1), *asked)
+        requests = [say(text) for text in ("The sky is", "Hello", "A b c d e f")]
+        assert ask(open_hf(path), *requests) == ask(open_hf(path, concurrency=1), *requests)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_attention_to_the_right_is_found_by_trying(dtype: str, tmp_path: Path) -> None:
-    given = {**ARCHITECTURES["Gemma3TextConfig"], "use_bidirectional_attention": True}
-    message = refused(tiny_model(tmp_path, "Gemma3TextConfig", **given), dtype=dtype)
+    settings = {**ARCHITECTURES["Gemma3TextConfig"], "use_bidirectional_attention": True}
+    message = refused(tiny_model(tmp_path, "Gemma3TextConfig", **settings), dtype=dtype)
     assert "Gemma3ForCausalLM is not causal: in a text of " in message
 
 
@@ -283,7 +279,7 @@ def test_a_model_that_counts_padding_as_places_reads_rows_alone(shared: HuggingF
     assert not open_hf(path)._causal().pads
 
 
-def test_an_adapter_is_not_passed_over(tmp_path: Path) -> None:
+def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:
     path = tiny_model(tmp_path)
     (path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     with pytest.raises(MissingExtra, match="which has an adapter, needs the package 'peft'"):

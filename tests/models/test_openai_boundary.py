@@ -10,7 +10,13 @@ import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError
-from evenkeel.models.openai.echo import Echo, loglikelihood_after, read_echo, read_loglikelihood, read_prefix
+from evenkeel.models.openai.logprobs import (
+    Echo,
+    loglikelihood_after,
+    read_echo,
+    read_loglikelihood,
+    read_prefix,
+)
 from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response, Sampling
 from loopback import Loopback
@@ -79,9 +85,9 @@ def same(ours: Logprobs, theirs: Logprobs) -> bool:
 @pytest.fixture(scope="module")
 def local(folder: Path) -> list[Logprobs]:
     """What the weights give here."""
-    found = [logprobs_of(response) for response in loglikelihoods(open_hf(folder, dtype="float32"))]
-    assert sum(logprobs.merged for logprobs in found) >= 5
-    return found
+    every = [logprobs_of(response) for response in loglikelihoods(open_hf(folder, dtype="float32"))]
+    assert sum(logprobs.merged for logprobs in every) >= 5
+    return every
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_a_server_gives_the_log_probabilities_of_the_weights(
 
 
 @pytest.mark.parametrize("offsets", ["absent", "characters"])
-def test_a_start_token_before_every_text_is_told(with_start: Path, offsets: Any) -> None:
+def test_a_start_token_before_every_text_is_reported(with_start: Path, offsets: Any) -> None:
     local = [logprobs_of(response) for response in loglikelihoods(open_hf(with_start, dtype="float32"))]
     with Served(with_start, offsets=offsets, before="<|im_start|>") as server:
         served = [
@@ -175,7 +181,7 @@ def test_a_text_whose_log_probabilities_fail_is_written_to_the_same_length(folde
     assert response.text == local.text
 
 
-def test_where_nothing_counts_the_length_is_estimated_and_said_to_be(folder: Path) -> None:
+def test_where_nothing_counts_the_length_is_marked_as_estimated(folder: Path) -> None:
     with Served(folder, echoes=lambda prompt: not cyrillic(prompt), counts=False, record=True) as server:
         response = written(load_model("openai:m", base_url=server.url), " Париж, и это так")
     assert (response.status, response.reason) == ("ok", "length estimated")
@@ -203,7 +209,7 @@ REQUEST = LogLikelihood(prefix="나는", continuation="간다")
         (["\ufffd", "\ufffd"], "0, 1"),
     ],
 )
-def test_where_tokens_hide_their_places_the_prefix_alone_tells(tokens: list[str], offsets: Any) -> None:
+def test_where_tokens_hide_their_places_the_prefix_is_asked_for(tokens: list[str], offsets: Any) -> None:
     whole = read_loglikelihood(echoed(tokens, offsets), REQUEST)
     assert isinstance(whole, Echo)
     before = read_prefix(echoed(tokens[:2]), "나는")

@@ -11,22 +11,14 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai import client as openai_client
-from evenkeel.models.openai import reply as openai_reply
-from evenkeel.models.openai import throttle
-from evenkeel.models.openai.reply import CEILING, FLOOR, VECTOR, reply_limit
+from evenkeel.models.openai import transport
+from evenkeel.models.openai.transport import CEILING, FLOOR, VECTOR, Decompression, reply_limit
 from evenkeel.types import Embed
-from hostile import PIECE, Hostile, chat, failing, fixed, model_of, one, packed, says
 from loopback import embedding
+from models.hostile import CHUNK, Hostile, chat, failing, fixed, model_of, one, packed, says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle, "BACK_OFF_S", 0.02)
-    monkeypatch.setattr(throttle, "OVERLOAD_BACK_OFF_S", 0.02)
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -50,7 +42,7 @@ def test_a_reply_that_announces_too_much_is_not_read() -> None:
         reply = web.StreamResponse(headers={"Content-Length": str(2**30)})
         await reply.prepare(request)
         while True:
-            await reply.write(PIECE)
+            await reply.write(CHUNK)
 
     assert failing(Hostile(respond))[0].startswith("reply too large")
 
@@ -58,9 +50,7 @@ def test_a_reply_that_announces_too_much_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("pack", "encoding"), [(gzip.compress, "gzip"), (zlib.compress, "deflate"), (raw_deflate, "deflate")]
 )
-def test_a_small_body_that_unfolds_without_measure_is_cut_off(
-    pack: Callable[[bytes], bytes], encoding: str
-) -> None:
+def test_a_decompression_bomb_is_cut_off(pack: Callable[[bytes], bytes], encoding: str) -> None:
     bomb = pack(says("a" * 2**23))
     assert len(bomb) < 2**16
     server = packed(bomb, encoding)
@@ -68,10 +58,11 @@ def test_a_small_body_that_unfolds_without_measure_is_cut_off(
     assert server.requests == 1
 
 
-def test_nothing_is_unfolded_beyond_the_room_that_there_is() -> None:
-    unfold = openai_reply._Unfolding("gzip")
+def test_nothing_is_decompressed_beyond_the_room() -> None:
+    decompress = Decompression("gzip")
     bomb = gzip.compress(b"a" * 2**23)
-    assert [len(unfold(bomb, 1000)), len(unfold.rest(10)), len(unfold.rest(2**20))] == [1000, 10, 2**20]
+    sizes = [len(decompress(bomb, 1000)), len(decompress(b"", 10)), len(decompress(b"", 2**20))]
+    assert sizes == [1000, 10, 2**20]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +77,8 @@ def test_nothing_is_unfolded_beyond_the_room_that_there_is() -> None:
     ],
 )
 def test_a_compressed_reply_is_read(pack: Callable[[bytes], bytes], encoding: str) -> None:
-    with packed(pack(says("unfolded")), encoding) as server:
-        assert one(model_of(server), chat("q")).text == "unfolded"
+    with packed(pack(says("decompressed")), encoding) as server:
+        assert one(model_of(server), chat("q")).text == "decompressed"
 
 
 @pytest.mark.parametrize(
@@ -101,9 +92,9 @@ def test_a_compressed_reply_is_read(pack: Callable[[bytes], bytes], encoding: st
     ids=["foreign", "plain", "cut", "twice"],  # a compressed body holds the time at which it was made
 )
 def test_an_encoding_that_does_not_hold_is_a_broken_reply(body: bytes, encoding: str, reason: str) -> None:
-    found, _ = failing(packed(body, encoding), retries=1)
-    assert found.startswith("broken reply after 2 tries")
-    assert reason in found
+    error, _ = failing(packed(body, encoding), retries=1)
+    assert error.startswith("broken reply after 2 tries")
+    assert reason in error
 
 
 def test_a_large_batch_of_vectors_is_read_whole_packed_or_not() -> None:
@@ -148,7 +139,7 @@ def test_an_error_without_end_is_read_at_its_beginning_only() -> None:
 
 
 def test_a_reply_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_client, "STALL_S", 0.2)
+    monkeypatch.setattr(transport, "STALL_S", 0.2)
 
     async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         reply = web.StreamResponse(headers={"Content-Length": "100"})

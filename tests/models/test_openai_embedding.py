@@ -15,11 +15,12 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.models.openai.wire import MISPLACED, read_vectors
-from evenkeel.models.vectors import fault, usable
+from evenkeel.models.openai.protocol import MISPLACED, read_vectors
+from evenkeel.models.vectors import usable, vector_problem
 from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response
-from loopback import Loopback
+from loopback import DIMENSIONS, Loopback, embedding
+from models.hostile import answers, model_of
 from triplets import store, triplet
 
 Item = dict[str, Any]
@@ -40,10 +41,10 @@ class Numbering(Loopback):
         reply = msgspec.json.decode(super()._embeddings(body))
         texts = [body.input] if isinstance(body.input, str) else body.input
         data = sorted(reply["data"], key=lambda item: item["index"])
-        spoilt = [
-            self.spoil(text, place, item) for place, (text, item) in enumerate(zip(texts, data, strict=True))
+        broken = [
+            self.spoil(text, index, item) for index, (text, item) in enumerate(zip(texts, data, strict=True))
         ]
-        return msgspec.json.encode({"data": [item for item in spoilt if item is not None]})
+        return msgspec.json.encode({"data": [item for item in broken if item is not None]})
 
 
 def embed(server: Loopback, texts: list[str]) -> list[Response]:
@@ -66,34 +67,34 @@ def vectors_of(responses: list[Response]) -> list[bytes | None]:
 
 
 def renumbered(number: Callable[[int], Any]) -> Callable[[str, int, Item], Item]:
-    return lambda text, place, item: {**item, "index": number(place)}
+    return lambda text, index, item: {**item, "index": number(index)}
 
 
 @pytest.mark.parametrize(
     "number",
     [
-        lambda place: place % 4,  # restarts within the batch
-        lambda place: 0,
-        lambda place: place + 1,
-        lambda place: -place,
-        lambda place: place if place else None,
-        lambda place: str(place),
-        lambda place: float(place),
-        lambda place: bool(place),
-        lambda place: 10**30 + place,
+        lambda index: index % 4,  # restarts within the batch
+        lambda index: 0,
+        lambda index: index + 1,
+        lambda index: -index,
+        lambda index: index if index else None,
+        lambda index: str(index),
+        lambda index: float(index),
+        lambda index: bool(index),
+        lambda index: 10**30 + index,
     ],
 )
 def test_numbers_that_are_no_order_attach_no_vector_to_another_text(
     number: Callable[[int], Any], right: list[Response]
 ) -> None:
     with Numbering(renumbered(number), record=True) as server:
-        found = embed(server, TEXTS)
-    assert vectors_of(found) == vectors_of(right)
+        responses = embed(server, TEXTS)
+    assert vectors_of(responses) == vectors_of(right)
     assert [len(body["input"]) for body in server.bodies] == [8, *[1] * 8]  # each text alone, after the batch
 
 
 def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[Response]) -> None:
-    def unnumbered(text: str, place: int, item: Item) -> Item:
+    def unnumbered(text: str, index: int, item: Item) -> Item:
         return {"embedding": item["embedding"]}
 
     with Numbering(unnumbered, record=True) as server:
@@ -104,14 +105,37 @@ def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[R
 
 
 def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
-    with Numbering(lambda text, place, item: None if text.endswith("3") else item) as server:
-        found = embed(server, TEXTS)
-    assert [response.status for response in found] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
-    assert found[3].reason == f"{MISPLACED}: 0 for 1"
-    assert found[4].vector == right[4].vector
+    with Numbering(lambda text, index, item: None if text.endswith("3") else item) as server:
+        responses = embed(server, TEXTS)
+    assert [response.status for response in responses] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
+    assert responses[3].reason == f"{MISPLACED}: 0 for 1"
+    assert responses[4].vector == right[4].vector
 
 
-SPOILT: dict[str, Any] = {
+@pytest.mark.parametrize("vectors", ["as asked", "float"])
+def test_texts_are_embedded_many_at_a_time(vectors: str) -> None:
+    texts = [f"text number {i}" for i in range(150)]
+    with Loopback(vectors=vectors, record=True) as server:
+        responses = answers(model_of(server), [Embed(text=text) for text in texts])
+    assert [len(body["input"]) for body in server.bodies] == [64, 64, 22]
+    for request, response in responses.items():
+        assert isinstance(request, Embed)
+        assert response.vector == struct.pack(f"<{DIMENSIONS}f", *embedding(request.text))
+    assert sum(response.tokens_in or 0 for response in responses.values()) == sum(
+        len(t) // 4 + 1 for t in texts
+    )
+
+
+def test_one_bad_text_does_not_fail_its_neighbours() -> None:
+    texts = [f"text {i}" if i not in (3, 40) else f"[poison] {i}" for i in range(64)]
+    with Loopback() as server:
+        responses = answers(model_of(server), [Embed(text=text) for text in texts])
+    failed = {request.text for request, response in responses.items() if response.status == "error"}  # type: ignore[union-attr]
+    assert failed == {"[poison] 3", "[poison] 40"}
+    assert sum(response.status == "ok" for response in responses.values()) == 62
+
+
+BROKEN: dict[str, Any] = {
     "zeros": [0.0, -0.0, 0.0],
     "overflow": [1e39, 1.0, 0.0],
     "squares overflow": [1e25, 1e25, 0.0],
@@ -132,9 +156,9 @@ SPOILT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("given", SPOILT.values(), ids=SPOILT)
-def test_what_has_no_direction_is_unparsed_and_its_neighbour_is_not(given: Any) -> None:
-    reply = {"data": [{"index": 1, "embedding": given}, {"index": 0, "embedding": [1.0, 2.0, 3.0]}]}
+@pytest.mark.parametrize("vector", BROKEN.values(), ids=BROKEN)
+def test_what_has_no_direction_is_unparsed_and_its_neighbour_is_not(vector: Any) -> None:
+    reply = {"data": [{"index": 1, "embedding": vector}, {"index": 0, "embedding": [1.0, 2.0, 3.0]}]}
     good, bad = read_vectors(msgspec.json.encode(reply), 2)
     assert (good.status, good.vector) == ("ok", packed(1, 2, 3))
     assert (bad.status, bad.vector) == ("unparsed", None)
@@ -143,20 +167,20 @@ def test_what_has_no_direction_is_unparsed_and_its_neighbour_is_not(given: Any) 
 
 def test_stored_vectors_of_another_size_or_damaged_are_unparsed() -> None:
     stored = [packed(1, 2, 3), packed(3, 2, 1), packed(1, 2), b"12345", b"", packed(0, 0, 0), packed(2, 2, 2)]
-    found = usable([Response(status="ok", vector=vector) for vector in stored])
-    assert [response.status for response in found] == ["ok", "ok", *["unparsed"] * 4, "ok"]
-    assert [response.vector for response in found] == [*stored[:2], None, None, None, None, stored[6]]
-    assert found[2].reason == "the vector has 2 numbers, the others 3"
+    checked = usable([Response(status="ok", vector=vector) for vector in stored])
+    assert [response.status for response in checked] == ["ok", "ok", *["unparsed"] * 4, "ok"]
+    assert [response.vector for response in checked] == [*stored[:2], None, None, None, None, stored[6]]
+    assert checked[2].reason == "the vector has 2 numbers, the others 3"
     assert usable([]) == []
     assert usable([Response(status="error", reason="HTTP 500")])[0].reason == "HTTP 500"
-    assert fault(packed(1e-18, 0)) == fault(packed(1e19, 0)) == ""
+    assert vector_problem(packed(1e-18, 0)) == vector_problem(packed(1e19, 0)) == ""
 
 
 # Whole runs
 
 
 def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_path: Path) -> None:
-    def shorter(text: str, place: int, item: Item) -> Item:
+    def shorter(text: str, index: int, item: Item) -> Item:
         short = base64.b64encode(packed(1, 2, 3)).decode()
         return {**item, "embedding": short} if text.startswith("Answer 2") else item
 
@@ -194,12 +218,12 @@ def test_damaged_vectors_in_a_journal_are_scored_around(tmp_path: Path) -> None:
 def test_a_triplet_whose_vectors_cannot_be_compared_is_not_covered(tmp_path: Path) -> None:
     data = store(tmp_path / "tools.jsonl", [triplet(number) for number in range(4)])
 
-    def spoil(text: str, place: int, item: Item) -> Item:
-        spoilt: dict[str, Any] = {
+    def spoil(text: str, index: int, item: Item) -> Item:
+        broken: dict[str, Any] = {
             "anchor 1 of tools__use": [0.0] * 384,
             "anchor 2 of tools__use": [1.0, 2.0],
         }
-        return {**item, "embedding": spoilt.get(text, item["embedding"])}
+        return {**item, "embedding": broken.get(text, item["embedding"])}
 
     with Numbering(spoil) as server:
         run = ek.run(
@@ -239,5 +263,5 @@ def test_a_vector_of_no_number_is_unparsed_and_its_neighbours_stay(right: list[R
             return json.dumps(reply).encode()
 
     with Numberless() as server:
-        found = embed(server, TEXTS)
-    assert [response.status for response in found] == ["ok", "ok", "unparsed", *["ok"] * 5]
+        responses = embed(server, TEXTS)
+    assert [response.status for response in responses] == ["ok", "ok", "unparsed", *["ok"] * 5]

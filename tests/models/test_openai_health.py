@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.openai import client as openai_client
-from evenkeel.models.openai import throttle
-from evenkeel.models.openai.throttle import asked_wait
+from evenkeel.models.openai import retry
+from evenkeel.models.openai.transport import Reply, requested_wait
 from evenkeel.run.registry import load_model
 from evenkeel.types import LogLikelihood
-from hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says
 from loopback import Loopback
-
-if TYPE_CHECKING:
-    pass
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle, "BACK_OFF_S", 0.02)
-    monkeypatch.setattr(throttle, "OVERLOAD_BACK_OFF_S", 0.02)
+from models.hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says
 
 
 @pytest.mark.parametrize("status", [200, 400, 500])
@@ -36,14 +26,14 @@ def test_a_deeply_nested_reply_is_one_error(status: int, opening: bytes) -> None
         one(model_of(plain), chat("first"))
     with fixed(body, status=status) as server:
         model = model_of(server, retries=1)
-        model._standing.answered()
+        model._health.answered()
         response = one(model, chat("q"))
     assert response.status == "error"
     assert response.reason.startswith("broken reply" if status == 200 else f"HTTP {status}")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     [
         "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 +1400", "Fri, 31 Dec 9999 23:59:59 -1400",
         "Fri, 31 Dec 99999999999999999999 23:59:59 GMT", "Fri, 99 Foo 2020 99:99:99 GMT", "0000", "-5",
@@ -51,9 +41,9 @@ def test_a_deeply_nested_reply_is_one_error(status: int, opening: bytes) -> None
         "Fri, 31 Dec 2020 23:59:59 +999999999999",
     ],
 )  # fmt: skip
-def test_no_retry_after_is_too_absurd_to_read(given: str) -> None:
+def test_no_retry_after_is_too_absurd_to_read(value: str) -> None:
     for name in ("Retry-After", "retry-after-ms"):
-        wait = asked_wait({name: given})
+        wait = requested_wait({name: value})
         assert wait is None or wait >= 0
 
 
@@ -68,10 +58,10 @@ def test_a_pause_that_is_too_long_is_named() -> None:
 
 def test_half_a_character_in_a_prompt_is_one_error() -> None:
     with Loopback() as server:
-        got = dict(
+        responses = dict(
             model_of(server, concurrency=1).answer([chat("fine"), chat("half \ud83d"), chat("fine too")])
         )
-    assert sorted(response.status for response in got.values()) == ["error", "ok", "ok"]
+    assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +85,7 @@ def test_half_a_character_in_a_prompt_is_one_error() -> None:
         (f"http://me:{KEY}@127.0.0.1:99999/v1", "port"),
     ],
 )
-def test_an_address_that_is_none_is_refused(address: str, problem: str) -> None:
+def test_a_malformed_address_is_refused(address: str, problem: str) -> None:
     with pytest.raises(UsageError, match="is not a web address") as raised:
         load_model("openai:m", base_url=address)
     assert problem in str(raised.value)
@@ -123,7 +113,7 @@ PAGE = b"<!DOCTYPE html><html><head><title>Welcome to <b>nginx</b></title></head
 
 
 @pytest.mark.parametrize("path", ["", "/v1"])
-def test_a_web_page_is_told_after_a_few_replies_with_a_hint(path: str) -> None:
+def test_a_web_page_is_reported_after_a_few_replies_with_a_hint(path: str) -> None:
     server = fixed(PAGE, content_type="text/html")
     with server, pytest.raises(ModelUnreachable) as raised:
         root = server.url.removesuffix("/v1")
@@ -175,7 +165,7 @@ def test_a_web_page_after_an_answer_is_a_hiccup() -> None:
     assert server.requests == 6
 
 
-def test_the_first_failure_is_told_at_once_with_what_comes_next() -> None:
+def test_the_first_failure_is_noted_at_once_with_what_comes_next() -> None:
     watcher = Recorder()
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable):
         model = model_of(server, retries=2)
@@ -192,18 +182,18 @@ def test_the_first_failure_is_told_at_once_with_what_comes_next() -> None:
 def test_what_waits_to_be_tried_again_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Recorder()
     with Loopback(script=("500",) * 4, retry_after="") as server:
-        monkeypatch.setattr(openai_client, "back_off", lambda *_, **__: 0.3)
+        monkeypatch.setattr(retry, "back_off", lambda *_, **__: 0.3)
         model = model_of(server)
         model.watch(watcher)
-        got = dict(model.answer(chat(f"q{i}") for i in range(4)))
-    assert {response.status for response in got.values()} == {"ok"}
+        responses = dict(model.answer(chat(f"q{i}") for i in range(4)))
+    assert {response.status for response in responses.values()} == {"ok"}
     assert max(watcher.counts) == 4
 
 
 def test_a_server_that_never_answered_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(openai_client, "back_off", lambda *_, **__: 30.0)
-    monkeypatch.setattr(openai_client, "LONGEST_WAIT_IN_DOUBT_S", 0.01)
+    monkeypatch.setattr(retry, "back_off", lambda *_, **__: 30.0)
+    monkeypatch.setattr(retry, "LONGEST_WAIT_UNPROVEN_S", 0.01)
 
     class Watcher(Recorder):
         def note(self, text: str) -> None:
@@ -216,7 +206,7 @@ def test_a_server_that_never_answered_is_not_waited_for_long(monkeypatch: pytest
     assert waits == [0.0]
 
 
-def test_a_dead_server_is_told_of_while_it_is_probed() -> None:
+def test_a_dead_server_is_noted_while_it_is_probed() -> None:
     watcher = Recorder()
     model = model_of("http://127.0.0.1:1/v1", retries=1)
     model.watch(watcher)
@@ -227,7 +217,7 @@ def test_a_dead_server_is_told_of_while_it_is_probed() -> None:
     )
 
 
-def test_a_watcher_without_a_count_is_told_the_rest() -> None:
+def test_a_watcher_without_a_count_gets_the_notes() -> None:
     class Plain:
         def __init__(self) -> None:
             self.notes: list[str] = []
@@ -244,5 +234,4 @@ def test_a_watcher_without_a_count_is_told_the_rest() -> None:
 
 
 def test_an_error_page_of_titles_is_read_in_time() -> None:
-    page = openai_client.Reply(500, "text/html", b"<title" * 100_000, None, "")
-    assert openai_client._said(page) == "a web page"
+    assert Reply(500, "text/html", b"<title" * 100_000, None, "").message() == "a web page"

@@ -7,25 +7,17 @@ import html
 import json
 import re
 import urllib.parse
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from evenkeel.errors import UsageError
-from evenkeel.models.openai import throttle
+from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.redaction import Redaction
-from evenkeel.types import Embed
-from hostile import KEY, chat, failing, fixed, model_of, one, says
-
-if TYPE_CHECKING:
-    pass
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle, "BACK_OFF_S", 0.02)
-    monkeypatch.setattr(throttle, "OVERLOAD_BACK_OFF_S", 0.02)
+from evenkeel.run.registry import load_model
+from evenkeel.types import Embed, Generate, Request, Sampling
+from loopback import Loopback
+from models.hostile import KEY, chat, failing, fixed, model_of, one, says
 
 
 def spellings() -> dict[str, str]:
@@ -63,32 +55,32 @@ def spellings() -> dict[str, str]:
 
 def readings(text: str) -> str:
     """Everything that a reader could make of a text, in lower case without punctuation."""
-    found = [text, text.encode().decode("unicode_escape", "replace"), html.unescape(text)]
-    found += [urllib.parse.unquote(text), urllib.parse.unquote(urllib.parse.unquote(text))]
-    found.append(re.sub(r"\\+u00(..)", lambda match: chr(int(match[1], 16)), text))
+    forms = [text, text.encode().decode("unicode_escape", "replace"), html.unescape(text)]
+    forms += [urllib.parse.unquote(text), urllib.parse.unquote(urllib.parse.unquote(text))]
+    forms.append(re.sub(r"\\+u00(..)", lambda match: chr(int(match[1], 16)), text))
     for word in re.findall(r"[\w+/=-]{12,}", text):
         for start in range(4):
             part = word[start:].replace("-", "+").replace("_", "/").rstrip("=")
-            found.append(base64.b64decode(part[: len(part) // 4 * 4]).decode("latin-1"))
+            forms.append(base64.b64decode(part[: len(part) // 4 * 4]).decode("latin-1"))
         if re.fullmatch("[0-9a-f]+", word):
-            found.append(bytes.fromhex(word[: len(word) // 2 * 2]).decode("latin-1"))
-    return "|".join(re.sub("[^a-z0-9]", "", reading.lower()) for reading in found)
+            forms.append(bytes.fromhex(word[: len(word) // 2 * 2]).decode("latin-1"))
+    return "|".join(re.sub("[^a-z0-9]", "", reading.lower()) for reading in forms)
 
 
 @pytest.mark.parametrize("spelling", spellings())
 @pytest.mark.parametrize("where", ["error", "content", "reasoning"])
-def test_a_key_is_struck_out_however_a_server_spells_it(
+def test_a_key_is_replaced_however_a_server_spells_it(
     spelling: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    told = f"Incorrect key {spellings()[spelling]} given"
+    text = f"Incorrect key {spellings()[spelling]} given"
     message = {"content": "ok", "reasoning_content": "so", "finish_reason": "stop"}
     if where == "error":
-        server = fixed(f'{{"error": {{"message": "{told}"}}}}'.encode(), status=400)
+        server = fixed(f'{{"error": {{"message": "{text}"}}}}'.encode(), status=400)
     else:
-        message["content" if where == "content" else "reasoning_content"] = "TOLD"
+        message["content" if where == "content" else "reasoning_content"] = "TEXT"
         body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
-        server = fixed(body.replace("TOLD", told).encode())
+        server = fixed(body.replace("TEXT", text).encode())
     with server:
         response = one(model_of(server), chat("q"))
     shown = f"{response.text} {response.reasoning} {response.reason}"
@@ -100,12 +92,12 @@ def test_a_key_is_struck_out_however_a_server_spells_it(
 
 
 def test_a_key_among_tokens_leaves_the_tokens_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    strike = Redaction([KEY])
+    redact = Redaction([KEY])
     tokens = [KEY[i : i + 4] for i in range(0, len(KEY), 4)]
-    struck = json.loads(strike(json.dumps({"tokens": ["a", *tokens, "b"], "logprobs": [-0.5]}).encode()))
-    assert len(struck["tokens"]) == len(tokens) + 2
-    assert (struck["tokens"][0], struck["tokens"][-1], struck["logprobs"]) == ("a", "b", [-0.5])
-    assert "7f3a" not in "".join(struck["tokens"])
+    redacted = json.loads(redact(json.dumps({"tokens": ["a", *tokens, "b"], "logprobs": [-0.5]}).encode()))
+    assert len(redacted["tokens"]) == len(tokens) + 2
+    assert (redacted["tokens"][0], redacted["tokens"][-1], redacted["logprobs"]) == ("a", "b", [-0.5])
+    assert "7f3a" not in "".join(redacted["tokens"])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +114,7 @@ def test_a_placeholder_for_a_key_leaves_answers_alone(key: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("key", ["1234567890", "hunter22", "correct horse", "not-needed"])
-def test_a_weak_key_is_struck_out_as_it_is(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_weak_key_is_replaced_as_it_is(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     escaped = "".join(f"\\u{ord(character):04x}" for character in key)
     with fixed(f'{{"error": "bad key {key} or {escaped}"}}'.encode(), status=400) as server:
@@ -169,14 +161,14 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(
 def test_a_redirect_is_named_without_its_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     location = f"https://elsewhere.test/v1/chat?token=hidden&key={KEY}"
-    reason, told = failing(fixed(b"", status=307, headers={"Location": location}))
-    assert "it redirects to https://elsewhere.test/v1/chat" in told
-    assert "hidden" not in reason + told
+    reason, error = failing(fixed(b"", status=307, headers={"Location": location}))
+    assert "it redirects to https://elsewhere.test/v1/chat" in error
+    assert "hidden" not in reason + error
 
 
 def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
-    with fixed(msgspec.json.encode({"error": {"message": said, "code": "\x1b[2J"}}), status=400) as server:
+    message = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
+    with fixed(msgspec.json.encode({"error": {"message": message, "code": "\x1b[2J"}}), status=400) as server:
         reason = one(model_of(server), chat("q")).reason
     assert reason.isprintable()
     assert "\\x1b[31mred" in reason
@@ -191,14 +183,67 @@ def test_a_reply_of_backslashes_is_searched_in_time() -> None:
 
 
 @pytest.mark.parametrize("word", ["anything", "whatever", "Silverton"])
-def test_a_word_that_stands_for_a_key_is_not_struck_out(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placeholder_word_is_not_replaced(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", word)
     with fixed(says(f"It was {word}.")) as server:
         assert one(model_of(f"{server.url}?tenant={word}"), chat("q")).text == f"It was {word}."
 
 
-def test_a_secret_of_the_extra_body_is_struck_out() -> None:
+def test_a_secret_of_the_extra_body_is_replaced() -> None:
     secret = "tok-93bX77q0LmZ2"
     with fixed(says(f"You sent {secret}, low.")) as server:
         extra = json.dumps({"headers": [{"token": secret}], "reasoning_effort": "low"})
         assert one(model_of(server, extra_body=extra), chat("q")).text == "You sent [key], low."
+
+
+# Keys in the address and the header
+
+
+def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    shown: list[object] = []
+    with Loopback(echo_key=True, key=KEY, script=("ok", "ok", "400")) as server:
+        model = model_of(server, api_key_env="MY_KEY", concurrency=1)
+        requests: list[Request] = [
+            chat("a"),
+            chat("[think]"),
+            chat("c"),
+            Generate(prompt="d", sampling=Sampling()),
+        ]
+        shown += [*model.answer(requests), model, model.identity(), vars(model)["_options"]]
+        server.behaviour.key = "another"
+        with pytest.raises(ModelUnreachable) as raised:
+            one(model, chat("e"))
+        shown += [raised.value, raised.value.__cause__]
+    assert "[key]" in repr(shown)
+    assert "Incorrect API key" in repr(shown)
+    assert KEY not in repr(shown)
+    assert server.statuses == {200: 3, 400: 1, 401: 1}  # the key itself was sent
+
+
+def test_credentials_in_the_address_are_used_and_not_shown() -> None:
+    with Loopback(key="Basic bWU6aHVudGVyMg==", echo_key=True) as server:
+        url = server.url.replace("//", "//me:hunter2@")
+        model = model_of(url)
+        response = one(model, chat("q"))
+    assert response.status == "ok"
+    with pytest.raises(ModelUnreachable) as raised:
+        one(model_of(url, retries=0), chat("q"))
+    shown = repr([response, model, model.identity(), vars(model)["_options"], raised.value])
+    assert "hunter2" not in shown
+    assert "bWU6" not in shown
+    assert model.address == server.url
+
+
+def test_a_key_in_the_query_is_used_and_not_shown() -> None:
+    model = model_of(f"https://example.test/v1?api-version=3&api-key={KEY}")
+    assert model.address == "https://example.test/v1?api-version&api-key"
+
+
+def test_a_missing_key_is_named_before_anything_is_sent() -> None:
+    model = load_model("openai:gpt", api_key_env="SOME_KEY")
+    assert isinstance(model, OpenAI)
+    assert model.address == "https://api.openai.com/v1"
+    for use in (lambda: model.probe(frozenset()), lambda: model.answer([])):
+        with pytest.raises(UsageError, match="SOME_KEY"):
+            use()

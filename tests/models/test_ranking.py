@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.models.local.ranking import ROWS
-from evenkeel.models.sbert import SentenceTransformer
+from evenkeel.models.embedded import embedder_folder
+from evenkeel.models.sbert import RANK_ROWS, SentenceTransformer
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.journal import Journal, make_key
 from evenkeel.run.registry import load_model
-from evenkeel.types import Generate, Rank, Request, Response, Sampling
-from models.tiny import change_tensors, embedder_folder, tiny_cross_encoder
+from evenkeel.types import Generate, Rank, Response, Sampling
+from models.tiny import ask, change_tensors, tiny_cross_encoder
 
 WORDS = ["keel", "harbour", "light", "rope", "tide", "sail", "anchor", "storm", "gull", "mast"]
 LONG = "the boats come in at dawn and go out at dusk " * 40
@@ -38,36 +36,30 @@ def opened(folder: Path) -> SentenceTransformer:
     return model
 
 
-def ask(model: Any, requests: Sequence[Request]) -> list[Response]:
-    answered = dict(model.answer(requests))
-    assert len(answered) == len(requests)
-    return [answered[request] for request in requests]
-
-
 def test_scores_are_those_of_predict_in_whatever_order_and_company(
     folder: Path, ranker: SentenceTransformer
 ) -> None:
     from sentence_transformers import CrossEncoder
 
-    pairs = [(" ".join(WORDS[: n % 9 + 1]), f"{WORDS[n % 10]} " * (n % 7 + 1)) for n in range(2 * ROWS + 5)]
+    pairs = [
+        (" ".join(WORDS[: n % 9 + 1]), f"{WORDS[n % 10]} " * (n % 7 + 1)) for n in range(2 * RANK_ROWS + 5)
+    ]
     pairs += [("", "keel"), ("keel", ""), ("keel", LONG), (LONG, "keel"), ("한국어", "汉语")]
-    wanted = CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=torch.nn.Identity())
-    responses = ask(ranker, [Rank(query=query, document=document) for query, document in pairs])
+    expected = CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=torch.nn.Identity())
+    responses = ask(ranker, *(Rank(query=query, document=document) for query, document in pairs))
     assert [response.status for response in responses] == ["ok"] * len(pairs)
-    assert [response.rank for response in responses] == pytest.approx(wanted, abs=1e-6)
+    assert [response.rank for response in responses] == pytest.approx(expected, abs=1e-6)
     assert len({round(response.rank or 0, 4) for response in responses}) > len(pairs) / 2
-    backwards = ask(ranker, [Rank(query=query, document=document) for query, document in pairs[:5:-1]])
-    assert [response.rank for response in backwards] == pytest.approx(wanted[:5:-1], abs=1e-6)
+    backwards = ask(ranker, *(Rank(query=query, document=document) for query, document in pairs[:5:-1]))
+    assert [response.rank for response in backwards] == pytest.approx(expected[:5:-1], abs=1e-6)
 
 
 def test_equal_pairs_are_answered_each_and_the_query_is_not_the_document(ranker: SentenceTransformer) -> None:
     first, again, turned = ask(
         ranker,
-        [
-            Rank(query="a keel", document="a harbour"),
-            Rank(query="a keel", document="a harbour", repeat=1),
-            Rank(query="a harbour", document="a keel"),
-        ],
+        Rank(query="a keel", document="a harbour"),
+        Rank(query="a keel", document="a harbour", repeat=1),
+        Rank(query="a harbour", document="a keel"),
     )
     assert first.rank is not None
     assert again.rank == pytest.approx(first.rank, abs=1e-6)
@@ -77,65 +69,65 @@ def test_equal_pairs_are_answered_each_and_the_query_is_not_the_document(ranker:
 def test_a_model_that_gives_several_scores_is_refused(tmp_path: Path) -> None:
     model = opened(tiny_cross_encoder(tmp_path, labels=3))
     with pytest.raises(UsageError, match="gives one score; this one gives 3"):
-        ask(model, [Rank(query="a", document="b")])
+        ask(model, Rank(query="a", document="b"))
 
 
 def test_an_embedder_is_not_given_a_head_of_random_weights() -> None:
     model = opened(embedder_folder())
-    with pytest.raises(UsageError, match="is no cross-encoder: it has no weights that score a pair"):
-        ask(model, [Rank(query="a", document="b")])
+    with pytest.raises(UsageError, match="is not a cross-encoder: it has no weights that score a pair"):
+        ask(model, Rank(query="a", document="b"))
 
 
 def test_a_cross_encoder_without_its_head_is_refused_by_name(tmp_path: Path) -> None:
     """Though its config names the head."""
     folder = change_tensors(tiny_cross_encoder(tmp_path), lambda tensors: tensors.pop("classifier.weight"))
     with pytest.raises(UsageError, match=r"1 tensor \(classifier\.weight\) is missing, and would be random"):
-        ask(opened(folder), [Rank(query="a", document="b")])
+        ask(opened(folder), Rank(query="a", document="b"))
 
 
 def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(UsageError, match="is not a whole file of weights"):
-        ask(opened(tmp_path), [Rank(query="a", document="b")])
+    with pytest.raises(UsageError, match="is not a complete weights file"):
+        ask(opened(tmp_path), Rank(query="a", document="b"))
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UsageError, match="cannot be loaded to rank"):
-        ask(opened(tmp_path), [Rank(query="a", document="b")])
+        ask(opened(tmp_path), Rank(query="a", document="b"))
 
 
 def test_what_it_cannot_do_comes_back_as_an_error(ranker: SentenceTransformer) -> None:
-    asked = Generate(prompt="Write.", sampling=Sampling())
-    refused, ranked = ask(ranker, [asked, Rank(query="a", document="b")])
+    generate = Generate(prompt="Write.", sampling=Sampling())
+    refused, ranked = ask(ranker, generate, Rank(query="a", document="b"))
     assert (refused.status, ranked.status) == ("error", "ok")
-    assert refused.reason.endswith("cannot write")
+    assert refused.reason.endswith("cannot generate")
 
 
 def test_after_closing_it_loads_again(folder: Path) -> None:
     model = opened(folder)
-    asked = [Rank(query="a", document="b")]
-    first = ask(model, asked)
+    request = Rank(query="a", document="b")
+    first = ask(model, request)
     model.close()
     assert model._ranker is None
-    assert ask(model, asked) == first
+    assert ask(model, request) == first
 
 
 def test_ranking_is_filed_by_query_and_document_and_read_back(tmp_path: Path) -> None:
-    asked = [Rank(query="a", document="b"), Rank(query="b", document="a"), Rank(query="ab", document="")]
-    assert len({make_key(b"model", request).key for request in asked}) == 3
+    requests = [Rank(query="a", document="b"), Rank(query="b", document="a"), Rank(query="ab", document="")]
+    assert len({make_key(b"model", request).key for request in requests}) == 3
     journal = Journal(tmp_path / "journal.sqlite")
-    for number, request in enumerate(asked):
+    for number, request in enumerate(requests):
         journal.put(make_key(b"model", request), request, Response(status="ok", rank=-number / 3))
     journal.flush()
-    assert [response.rank for response in journal.read(b"model", asked)] == [0, -1 / 3, -2 / 3]
-    assert not list(journal.unanswered(b"model", [*asked, Rank(query="a", document="b", role="other")]))
+    assert [response.rank for response in journal.read(b"model", requests)] == [0, -1 / 3, -2 / 3]
+    assert not list(journal.unanswered(b"model", [*requests, Rank(query="a", document="b", role="other")]))
     journal.close()
 
 
 def test_ranking_counts_against_no_limit() -> None:
     budget = Budget(Limits(max_requests=1))
-    asked = [Rank(query="a", document=str(number)) for number in range(3)]
-    assert list(budget.admit(asked)) == asked
-    budget.spend(asked[0], Response(status="ok", rank=0.5))
+    requests = [Rank(query="a", document=str(number)) for number in range(3)]
+    assert list(budget.admit(requests)) == requests
+    budget.spend(requests[0], Response(status="ok", rank=0.5))
     assert (budget.requests, budget.exhausted) == (0, "")
 
 

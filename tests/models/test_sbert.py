@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.local.tensors import Loading
-from evenkeel.models.sbert import EmbeddedEmbedder, EmbeddedEmbedderOptions, Embedder, SentenceTransformer
+from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
+from evenkeel.models.local.checks import Loading
+from evenkeel.models.sbert import Embedder, SentenceTransformer
 from evenkeel.run.registry import load_model
-from evenkeel.types import Embed, LogLikelihood, Request, Response
-from models.tiny import change_tensors
+from evenkeel.types import Embed, LogLikelihood
+from models.tiny import ask, change_tensors, drop_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = (
@@ -41,11 +42,6 @@ def vectors(model: Any, texts: list[str]) -> np.ndarray[Any, Any]:
         request.text: response for request, response in model.answer(Embed(text=text) for text in texts)
     }
     return np.stack([np.frombuffer(answered[text].vector or b"", dtype="<f4") for text in texts])
-
-
-def ask(model: Any, *requests: Request) -> list[Response]:
-    answered = dict(model.answer(requests))
-    return [answered[request] for request in requests]
 
 
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published answers are not here")
@@ -75,7 +71,7 @@ def test_vectors_are_those_of_encode(embedder: EmbeddedEmbedder) -> None:
     assert np.abs(vectors(embedder, texts) - published).max() < 1e-6
 
 
-def test_a_text_beyond_the_limit_is_told(embedder: EmbeddedEmbedder) -> None:
+def test_a_text_beyond_the_limit_is_marked_as_cut(embedder: EmbeddedEmbedder) -> None:
     short, long = ask(embedder, Embed(text="short"), Embed(text=LONG))
     assert (short.cut, short.tokens_in) == (False, 3)
     assert (long.cut, long.tokens_in) == (True, 256)
@@ -90,7 +86,7 @@ def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbed
 
 def test_what_it_cannot_do_comes_back_as_an_error(embedder: EmbeddedEmbedder) -> None:
     [response] = ask(embedder, LogLikelihood(prefix="a", continuation="b"))
-    assert (response.status, response.reason.endswith("cannot write")) == ("error", True)
+    assert (response.status, response.reason.endswith("cannot generate")) == ("error", True)
 
 
 def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> None:
@@ -99,7 +95,7 @@ def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> N
     texts = [f"text number {number}" for number in range(20)]
     model = EmbeddedEmbedder(EmbeddedEmbedderOptions(batch_tokens=4096))
     list(model.answer([Embed(text="load")]))
-    loaded = model._model._embedder
+    loaded = model._embedder
     assert loaded is not None
 
     def limited(module: Any, args: Any) -> None:
@@ -130,16 +126,8 @@ def copied(embedder: EmbeddedEmbedder, tmp_path: Path) -> Path:
     return shutil.copytree(embedder.folder, tmp_path / "copied")
 
 
-def drop(part: str) -> Callable[[dict[str, Any]], None]:
-    def change(tensors: dict[str, Any]) -> None:
-        for name in [name for name in tensors if part in name]:
-            del tensors[name]
-
-    return change
-
-
 def test_an_embedder_with_a_layer_missing_is_refused_by_name(copied: Path) -> None:
-    change_tensors(copied, drop("layer.3."))
+    change_tensors(copied, drop_tensors("layer.3."))
     with pytest.raises(UsageError, match=r"16 tensors \(encoder\.layer\.3\.attention.*, and would be random"):
         ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
 
@@ -155,7 +143,7 @@ def test_a_pooler_and_a_head_that_are_not_used_may_be_missing_or_left(
     embedder: EmbeddedEmbedder, copied: Path
 ) -> None:
     def change(tensors: dict[str, Any]) -> None:
-        drop("pooler")(tensors)
+        drop_tensors("pooler")(tensors)
         tensors["cls.predictions.bias"] = tensors["embeddings.LayerNorm.bias"].clone()
 
     change_tensors(copied, change)
@@ -172,7 +160,7 @@ def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
     def pooled(self: Any, features: dict[str, Any], **_: Any) -> dict[str, Any]:
         return {**features, "sentence_embedding": self.pooler(features["token_embeddings"][:, 0])}
 
-    change_tensors(copied, drop("pooler"))
+    change_tensors(copied, drop_tensors("pooler"))
     original = Embedder._without_unused
 
     def with_pooler(self: Embedder, loading: Loading) -> Loading:
@@ -186,7 +174,7 @@ def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
         ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
 
 
-def test_half_precision_tells_how_vectors_depend_on_the_batch(embedder: EmbeddedEmbedder) -> None:
+def test_half_precision_notes_how_vectors_depend_on_the_batch(embedder: EmbeddedEmbedder) -> None:
     model = EmbeddedEmbedder(EmbeddedEmbedderOptions(dtype="bfloat16"))
     assert model.notes() == []
     ask(model, Embed(text="rope"))
@@ -196,7 +184,7 @@ def test_half_precision_tells_how_vectors_depend_on_the_batch(embedder: Embedded
     assert embedder.notes() == []
 
 
-def test_wrong_names_are_a_persons_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_name_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UsageError, match="has no config.json"):
         load_model(f"sbert:{tmp_path}").identity()
@@ -204,14 +192,14 @@ def test_wrong_names_are_a_persons_error(tmp_path: Path, monkeypatch: pytest.Mon
         load_model("sbert:no-such-owner/no-such-model").identity()
 
 
-def test_missing_packages_name_the_line_that_mends_it(
+def test_a_missing_package_names_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "sentence_transformers", None)
         with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[sbert\]"$'):
             load_model("sbert:any")
-    monkeypatch.setattr("evenkeel.models.sbert.require_packages", lambda *_, **__: None)
+    monkeypatch.setattr("evenkeel.models.embedded.require_packages", lambda *_, **__: None)
     monkeypatch.setattr(
         sys, "path", [*(path for path in sys.path if "site-packages" not in path), str(tmp_path)]
     )

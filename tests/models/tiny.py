@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenkeel.models import sbert
-from evenkeel.models.embedded import GGUF, INSTALL, PACKAGE, model_folder
+from evenkeel.models.embedded import embedded_folder, embedded_gguf, embedder_folder
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.weights import installed
+from evenkeel.run.model import Model
 from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, Logprobs, Message, Request, Response, Sampling
 
@@ -47,23 +46,14 @@ TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
 
 
-def embedded_gguf() -> Path:
-    return installed(PACKAGE, GGUF, what="the tests", install=INSTALL)
-
-
-def embedded_folder() -> Path:
-    """The embedded model, converted once in the user's cache and shared by all tests."""
-    return model_folder(embedded_gguf())
-
-
 def tiny_model(folder: Path, config_class: str = "LlamaConfig", **settings: Any) -> Path:
     """Write a model folder. The weights are spread wide, so that no two tokens are nearly as likely."""
     import torch
     import transformers
 
     torch.manual_seed(0)
-    given = {**SIZES, **HEADS, **ENDS, **CONTEXT, "initializer_range": 0.3, **settings}
-    config = getattr(transformers, config_class)(**given)
+    settings = {**SIZES, **HEADS, **ENDS, **CONTEXT, "initializer_range": 0.3, **settings}
+    config = getattr(transformers, config_class)(**settings)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     return with_tokenizer(folder)
 
@@ -78,8 +68,8 @@ def tiny_other(folder: Path, model_class: str, **settings: Any) -> Path:
     sizes = {"d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "num_layers": 1, "num_hidden_layers": 1}
     heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_heads": 4, "d_kv": 16}
     wide = {"encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "d_ff": 96, "decoder_start_token_id": 1}
-    given = {**SIZES, **HEADS, **ENDS, **CONTEXT, **sizes, **heads, **wide, **settings}
-    cls(cls.config_class(**given)).save_pretrained(folder)
+    settings = {**SIZES, **HEADS, **ENDS, **CONTEXT, **sizes, **heads, **wide, **settings}
+    cls(cls.config_class(**settings)).save_pretrained(folder)
     return with_tokenizer(folder)
 
 
@@ -87,6 +77,16 @@ def with_tokenizer(folder: Path) -> Path:
     for name in TOKENIZER_FILES:
         shutil.copy(embedded_folder() / name, folder)
     return folder
+
+
+def drop_tensors(part: str) -> Callable[[dict[str, Any]], None]:
+    """A change that takes out every tensor with this in its name."""
+
+    def change(tensors: dict[str, Any]) -> None:
+        for name in [name for name in tensors if part in name]:
+            del tensors[name]
+
+    return change
 
 
 def change_tensors(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -113,7 +113,7 @@ def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
     tokens, merges, types = (reader.fields[f"tokenizer.ggml.{of}"].contents() for of in VOCABULARY)
     tokens = tokens[:TOKENS]
     merges = [merge for merge in merges if merge.replace(" ", "") in tokens]
-    kept = dict(
+    shortened = dict(
         zip((f"tokenizer.ggml.{of}" for of in VOCABULARY), (tokens, merges, types[:TOKENS]), strict=True)
     )
     for field in reader.fields.values():
@@ -121,7 +121,7 @@ def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
         if known or field.name.removeprefix("llama.") in sizes:
             continue
         kind, sub = field.types[0], field.types[-1] if len(field.types) > 1 else None
-        writer.add_key_value(field.name, kept.get(field.name, field.contents()), kind, sub)
+        writer.add_key_value(field.name, shortened.get(field.name, field.contents()), kind, sub)
     draw = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {"token_embd": (TOKENS, 64), "output_norm": (64,)}
     block: dict[str, tuple[int, ...]] = {"attn_norm": (64,), "ffn_norm": (64,), "attn_output": (64, 64)}
@@ -137,11 +137,6 @@ def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
-
-
-def embedder_folder() -> Path:
-    """The embedded embedder: a real tokenizer of BERT's kind, and a model that does not rank."""
-    return installed(sbert.PACKAGE, sbert.FOLDER, what="the tests", install=sbert.INSTALL)
 
 
 def tiny_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
@@ -171,7 +166,7 @@ def open_hf(path: Path | str, **args: Any) -> HuggingFace:
     return model
 
 
-def ask(model: HuggingFace, *requests: Request) -> list[Response]:
+def ask(model: Model, *requests: Request) -> list[Response]:
     """The responses in the order of the requests."""
     answered = dict(model.answer(requests))
     assert len(answered) == len(set(requests))

@@ -11,7 +11,8 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.models.openai.wire import read_chat, read_completion
+from evenkeel.models.openai.protocol import read_chat, read_completion
+from evenkeel.models.openai.transport import Reply, RequestError
 from evenkeel.report.notes import ending_notes, endings
 from evenkeel.run.answers import Rule, is_blank
 from evenkeel.types import Response, Status
@@ -158,8 +159,8 @@ def test_a_reply_that_is_nested_without_end_is_a_broken_one() -> None:
         b'{"choices":[{"message":{"content":' + b"[" * 100_000,
         b'{"choices":[],"more":' + b'{"a":' * 100_000,
     ):
-        with pytest.raises(ValueError, match="nested"):
-            read_chat(reply)
+        with pytest.raises(RequestError, match="nested"):
+            Reply(200, "application/json", reply, None, "").parse(read_chat)
 
 
 # Whole runs

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 PROBES = ("", "a", "1", "?", "я", "中")
-"""Texts whose last tokens differ: what all of them end with was appended by the tokenizer."""
+"""Texts whose last tokens differ: what all of them end with, the tokenizer appended."""
 
 
 class Boundary(NamedTuple):
     start: int
     """The first of the continuation's tokens, as an index into the tokens of prefix + continuation."""
     merged: bool
-    """Whether the prefix alone is tokenised otherwise than at the beginning of prefix + continuation."""
+    """Whether the prefix alone has other tokens than at the beginning of prefix + continuation."""
 
 
 def find_boundary(prefix: Sequence[Any], whole: Sequence[Any]) -> Boundary:
@@ -36,17 +37,13 @@ def find_boundary(prefix: Sequence[Any], whole: Sequence[Any]) -> Boundary:
 
 
 def appended_tokens(tokenise: Callable[[str], Sequence[int]]) -> tuple[int, ...]:
-    """What a tokenizer puts behind every text by itself: `</s>`, `[SEP]`, or nothing.
+    """What a tokenizer puts after every text by itself: `</s>`, `[SEP]`, or nothing.
 
-    Behind a prefix it would be conditioned on, and what is written would come after the text's end.
+    After a prefix it would be conditioned on, and what is generated would come after the text's end.
     """
-    tokenised = [ids for text in PROBES if (ids := tuple(tokenise(text)))]
-    count = 0
-    while tokenised and all(
-        len(ids) > count and ids[-1 - count] == tokenised[0][-1 - count] for ids in tokenised
-    ):
-        count += 1
-    return tokenised[0][-count:] if count else ()
+    reversed_ids = [ids[::-1] for text in PROBES if (ids := tokenise(text))]
+    shared = takewhile(lambda column: len(set(column)) == 1, zip(*reversed_ids, strict=False))
+    return tuple(column[0] for column in shared)[::-1]
 
 
 def without_appended(ids: Sequence[int], appended: Sequence[int]) -> list[int]:

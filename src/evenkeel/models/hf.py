@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -13,14 +13,14 @@ from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
-from evenkeel.models.reasoning import THINK, opens_thought, without_thought
+from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.answers import BEFORE_TEXT, ending
 from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Request, Response, Status
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
-    from evenkeel.models.local.decoding import Prompt, Written
+    from evenkeel.models.local.generation import Generation, Prompt
     from evenkeel.models.local.loglikelihood import Pair
 
 WINDOW = 2048
@@ -31,7 +31,7 @@ TAIL = 16
 
 ROWS = {"cpu": 16, "mps": 32, "cuda": 512}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
-"""Padded tokens in one batch, counting what is still to be written. Where it is too many, it is halved;
+"""Padded tokens in one batch, counting what is still to be generated. Where it is too many, it is halved;
 on CUDA as many as the free memory seems to hold, for a step there costs much the same for any batch."""
 
 Dtype: TypeAlias = Annotated[
@@ -54,10 +54,11 @@ BatchTokens: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
     Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
 ]
-
 Deterministic: TypeAlias = Annotated[
     bool, Meta(description="read every text alone, so that no answer depends on what else is asked; slower")
 ]
+Revision: TypeAlias = Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")]
+RemoteCode: TypeAlias = Annotated[bool, Meta(description="run Python code that comes with the model")]
 
 
 class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
@@ -65,23 +66,23 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
 
     dtype: Dtype = "auto"
     device: Device = "auto"
-    revision: Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")] = None
+    revision: Revision = None
     gguf_file: Annotated[str | None, Meta(description="GGUF file to take from a folder or Hub model")] = None
-    trust_remote_code: Annotated[bool, Meta(description="run Python code that comes with the model")] = False
+    trust_remote_code: RemoteCode = False
     deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
 
 
 class HuggingFace:
-    """A causal model that generates and weighs.
+    """A causal model that generates and gives log-likelihoods.
 
     A plain prompt is continued as it is. A chat goes through the model's own template; a model without one
     gets `User: …` lines and an open `Assistant:`, and stops where a new `User:` line begins; `identity()`
     names which. Nothing but the request's sampling applies: penalties and the like that a model's
     generation config recommends are left out. The same seed gives the same text on the same kind of device.
 
-    In half precision what shares a batch changes how sums are rounded: `notes()` says by how much.
+    In half precision what shares a batch changes how sums are rounded: `notes()` gives by how much.
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
@@ -93,19 +94,15 @@ class HuggingFace:
             require_packages("gguf", what="a GGUF file", extra="hf")
         self._spec = f"hf:{name}"
         self._options = options
-        self._found: Weights | None = None
+        self._located: Weights | None = None
         self._loaded: Causal | None = None
         self._budget = Budget(0, 0)
         self._notes: list[str] = []
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
-        return {
-            **lasting_options(self._options),
-            **weights.identity(),
-            "spec": self._spec,
-            "chat": weights.chat(),
-        }
+        options = chosen_options(self._options)
+        return {**options, **weights.identity(), "spec": self._spec, "chat": weights.chat()}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Finds the files; log-probabilities come from the model itself and are sound."""
@@ -121,12 +118,12 @@ class HuggingFace:
             couples = [] if self._options.deterministic else couples_in(causal, window)
             yield from self._loglikelihood_and_generate(causal, couples)
             coupled = {id(request) for couple in couples for request in couple[:2]}
-            window = [request for request in window if id(request) not in coupled]
-            yield from self._generate(causal, [r for r in window if isinstance(r, Generate)])
-            yield from self._loglikelihood(causal, [r for r in window if isinstance(r, LogLikelihood)])
-            for request in window:
+            single = [request for request in window if id(request) not in coupled]
+            yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
+            yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
+            for request in single:
                 if not isinstance(request, Generate | LogLikelihood):
-                    yield request, failed(f"{self._spec} cannot embed")
+                    yield request, failed(f"{self._spec} cannot embed or rank")
 
     def notes(self) -> list[str]:
         return self._notes
@@ -136,170 +133,164 @@ class HuggingFace:
             self._loaded = None
             batching.free_memory()
 
+    @staticmethod
+    def tokenizer(name: str) -> Callable[[str], list[int]]:
+        """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
+        require_packages("transformers", what="a tokenizer", extra="hf")
+        spec = f"hf:{name}"
+        weights = locate(spec, weights=False)
+        quiet_transformers()
+        from transformers import AutoTokenizer
+
+        from evenkeel.models.local.causal import LOAD_ERRORS
+
+        source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
+        try:
+            loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
+        except LOAD_ERRORS as error:
+            raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
+
+        def tokenise(text: str) -> list[int]:
+            return list(loaded(text, verbose=False)["input_ids"])
+
+        appended = appended_tokens(tokenise)
+        return lambda text: without_appended(tokenise(text), appended)
+
     def _weights(self) -> Weights:
-        if self._found is None:
-            options = self._options
-            self._found = locate(self._spec, revision=options.revision, gguf_file=options.gguf_file)
-        return self._found
+        options = self._options
+        self._located = self._located or locate(
+            self._spec, revision=options.revision, gguf_file=options.gguf_file
+        )
+        return self._located
 
     def _causal(self) -> Causal:
         if self._loaded is None:
-            from evenkeel.models.local.loading import load
+            from evenkeel.models.local.causal import load
 
             options = self._options
-            self._loaded = load(
+            self._loaded = causal = load(
                 self._spec,
                 self._weights(),
                 dtype=options.dtype,
                 device=options.device,
                 trust_remote_code=options.trust_remote_code,
             )
-            kind = self._loaded.device.type
-            alone = options.deterministic or not self._loaded.pads
-            rows = 1 if alone else options.concurrency or ROWS[kind]
-            self._notes = [] if alone else precision_notes(self._loaded)
+            kind = causal.device.type
+            alone = options.deterministic or not causal.pads
+            self._notes = [] if alone else precision_notes(causal)
             self._budget = Budget(
-                rows, options.batch_tokens or TOKENS.get(kind) or self._loaded.tokens_that_fit()
+                rows=1 if alone else options.concurrency or ROWS[kind],
+                tokens=options.batch_tokens or TOKENS.get(kind) or causal.tokens_that_fit(),
             )
         return self._loaded
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.decoding import write
+        from evenkeel.models.local.generation import generate
 
-        asked: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
         for request in requests:
             prompt = prompt_of(causal, request)
             if isinstance(prompt, Response):
                 yield request, prompt
             else:
-                asked.setdefault(prompt.ids, []).append((request, prompt))
-
-        def work(batch: list[tuple[Generate, Prompt]]) -> list[Written]:
-            return write(causal, [prompt for _, prompt in batch])
-
-        for (request, prompt), written in batching.run(
-            asked.values(), lambda row: len(row[1].ids) + row[1].most, self._budget, work
-        ):
-            yield request, written_response(request, prompt, written)
-
-    def _loglikelihood_and_generate(
-        self, causal: Causal, couples: Sequence[Couple]
-    ) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
-
-        for couple, done in batching.run(
-            ([couple] for couple in couples),
-            lambda couple: len(couple.pair.ids),
+                groups.setdefault(prompt.ids, []).append((request, prompt))
+        for (request, prompt), generation in batching.run(
+            groups.values(),
+            lambda row: len(row[1].ids) + row[1].max_tokens,
             self._budget,
-            lambda batch: loglikelihood_and_generate(
-                causal, [(couple.pair, couple.prompt) for couple in batch]
-            ),
+            lambda batch: generate(causal, [prompt for _, prompt in batch]),
         ):
-            logprobs, written = done or (None, None)
-            yield couple.weigh, logprobs_response(couple.pair, logprobs)
-            yield couple.generate, written_response(couple.generate, couple.prompt, written)
+            yield request, generate_response(request, prompt, generation)
 
     def _loglikelihood(
         self, causal: Causal, requests: list[LogLikelihood]
     ) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import loglikelihoods, pair_of
 
-        asked: dict[tuple[int, ...], list[tuple[LogLikelihood, Pair]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[LogLikelihood, Pair]]] = {}
         for request in requests:
             pair = pair_of(causal, request.prefix, request.continuation)
             if pair is None:
                 yield request, failed("an empty prefix, and no start token to condition on")
             elif pair.target == 0:
-                nothing = Logprobs((), (), merged=pair.merged, last_word=pair.last_word, start=causal.start)
-                yield request, logprobs_response(pair, nothing)
+                empty = Logprobs((), (), merged=pair.merged, last_word=pair.last_word, start=causal.start)
+                yield request, logprobs_response(pair, empty)
             elif too_long(causal, len(pair.ids)):
                 yield request, too_long_response(causal, len(pair.ids))
             else:
-                asked.setdefault(pair.ids[:-1], []).append((request, pair))
-
+                groups.setdefault(pair.ids[:-1], []).append((request, pair))
         for (request, pair), logprobs in batching.run(
-            asked.values(),
+            groups.values(),
             lambda row: len(row[1].ids),
             self._budget,
             lambda batch: loglikelihoods(causal, [pair for _, pair in batch]),
         ):
             yield request, logprobs_response(pair, logprobs)
 
+    def _loglikelihood_and_generate(
+        self, causal: Causal, couples: list[Couple]
+    ) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
 
-def lasting_options(options: Struct) -> dict[str, Any]:
+        for couple, results in batching.run(
+            ([couple] for couple in couples),
+            lambda couple: len(couple.pair.ids),
+            self._budget,
+            lambda batch: loglikelihood_and_generate(causal, [(c.pair, c.prompt) for c in batch]),
+        ):
+            logprobs, generation = results or (None, None)
+            yield couple.loglikelihood, logprobs_response(couple.pair, logprobs)
+            yield couple.generate, generate_response(couple.generate, couple.prompt, generation)
+
+
+def chosen_options(options: Struct) -> dict[str, Any]:
     """The options that enter a model's identity: `deterministic` only where it is chosen, so that the
     identity of all other runs stays what it was before there was such a choice."""
-    return {
-        name: value for name, value in identity_options(options).items() if name != "deterministic" or value
-    }
+    values = identity_options(options)
+    return {name: value for name, value in values.items() if name != "deterministic" or value}
 
 
 def precision_notes(causal: Causal) -> list[str]:
     """What half precision does to the answers, measured on this model and device."""
-    from evenkeel.models.local.precision import TEXTS, batch_dependence
+    from evenkeel.models.local.loglikelihood import PRECISION_TEXTS, batch_dependence
 
     dtype = str(causal.model.dtype).removeprefix("torch.")
     if dtype not in ("bfloat16", "float16"):
         return []
     return [
-        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of {TEXTS} short "
-        f"texts differ by up to {batch_dependence(causal):.2g} between reading them alone and together; "
-        "--model-arg deterministic=true reads every text alone."
+        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of "
+        f"{PRECISION_TEXTS} short texts differ by up to {batch_dependence(causal):.2g} between reading them "
+        "alone and together; --model-arg deterministic=true reads every text alone."
     ]
 
 
-def tokenizer(name: str) -> Callable[[str], list[int]]:
-    """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
-    require_packages("transformers", what="a tokenizer", extra="hf")
-    spec = f"hf:{name}"
-    weights = locate(spec, weights=False)
-    quiet_transformers()
-    from transformers import AutoTokenizer
-
-    from evenkeel.models.local.causal import LOAD_ERRORS
-
-    source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
-    try:
-        loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
-    except LOAD_ERRORS as error:
-        raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-
-    def tokenise(text: str) -> list[int]:
-        return list(loaded(text, verbose=False)["input_ids"])
-
-    appended = appended_tokens(tokenise)
-    return lambda text: without_appended(tokenise(text), appended)
-
-
 class Couple(NamedTuple):
-    """A text to weigh, and one to write greedily in its place: one reading serves both."""
+    """A continuation to score, and a text to generate greedily in its place: one reading serves both."""
 
-    weigh: LogLikelihood
+    loglikelihood: LogLikelihood
     generate: Generate
     pair: Pair
     prompt: Prompt
 
 
-def couples_in(causal: Causal, window: Iterable[Request]) -> list[Couple]:
-    """What can be weighed and written at once, unless tokens merge across the boundary."""
-    from evenkeel.models.local.decoding import Prompt
+def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
+    """What can be scored and generated at once, unless tokens merge across the boundary."""
+    from evenkeel.models.local.generation import Prompt
     from evenkeel.models.local.loglikelihood import pair_of
 
-    window = list(window)
-    weighing = {(r.prefix, r.continuation): r for r in window if isinstance(r, LogLikelihood)}
+    by_text = {(r.prefix, r.continuation): r for r in window if isinstance(r, LogLikelihood)}
     couples = []
     for request in window:
-        if (
-            isinstance(request, Generate)
-            and isinstance(request.prompt, str)
-            and not request.sampling.temperature
-        ):
-            weigh = weighing.pop((request.prompt, request.sampling.length_of), None)
-            pair = pair_of(causal, weigh.prefix, weigh.continuation) if weigh else None
-            if weigh and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
-                prompt = prompt_of(causal, request)
-                if isinstance(prompt, Prompt):
-                    couples.append(Couple(weigh, request, pair, prompt))
+        if not isinstance(request, Generate) or not isinstance(request.prompt, str):
+            continue
+        if request.sampling.temperature:
+            continue
+        scored = by_text.pop((request.prompt, request.sampling.length_of), None)
+        pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
+        if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
+            prompt = prompt_of(causal, request)
+            if isinstance(prompt, Prompt):
+                couples.append(Couple(scored, request, pair, prompt))
     return couples
 
 
@@ -308,63 +299,64 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     from jinja2 import TemplateError
 
     from evenkeel.models.local.causal import FALLBACK_STOP
-    from evenkeel.models.local.decoding import Prompt, seed_of
+    from evenkeel.models.local.generation import Prompt, seed_of
     from evenkeel.models.local.loglikelihood import pair_of
 
-    sampling, stop = request.sampling, request.sampling.stop
-    if isinstance(request.prompt, str):
-        ids = causal.tokenise(request.prompt)
+    sampling, stop, text = request.sampling, request.sampling.stop, request.prompt
+    max_tokens = sampling.max_tokens
+    if isinstance(text, str):
+        ids = causal.tokenise(text)
     else:
         try:
-            ids = causal.chat(request.prompt)
+            ids = causal.chat(text)
         except TemplateError as error:
             return failed(f"the chat template refuses this chat: {error}")
         if causal.tokenizer.chat_template is None:
             stop = (*stop, FALLBACK_STOP)
-    if not ids and causal.start_id is None:
-        return failed("an empty prompt, and no start token to condition on")
-    ids = ids or [cast("int", causal.start_id)]
+    if not ids:
+        if causal.start_id is None:
+            return failed("an empty prompt, and no start token to condition on")
+        ids = [causal.start_id]
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
-    most = sampling.max_tokens
-    if sampling.length_of and isinstance(request.prompt, str):
-        pair = pair_of(causal, request.prompt, sampling.length_of)
-        wanted = pair.target if pair else len(causal.tokenise(sampling.length_of, special=False))
-        most = min(most, max(1, wanted))
-    room = causal.context - len(ids) if causal.context else most
+    if sampling.length_of and isinstance(text, str):
+        pair = pair_of(causal, text, sampling.length_of)
+        length = pair.target if pair else len(causal.tokenise(sampling.length_of, special=False))
+        max_tokens = min(max_tokens, max(1, length))
+    room = causal.context - len(ids) if causal.context else max_tokens
     return Prompt(
         ids=tuple(ids),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=seed_of(request),
-        most=min(most, room),
-        clipped=room < most,
-        stop=tuple(text for text in stop if text),
-        thinking=not isinstance(request.prompt, str) and opens_thought(causal.text(ids[-TAIL:])),
+        max_tokens=min(max_tokens, room),
+        clipped=room < max_tokens,
+        stop=tuple(filter(None, stop)),
+        thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
     )
 
 
-def written_response(request: Generate, prompt: Prompt, written: Written | None) -> Response:
-    if written is None:
+def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
+    if generation is None:
         return does_not_fit(len(prompt.ids))
-    # A text that was to have a certain length, and has it, is whole.
-    long_enough = bool(request.sampling.length_of) and written.tokens == prompt.most and not prompt.clipped
-    ended = written.ended or (long_enough and bool(written.text))
+    # A text that was to have a certain length, and has it, is complete.
+    has_length = generation.tokens == prompt.max_tokens and not prompt.clipped and bool(generation.text)
+    ended = generation.ended or (bool(request.sampling.length_of) and has_length)
     status: Status = "ok" if ended else "truncated"
     if isinstance(request.prompt, str):
-        text, thought = written.text, ""
+        text, reasoning = generation.text, ""
         reason = "" if ended else "length" if text else f"length {BEFORE_TEXT}"
     else:
-        opened = THINK if prompt.thinking else ""
-        text, thought, closed = without_thought(opened + written.text, cut=not ended)
-        status, reason = ending(status, text, thought, closed=closed, cut="length")
+        opening = THINK if prompt.thinking else ""
+        text, reasoning, closed = split_reasoning(opening + generation.text, cut=not ended)
+        status, reason = ending(status, text, reasoning, closed=closed, cut="length")
     return Response(
         status=status,
         text=text,
-        reasoning=thought,
+        reasoning=reasoning,
         reason=reason,
         tokens_in=len(prompt.ids),
-        tokens_out=written.tokens,
+        tokens_out=generation.tokens,
     )
 
 

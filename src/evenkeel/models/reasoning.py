@@ -1,4 +1,4 @@
-"""What a model thought aloud, told apart from what it answered."""
+"""A model's reasoning, separated from its answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ TAGS = re.compile(
     re.IGNORECASE,
 )
 THINK = "<think>"
-NAMED = 3
-"""Words between two tags that are only named; a thought has more."""
-QUOTED = frozenset({"``", "''", '""', "“”", "‘’", "«»", "„“"})
+MENTION_WORDS = 3
+"""Words between two tags that are only mentioned; reasoning has more."""
+QUOTES = frozenset({"``", "''", '""', "“”", "‘’", "«»", "„“"})
 
 # gpt-oss writes into channels. Some servers leave the marks in, some drop them and leave the names.
 CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
@@ -23,56 +23,55 @@ BARE = re.compile(r"\s*analysis(?=[^\W\da-z_])")
 BARE_FINAL = "assistantfinal"
 
 
-def without_thought(content: str, *, cut: bool = False) -> tuple[str, str, bool]:
-    """The answer without what was thought aloud, the thoughts, and whether the thinking ended.
+def split_reasoning(content: str, *, cut: bool = False) -> tuple[str, str, bool]:
+    """The answer without its reasoning, the reasoning, and whether every block of it was closed.
 
-    A block of reasoning may stand anywhere, and several may. A tag that is quoted, or stands in a block of
-    code, is only spoken of, and so is one that opens in the middle of an answer and never closes; unless
+    A block of reasoning may be anywhere, and there may be several. A tag that is quoted, or inside a block
+    of code, is only mentioned, and so is one that opens in the middle of an answer and never closes; unless
     that begins a line of a text that was `cut` off.
     """
     if CHANNELS.match(content) or BARE.match(content) or FINAL.search(content):
         return _from_channels(content)
-    kept: list[str] = []
-    thoughts: list[str] = []
+    answer: list[str] = []
+    blocks: list[str] = []
     at, nested, fenced = 0, 0, False
-    opened: re.Match[str] | None = None
+    opening: re.Match[str] | None = None
     for tag in TAGS.finditer(content):
         if tag["fence"]:
-            fenced ^= opened is None
-        elif fenced or "".join(_around(content, tag)) in QUOTED:
+            fenced ^= opening is None
+        elif fenced or "".join(_around(content, tag)) in QUOTES:
             continue
         elif tag["open"]:
-            nested += opened is not None
-            opened = opened or tag
-        elif opened and _are_named(content, opened, tag):
-            opened = None
-        elif opened:
-            kept.append(content[at : opened.start()])
-            thoughts.append(content[opened.end() : tag.start()])
-            at, opened = tag.end(), None
-        elif nested or (not thoughts and _ends_a_thought(content, tag)):
+            nested += opening is not None
+            opening = opening or tag
+        elif opening and _are_mentioned(content, opening, tag):
+            opening = None
+        elif opening:
+            answer.append(content[at : opening.start()])
+            blocks.append(content[opening.end() : tag.start()])
+            at, opening = tag.end(), None
+        elif nested or (not blocks and _closes_reasoning(content, tag)):
             # A chat template may open the block inside the prompt, so that only its end is in the reply.
-            thoughts.append("".join(kept) + content[at : tag.start()])
-            kept, at, nested = [], tag.end(), max(0, nested - 1)
-    if opened:
-        before = "".join(kept) + content[at : opened.start()]
-        if not before.strip() or (cut and content[: opened.start()].rstrip(" \t").endswith("\n")):
-            return "", _joined([*thoughts, before, content[opened.end() :]]), False
-    text = "".join([*kept, content[at:]])
-    return text.lstrip() if thoughts else text, _joined(thoughts), True
+            blocks.append("".join(answer) + content[at : tag.start()])
+            answer, at, nested = [], tag.end(), max(0, nested - 1)
+    if opening:
+        before = "".join(answer) + content[at : opening.start()]
+        if not before.strip() or (cut and content[: opening.start()].rstrip(" \t").endswith("\n")):
+            return "", _joined([*blocks, before, content[opening.end() :]]), False
+    text = "".join([*answer, content[at:]])
+    return text.lstrip() if blocks else text, _joined(blocks), True
 
 
-def _are_named(content: str, opening: re.Match[str], closing: re.Match[str]) -> bool:
-    """Whether both tags are spoken of in a sentence: `put it between <think> and </think>`."""
+def _are_mentioned(content: str, opening: re.Match[str], closing: re.Match[str]) -> bool:
+    """Whether both tags are part of a sentence: `put it between <think> and </think>`."""
     before = content[max(0, opening.start() - 2) : opening.start()]
     between = content[opening.end() : closing.start()]
-    return (
-        before[-1:] == " " and before.strip() != "" and between[:1] == " " and len(between.split()) <= NAMED
-    )
+    follows_word = before[-1:] == " " and before.strip() != ""
+    return follows_word and between[:1] == " " and len(between.split()) <= MENTION_WORDS
 
 
-def _ends_a_thought(content: str, tag: re.Match[str]) -> bool:
-    """Whether a tag that closes what was never opened does so, rather than being spoken of in a sentence."""
+def _closes_reasoning(content: str, tag: re.Match[str]) -> bool:
+    """Whether a tag that closes what was never opened does so, rather than being part of a sentence."""
     before, after = _around(content, tag)
     return before not in (" ", "\t") or after in ("", "\n")
 
@@ -88,16 +87,16 @@ def _from_channels(content: str) -> tuple[str, str, bool]:
         return text.strip(), _joined(MARK.split(content[: final.start()])), True
     bare = BARE.match(content)
     if bare and BARE_FINAL in content:
-        thought, _, text = content[bare.end() :].partition(BARE_FINAL)
-        return text.strip(), thought.strip(), True
+        reasoning, _, text = content[bare.end() :].partition(BARE_FINAL)
+        return text.strip(), reasoning.strip(), True
     return "", _joined(MARK.split(content[bare.end() if bare else 0 :])), False
 
 
-def opens_thought(prompt: str) -> bool:
+def opens_reasoning(prompt: str) -> bool:
     """Whether a prompt ends in an open block of reasoning, so that the reply begins inside it."""
     tags = [tag for tag in TAGS.finditer(prompt) if not tag["fence"]]
     return bool(tags) and bool(tags[-1]["open"]) and not prompt[tags[-1].end() :].strip()
 
 
-def _joined(thoughts: list[str]) -> str:
-    return "\n".join(filter(None, (thought.strip() for thought in thoughts)))
+def _joined(blocks: list[str]) -> str:
+    return "\n".join(filter(None, (block.strip() for block in blocks)))

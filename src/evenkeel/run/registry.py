@@ -63,7 +63,7 @@ BACKENDS: dict[str, Backend] = {
         "evenkeel.models.embedded:Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, log-likelihood"
     ),
     "embedded-embedder": Backend(
-        "evenkeel.models.sbert:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
+        "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
     ),
     "hf": Backend(
         "evenkeel.models.hf:HuggingFace", True, "any causal model of transformers: generate, log-likelihood"

@@ -23,7 +23,7 @@ class Budget:
 
 
 def windows(stream: Iterable[T], size: int) -> Iterator[list[T]]:
-    """A stream in pieces of `size`, each read only when the one before is done."""
+    """A stream in lists of `size`, each read only when the one before is done."""
     stream = iter(stream)
     while window := list(islice(stream, size)):
         yield window
@@ -42,16 +42,17 @@ def run(
 
     Longest first, so that a batch pads little and memory runs out at the start of a run or never. Items of
     one group (of one size) share work, and stay in one batch where it can hold them. With a `pool`,
-    `ahead` batches are under way at a time.
+    `ahead` batches run at a time.
     """
     pending = deque(sorted(groups, key=lambda group: -size(group[0])))
-    under_way: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
-    while pending or under_way:
-        while pending and len(under_way) < ahead:
-            batch = next_batch(pending, size, budget)
-            under_way.append((batch, begin(pool, partial(attempt, work, batch))))
-        batch, results_of = under_way.popleft()
-        results = results_of()
+    running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
+    while pending or running:
+        while pending and len(running) < ahead:
+            batch = _next_batch(pending, size, budget)
+            task = partial(_attempt, work, batch)
+            running.append((batch, pool.submit(task).result if pool else task))
+        batch, result = running.popleft()
+        results = result()
         if results is not None:
             yield from zip(batch, results, strict=True)
         elif len(batch) == 1:
@@ -61,21 +62,13 @@ def run(
             pending.extendleft([item] for item in reversed(batch))
 
 
-def begin(pool: Executor | None, work: Callable[[], R]) -> Callable[[], R]:
-    """Start work in the pool; without one, it is done when its result is asked for."""
-    if pool is None:
-        return work
-    future = pool.submit(work)
-    return lambda: future.result()
-
-
-def next_batch(pending: deque[list[T]], size: Callable[[T], int], budget: Budget) -> list[T]:
+def _next_batch(pending: deque[list[T]], size: Callable[[T], int], budget: Budget) -> list[T]:
     """Take whole groups while they fit; one that would fit no batch at all is split."""
     batch: list[T] = []
     while pending:
         group = pending[0]
-        holds = max(1, min(budget.rows, budget.tokens // max(1, size(batch[0] if batch else group[0]))))
-        room = holds - len(batch)
+        longest = size(batch[0] if batch else group[0])
+        room = max(1, min(budget.rows, budget.tokens // max(1, longest))) - len(batch)
         if room < len(group) and batch:
             break
         batch += group[:room]
@@ -86,7 +79,7 @@ def next_batch(pending: deque[list[T]], size: Callable[[T], int], budget: Budget
     return batch
 
 
-def attempt(work: Callable[[list[T]], Sequence[R]], batch: list[T]) -> Sequence[R] | None:
+def _attempt(work: Callable[[list[T]], Sequence[R]], batch: list[T]) -> Sequence[R] | None:
     """The work's results, or None where memory ran out.
 
     The memory is given back only after the error is gone: its traceback holds on to every tensor.
@@ -94,21 +87,17 @@ def attempt(work: Callable[[list[T]], Sequence[R]], batch: list[T]) -> Sequence[
     try:
         return work(batch)
     except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
+        if not _is_out_of_memory(error):
             raise
     free_memory()
     return None
 
 
-def is_out_of_memory(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """CUDA and MPS have a class of their own; the CPU's allocator raises a plain RuntimeError."""
-    said = str(error)
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or "out of memory" in said.lower()
-        or "DefaultCPUAllocator" in said
-    )
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return "out of memory" in str(error).lower() or "DefaultCPUAllocator" in str(error)
 
 
 def free_memory() -> None:

@@ -1,4 +1,4 @@
-"""A causal model of transformers in memory: its tokenizer, one forward call, its limits.
+"""A causal model of transformers in memory: how it is loaded, its tokenizer, one forward call, its limits.
 
 This file imports torch; it is itself imported when the first request comes.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import inspect
 import pickle
 import struct
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
@@ -17,12 +19,17 @@ from jinja2 import TemplateError
 from safetensors import SafetensorError
 from torch import Tensor
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
+from evenkeel.models.local.checks import (
+    check_causal,
+    check_config,
+    check_tensors,
+    reads_padded,
+    watched_loading,
+)
+from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
-
-CACHES = ("past_key_values", "cache_params")
-"""What a model calls its state between steps: keys and values, or a recurrent state."""
 
 LOAD_ERRORS = (
     *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
@@ -30,10 +37,14 @@ LOAD_ERRORS = (
 )
 """All that the libraries raise over files that are not what they should be."""
 
+CACHES = ("past_key_values", "cache_params")
+"""What a model calls its state between steps: keys and values, or a recurrent state."""
+
 UNPADDED = frozenset({"rwkv", "recurrent_gemma"})
 """Models whose forward takes a mask and runs its recurrent state over the padding all the same."""
 
 FALLBACK_STOP = "\nUser:"
+"""Ends the answer of a model without a chat template."""
 
 
 class Step(NamedTuple):
@@ -60,19 +71,19 @@ class Causal:
         leading, before_a = (self._tokenise(text, special=True)[:1] for text in ("", "a"))
         self.start: str = tokenizer.decode(leading) if leading == before_a else ""
         """The start token that the tokenizer puts before every text by itself."""
-        self._accepts = inspect.signature(model.forward).parameters
-        self._cache_name = next((name for name in CACHES if name in self._accepts), None)
+        self._parameters = inspect.signature(model.forward).parameters
+        self._cache_name = next((name for name in CACHES if name in self._parameters), None)
         # Where positions are counted by places of the cache, or attention reaches only so many places back,
         # a place that is masked out still shifts what comes after it.
         windowed = getattr(config, "window_size", None) is not None
-        self.skips = "position_ids" in self._accepts and not windowed
+        self.skips = "position_ids" in self._parameters and not windowed
         """Whether places of the cache can be masked out without a trace."""
-        self.pads = "attention_mask" in self._accepts and config.model_type not in UNPADDED
+        self.pads = "attention_mask" in self._parameters and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
         self._tokenised = lru_cache(maxsize=1024)(self._tokenise)
         self._ahead: dict[str, list[int]] = {}
-        self.piece = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
+        self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
 
     def tokens_that_fit(self) -> int:
@@ -83,20 +94,19 @@ class Causal:
         """
         config = self.model.config.get_text_config()
         hidden, layers = config.hidden_size, config.num_hidden_layers
-        wide = getattr(config, "intermediate_size", None) or 4 * hidden
+        widest = getattr(config, "intermediate_size", None) or 4 * hidden
         heads = getattr(config, "num_attention_heads", None) or 1
-        kept = getattr(config, "num_key_value_heads", None) or heads
-        numbers = (
-            2 * layers * kept * (getattr(config, "head_dim", None) or hidden // heads) + 3 * wide + 8 * hidden
-        )
+        key_heads = getattr(config, "num_key_value_heads", None) or heads
+        head_size = getattr(config, "head_dim", None) or hidden // heads
+        numbers = 2 * layers * key_heads * head_size + 3 * widest + 8 * hidden
         free, _ = torch.cuda.mem_get_info(self.device)
         return max(4096, int(0.4 * free / (numbers * self.model.dtype.itemsize)))
 
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""
         distinct = list(dict.fromkeys(texts))
-        ids = self.tokenizer(distinct)["input_ids"] if distinct else []
-        self._ahead = dict(zip(distinct, ids, strict=True))
+        rows = self.tokenizer(distinct)["input_ids"] if distinct else []
+        self._ahead = dict(zip(distinct, rows, strict=True))
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids: if `special` after the tokenizer's own start token; never before its own end token."""
@@ -111,7 +121,7 @@ class Causal:
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.
 
-        A template that knows no system role (Gemma's) gets the system's text in front of the first turn.
+        A template without a system role (Gemma's) gets the system's text in front of the first turn.
         """
         if self.tokenizer.chat_template is None:
             lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]
@@ -128,7 +138,7 @@ class Causal:
         return self.tokenise(text, special=False)
 
     def text(self, ids: Sequence[int], *, after: Sequence[int] = ()) -> str:
-        """Ids as text. What stands `after` which ids matters: some tokenizers drop a text's first space."""
+        """Ids as text. What comes before them matters: some tokenizers drop a text's first space."""
         lead = list(after[-8:])
         before, whole = (self._decode(part) for part in (lead, [*lead, *ids]))
         return whole[len(before) :] if whole.startswith(before) else self._decode(ids)
@@ -137,13 +147,10 @@ class Causal:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def pad(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Rows of ids, padded on the left so that all end together, and the mask of what is real."""
+        """Rows of ids, padded on the left so that all end together, and the mask of what is not padding."""
         width = max(map(len, rows))
-        ids = torch.zeros((len(rows), width), dtype=torch.long)
-        mask = torch.zeros_like(ids)
-        for row, (values, real) in enumerate(zip(ids, mask, strict=True)):
-            values[width - len(rows[row]) :] = torch.tensor(rows[row])
-            real[width - len(rows[row]) :] = 1
+        ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows])
+        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
         return ids.to(self.device), mask.to(self.device)
 
     def forward(
@@ -154,22 +161,53 @@ class Causal:
         `mask` covers all places so far. Where nothing is padded it is left out, for then the attention
         runs on a faster path.
         """
-        positions = (mask.cumsum(-1) - 1).clamp_min(0)[:, -ids.shape[1] :]
+        new = ids.shape[1]
         # A recurrent state holds what came before; a mask is then for the new places alone.
-        seen = mask if self._cache_name == "past_key_values" else mask[:, -ids.shape[1] :]
-        given = {
+        visible = mask if self._cache_name == "past_key_values" else mask[:, -new:]
+        arguments = {
             "input_ids": ids,
-            "attention_mask": None if bool(seen.all()) else seen,
-            "position_ids": positions,
+            "attention_mask": None if bool(visible.all()) else visible,
+            "position_ids": (mask.cumsum(-1) - 1).clamp_min(0)[:, -new:],
             "use_cache": use_cache,
             "logits_to_keep": keep,
         }
         if cache is not None and self._cache_name:
-            given[self._cache_name] = cache
-        out = self.model(
-            **{name: value for name, value in given.items() if name in self._accepts}, return_dict=True
-        )
+            arguments[self._cache_name] = cache
+        accepted = {name: value for name, value in arguments.items() if name in self._parameters}
+        out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
+
+
+def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
+    """Load a model, or refuse it: complete files, every tensor present, and proof that it is causal."""
+    quiet_transformers()
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    target = pick_device(device, spec)
+    source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
+    if weights.gguf_file:
+        source["gguf_file"] = weights.gguf_file
+        # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
+        dtype = "float32" if dtype == "auto" else dtype
+    if (weights.folder / "adapter_config.json").is_file() and not find_spec("peft"):
+        # Without its package transformers ignores an adapter, and gives the base model's figures.
+        raise MissingExtra(f"{spec}, which has an adapter,", package="peft", install="pip install peft")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not weights.gguf_file:
+                check_config(spec, AutoConfig.from_pretrained(weights.folder, **source))
+            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
+            with watched_loading() as loadings:
+                model = AutoModelForCausalLM.from_pretrained(weights.folder, dtype=dtype, **source)
+            check_tensors(spec, weights.path, loadings)
+            causal = Causal(spec, model.to(target).eval(), tokenizer)
+            check_causal(causal)
+            causal.pads = causal.pads and reads_padded(causal)
+            return causal
+    except LOAD_ERRORS as error:
+        reason = first_line(error)
+        raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {reason}.") from error
 
 
 def pick_device(device: str, spec: str) -> torch.device:
@@ -177,7 +215,7 @@ def pick_device(device: str, spec: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
     chosen = torch.device(device)
-    there = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
-    if (chosen.index or 0) >= there:
+    count = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
+    if (chosen.index or 0) >= count:
         raise UsageError(f"{spec}: there is no device '{device}' here; use device=auto or device=cpu.")
     return chosen

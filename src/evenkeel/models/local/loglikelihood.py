@@ -1,8 +1,8 @@
 """The log-probability of every token of a continuation, and what the model would write in its place.
 
-A greedy text of the same length needs no second reading. The given continuation serves as its draft, as
-in speculative decoding (Leviathan et al. 2023): where the likeliest tokens are the given ones they stand,
-the first that differs takes its place, and only what comes after it is still to be written.
+A greedy text of the same length needs no second reading. The continuation serves as its draft, as in
+speculative decoding (Leviathan et al. 2023): its tokens are kept as long as they are the likeliest, the
+first that differs is replaced, and only what comes after it is still to be generated.
 """
 
 from __future__ import annotations
@@ -15,12 +15,27 @@ from torch import Tensor
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.decoding import Prompt, State, Written, goes_on, write, write_on
-from evenkeel.models.local.kvcache import is_plain
+from evenkeel.models.local.generation import (
+    Generation,
+    Prompt,
+    State,
+    add_token,
+    continue_rows,
+    generate,
+    is_plain,
+)
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
 ROWS = 32
-"""Rows whose log-probabilities are made at once: those of a whole batch would double its memory."""
+"""Rows whose log-probabilities are computed at once: those of a whole batch would double its memory."""
+
+PRECISION_TEXT = (
+    "In the harbour below the old town the boats come in at dawn with 27 crates of fish, and the captain "
+    "says that nothing on this coast is older than the light on the northern pier"
+)
+PRECISION_TEXTS = 12
+PRECISION_WORDS = 3
+"""Words that are scored in each text."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class Pair:
     """A tokenised prefix + continuation."""
 
     ids: tuple[int, ...]
-    """All of them, with at least one before the target."""
+    """All token ids, with at least one before the target."""
     target: int
     """How many at the end are the continuation's."""
     merged: bool
@@ -43,29 +58,28 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
     end token.
     """
     whole, before = causal.tokenise(prefix + continuation), causal.tokenise(prefix)
+    last_word = len(before) - len(causal.tokenise(_leading_words(prefix)))
     start, merged = find_boundary(before, whole)
     target = len(whole) - start
     if target == len(whole) and whole:
         if causal.start_id is None:
             return None
         whole = [causal.start_id, *whole]
-    return Pair(
-        tuple(whole), target, merged, last_word=len(before) - len(causal.tokenise(leading_words(prefix)))
-    )
+    return Pair(tuple(whole), target, merged, last_word)
 
 
 def texts_of(request: Request) -> tuple[str, ...]:
-    """What will be tokenised for a request that is no chat."""
+    """What will be tokenised for a request that is not a chat."""
     match request:
         case LogLikelihood(prefix=prefix, continuation=continuation):
-            return prefix + continuation, prefix, leading_words(prefix)
+            return prefix + continuation, prefix, _leading_words(prefix)
         case Generate(prompt=str() as prompt, sampling=sampling):
             return prompt, prompt + sampling.length_of
         case _:
             return ()
 
 
-def leading_words(prefix: str) -> str:
+def _leading_words(prefix: str) -> str:
     """A text without its last word and the space before it."""
     *before, _ = prefix.rstrip().rsplit(maxsplit=1) or [""]
     return "".join(before)
@@ -73,64 +87,64 @@ def leading_words(prefix: str) -> str:
 
 @torch.inference_mode()
 def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
-    """Read all pairs at once; logits are made only where a target token is predicted.
+    """Read all pairs at once; logits are computed only where a target token is predicted.
 
     The last token need not be read, so that choices of one token after the same prefix cost one reading.
     """
     distinct = list(dict.fromkeys(pair.ids[:-1] for pair in pairs))
-    place = {ids: row for row, ids in enumerate(distinct)}
+    row_of = {ids: row for row, ids in enumerate(distinct)}
     ids, mask = causal.pad(distinct)
     step = causal.forward(ids, mask, keep=max(pair.target for pair in pairs), use_cache=False)
-    return _logprobs(causal, pairs, [place[pair.ids[:-1]] for pair in pairs], step.logits)
+    return _logprobs(causal, pairs, [row_of[pair.ids[:-1]] for pair in pairs], step.logits)
 
 
 @torch.inference_mode()
 def loglikelihood_and_generate(
-    causal: Causal, asked: Sequence[tuple[Pair, Prompt]]
-) -> list[tuple[Logprobs, Written]]:
-    """LogLikelihood each pair, and write greedily after its prefix, from one reading of both.
+    causal: Causal, batch: Sequence[tuple[Pair, Prompt]]
+) -> list[tuple[Logprobs, Generation]]:
+    """The log-probabilities of each pair, and a greedy text after its prefix, from one reading of both.
 
     A pair's ids are its prompt's ids and then the target's.
     """
-    pairs, prompts = [pair for pair, _ in asked], [prompt for _, prompt in asked]
+    pairs, prompts = [pair for pair, _ in batch], [prompt for _, prompt in batch]
     ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
     step = causal.forward(ids, mask, keep=1 + longest)
     logprobs = _logprobs(causal, pairs, range(len(pairs)), step.logits[:, :-1])
     if not (causal.skips and is_plain(step.cache)):  # a state from which nothing can be left out
-        return list(zip(logprobs, write(causal, prompts), strict=True))
-    written = [Written() for _ in asked]
+        return list(zip(logprobs, generate(causal, prompts), strict=True))
+    generations = [Generation() for _ in batch]
     likeliest = step.logits.argmax(-1).tolist()
-    going, tokens = [], [0] * len(asked)
-    for row, (pair, prompt) in enumerate(asked):
+    active, tokens = [], [0] * len(batch)
+    for row, (pair, prompt) in enumerate(batch):
         draft = (*pair.ids[len(pair.ids) - pair.target :], None)
-        for place, said in enumerate(likeliest[row][longest - pair.target :]):
-            if not goes_on(causal, prompt, written[row], said):
+        for index, token in enumerate(likeliest[row][longest - pair.target :]):
+            if not add_token(causal, prompt, generations[row], token):
                 break
-            if said != draft[place]:
-                mask[row, mask.shape[1] - pair.target + place :] = 0  # the rest of the draft is not so
-                going.append(row)
-                tokens[row] = said
+            if token != draft[index]:
+                mask[row, mask.shape[1] - pair.target + index :] = 0  # the rest of the draft is not used
+                active.append(row)
+                tokens[row] = token
                 break
     state = State(step.cache, ids, mask, shrinks=True)
-    write_on(causal, prompts, written, state, tokens=tokens, going=going)
-    return list(zip(logprobs, written, strict=True))
+    continue_rows(causal, prompts, generations, state, tokens=tokens, active=active)
+    return list(zip(logprobs, generations, strict=True))
 
 
 def _logprobs(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits: Tensor) -> list[Logprobs]:
-    """What the logits say of each pair's target, which the last of them predict in the pair's row."""
+    """Log-probabilities of each pair's target, which the last logits of the pair's row predict."""
     longest = logits.shape[1]
     targets = torch.tensor([[0] * (longest - p.target) + list(p.ids[-p.target :]) for p in pairs])
     targets = targets.to(logits.device)
     results = []
     for start in range(0, len(pairs), ROWS):
         part = slice(start, start + ROWS)
-        said = logits[list(rows[part])].float().log_softmax(-1)
-        chosen = said.gather(-1, targets[part, :, None])[..., 0].tolist()
+        every = logits[list(rows[part])].float().log_softmax(-1)
+        chosen = every.gather(-1, targets[part, :, None])[..., 0].tolist()
         for pair, values in zip(pairs[part], chosen, strict=True):
             results.append(
                 Logprobs(
-                    tuple(map(causal.piece, pair.ids[-pair.target :])),
+                    tuple(map(causal.token_text, pair.ids[-pair.target :])),
                     tuple(values[longest - pair.target :]),
                     merged=pair.merged,
                     last_word=pair.last_word,
@@ -138,3 +152,22 @@ def _logprobs(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits
                 )
             )
     return results
+
+
+def batch_dependence(causal: Causal) -> float:
+    """The largest difference of a log-probability between short texts read alone and in one batch.
+
+    In half precision, what shares a batch changes how sums are rounded. The texts have 1, 3, 5, … words
+    before the scored ones, so that most of them are padded in the batch.
+    """
+    words = PRECISION_TEXT.split()
+    pairs = []
+    for length in range(1, 2 * PRECISION_TEXTS, 2):
+        target = " ".join(words[length : length + PRECISION_WORDS])
+        pair = pair_of(causal, " ".join(words[:length]), f" {target}")
+        if pair and pair.target and len(pair.ids) <= (causal.context or len(pair.ids)):
+            pairs.append(pair)
+    alone = [value for pair in pairs for value in loglikelihoods(causal, [pair])[0].values]
+    together = loglikelihoods(causal, pairs) if pairs else []
+    joint = [value for logprobs in together for value in logprobs.values]
+    return max((abs(one - other) for one, other in zip(alone, joint, strict=True)), default=0.0)

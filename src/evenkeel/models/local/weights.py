@@ -29,7 +29,7 @@ DESCRIBING = (
 """The files beside the weights that decide what a model answers."""
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 OLD_WEIGHTS = ("pytorch_model*.bin", "pytorch_model*.bin.index.json")
-"""Looked at only where there are no safetensors: many folders hold both, and transformers reads one."""
+"""Read only where there are no safetensors: many folders hold both, and transformers reads one."""
 
 
 class Weights(NamedTuple):
@@ -50,19 +50,21 @@ class Weights(NamedTuple):
         if self.commit:
             return {"revision": self.commit}
         if self.gguf_file:
-            return {"sha256": file_sha256(self.folder / self.gguf_file)}
+            return {"sha256": file_sha256(self.path)}
         digest = hashlib.sha256()
         for file in self.files():
             digest.update(f"{file.relative_to(self.folder).as_posix()} {file_sha256(file)}\n".encode())
         return {"sha256": digest.hexdigest()}
 
     def files(self) -> list[Path]:
-        """What is read when the model is loaded. A training folder's checkpoints and states are not."""
-        folders = [self.folder, *(self.folder / module for module in self._modules())]
-        found = {file for folder in folders for name in (*DESCRIBING, *WEIGHTS) for file in folder.glob(name)}
-        if not any(file.suffix == ".safetensors" for file in found):
-            found |= {file for folder in folders for name in OLD_WEIGHTS for file in folder.glob(name)}
-        return sorted(file for file in found if file.is_file())
+        """What is read when the model is loaded, without a training folder's checkpoints and states."""
+        modules = read_json(self.folder / "modules.json")  # pooling, dense layers of sentence-transformers
+        names = [module.get("path") or "" for module in modules] if isinstance(modules, list) else []
+        folders = {self.folder, *(self.folder / name for name in names)}
+        files = {file for folder in folders for name in (*DESCRIBING, *WEIGHTS) for file in folder.glob(name)}
+        if not any(file.suffix == ".safetensors" for file in files):
+            files |= {file for folder in folders for name in OLD_WEIGHTS for file in folder.glob(name)}
+        return sorted(file for file in files if file.is_file())
 
     def chat(self) -> Literal["template", "fallback"]:
         """Whether the model brings a chat template, read from its files alone."""
@@ -70,25 +72,19 @@ class Weights(NamedTuple):
             from gguf import GGUFReader
 
             try:
-                has = "tokenizer.chat_template" in GGUFReader(self.path).fields
+                has_template = "tokenizer.chat_template" in GGUFReader(self.path).fields
             except (ValueError, LookupError, struct.error) as error:
-                raise UsageError(f"{self.path} is not a whole GGUF file: {first_line(error)}.") from None
+                raise UsageError(f"{self.path} is not a complete GGUF file: {first_line(error)}.") from None
         else:
-            has = any(self.folder.glob("chat_template*")) or bool(
-                read_json(self.folder / "tokenizer_config.json").get("chat_template")
-            )
-        return "template" if has else "fallback"
-
-    def _modules(self) -> list[str]:
-        """The folders of a sentence-transformers model: pooling, dense layers."""
-        listed = read_json(self.folder / "modules.json")
-        return [module["path"] for module in listed if module.get("path")] if isinstance(listed, list) else []
+            config = read_json(self.folder / "tokenizer_config.json")
+            has_template = any(self.folder.glob("chat_template*")) or bool(config.get("chat_template"))
+        return "template" if has_template else "fallback"
 
 
 def locate(
     spec: str, *, revision: str | None = None, gguf_file: str | None = None, weights: bool = True
 ) -> Weights:
-    """Find the files that `scheme:name` means, fetching them from the Hub where the name is no path.
+    """Find the files that `scheme:name` means, fetching them from the Hub where the name is not a path.
 
     Without `weights` only what describes a model is fetched, its tokenizer for instance.
     """
@@ -97,47 +93,44 @@ def locate(
     if path.suffix == ".gguf":
         path, gguf_file = path.parent, path.name
     if path.is_dir():
-        return check(Weights(path, gguf_file), spec, weights=weights)
-    if path.exists():
-        raise UsageError(f"{spec}: {path} is a file; name the model's folder, or a .gguf file.")
-    if name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
+        located = Weights(path, gguf_file)
+    elif path.exists():
+        raise UsageError(f"{spec}: {path} is a file; give the model's folder, or a .gguf file.")
+    elif name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
         raise UsageError(f"{spec}: there is nothing at {Path(name).expanduser()}; check the path.")
-    return check(fetch(spec, name, revision, gguf_file, weights=weights), spec, weights=weights)
+    else:
+        located = _fetch(spec, name, revision, gguf_file, weights=weights)
+    expected = located.gguf_file or "config.json"
+    if not (located.folder / expected).is_file():
+        files = ", ".join(sorted(file.name for file in located.folder.glob("*.gguf")))
+        remedy = f"give a file in it: {files}" if files else "give the folder of a model's config and weights"
+        raise UsageError(f"{spec}: the folder {located.folder} has no {expected}; {remedy}.")
+    if weights and not located.gguf_file:
+        _check_files(located, spec)
+    return located
 
 
-def check(found: Weights, spec: str, *, weights: bool) -> Weights:
-    wanted = found.gguf_file or "config.json"
-    if (found.folder / wanted).is_file():
-        if weights and not found.gguf_file:
-            check_files(found, spec)
-        return found
-    ggufs = sorted(file.name for file in found.folder.glob("*.gguf"))
-    remedy = "name the folder that holds a model's config and weights"
-    if ggufs:
-        remedy = f"name a file in it: {', '.join(ggufs)}"
-    raise UsageError(f"{spec}: the folder {found.folder} has no {wanted}; {remedy}.")
-
-
-def check_files(found: Weights, spec: str) -> None:
-    """Refuse a folder in which a file of weights is cut short, or one that its index names is missing."""
-    index = read_json(found.folder / "model.safetensors.index.json")
+def _check_files(weights: Weights, spec: str) -> None:
+    """Refuse a folder in which a weights file is cut short, or one that its index names is missing."""
+    folder = weights.folder
+    index = read_json(folder / "model.safetensors.index.json")
     shards = index.get("weight_map", {}).values() if isinstance(index, dict) else ()
-    whole = (found.folder / "model.safetensors").is_file()  # transformers prefers it to an index
-    absent = [] if whole else sorted({shard for shard in shards if not (found.folder / shard).is_file()})
-    if absent:
+    unsharded = (folder / "model.safetensors").is_file()  # transformers prefers it to an index
+    missing = [] if unsharded else sorted({shard for shard in shards if not (folder / shard).is_file()})
+    if missing:
         raise UsageError(
-            f"{spec}: {found.folder} lacks {len(absent)} of the files of weights that its index names: "
-            f"{', '.join(absent[:3])}{', …' if len(absent) > 3 else ''}. Fetch the model again."
+            f"{spec}: {folder} lacks {len(missing)} of the weights files that its index names: "
+            f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}. Fetch the model again."
         )
-    for file in found.files():
-        if file.match("model*.safetensors") and (wrong := what_is_wrong(file)):
-            raise UsageError(f"{spec}: {file} is not a whole file of weights: {wrong}. Fetch it again.")
+    for file in weights.files():
+        if file.match("model*.safetensors") and (problem := _safetensors_problem(file)):
+            raise UsageError(f"{spec}: {file} is not a complete weights file: {problem}. Fetch it again.")
 
 
-def what_is_wrong(file: Path) -> str:
+def _safetensors_problem(file: Path) -> str:
     """Why a file is not safetensors from its first byte to its last; empty where it is.
 
-    Its first eight bytes say how long the header is, and the header where each tensor ends.
+    Its first eight bytes give the length of the header, and the header where each tensor ends.
     """
     size = file.stat().st_size
     with file.open("rb") as opened:
@@ -156,23 +149,20 @@ def what_is_wrong(file: Path) -> str:
     return "" if size == expected else f"it has {size:,} bytes, and its header names {expected:,}"
 
 
-def fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, weights: bool) -> Weights:
-    """The snapshot of a Hub repository: what is cached already, what is missing fetched."""
+def _fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, weights: bool) -> Weights:
+    """The snapshot of a Hub repository: the cached files, and what is missing downloaded."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
-    wanted = [*DESCRIBING]
-    if weights:
-        wanted += [
-            *(f"*/{file}" for file in ("config.json", *WEIGHTS)),
-            *([gguf_file] if gguf_file else WEIGHTS),
-        ]
+    def download(*patterns: str) -> Path:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=[*DESCRIBING, *patterns]))
+
+    modules = tuple(f"*/{file}" for file in ("config.json", *WEIGHTS))
     try:
-        with announced(f"looking for {name} in the Hugging Face cache and on the Hub"), quiet_downloads():
-            folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+        with announced(f"looking for {name} in the Hugging Face cache and on the Hub"), _quiet_downloads():
+            folder = download(*((*modules, *([gguf_file] if gguf_file else WEIGHTS)) if weights else ()))
             if weights and not gguf_file and not any(folder.rglob("*.safetensors")):
-                wanted = [*DESCRIBING, *OLD_WEIGHTS]
-                folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+                folder = download(*OLD_WEIGHTS)
     except GatedRepoError:
         raise UsageError(
             f"{spec}: the Hub gives this model only to those who accepted its terms; run `hf auth login`."
@@ -184,20 +174,18 @@ def fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, 
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         raise UsageError(
             f"{spec}: there is no such folder, and the Hub cannot give it ({first_line(error)}); "
-            "check the name and the connection, or name a local folder."
+            "check the name and the connection, or give a local folder."
         ) from None
     return Weights(folder, gguf_file, commit=folder.name)
 
 
 def installed(package: str, path: str, *, what: str, install: str) -> Path:
-    """A file or folder inside an installed package, which is not imported: that might pull in much else."""
-    try:
-        found = Path(str(importlib.metadata.distribution(package).locate_file(path)))
-    except importlib.metadata.PackageNotFoundError:
-        found = None
-    if found is None or not found.exists():
-        raise MissingExtra(what, package=package, install=install)
-    return found
+    """A file or folder inside an installed package, which is not imported: that might load much else."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        file = Path(str(importlib.metadata.distribution(package).locate_file(path)))
+        if file.exists():
+            return file
+    raise MissingExtra(what, package=package, install=install)
 
 
 def require_packages(*packages: str, what: str, extra: str) -> None:
@@ -207,34 +195,34 @@ def require_packages(*packages: str, what: str, extra: str) -> None:
 
 
 @contextlib.contextmanager
-def announced(doing: str) -> Iterator[None]:
-    """Say on stderr what takes a while: one moving line on a terminal, one plain line elsewhere."""
+def announced(task: str) -> Iterator[None]:
+    """Show on stderr what takes a while: one moving line on a terminal, one plain line elsewhere."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(doing):
+        with console.status(task):
             yield
     else:
-        print(f"evenkeel: {doing}", file=sys.stderr)
+        print(f"evenkeel: {task}", file=sys.stderr)
         yield
 
 
 @contextlib.contextmanager
-def quiet_downloads() -> Iterator[None]:
+def _quiet_downloads() -> Iterator[None]:
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    were_on = not are_progress_bars_disabled()
+    were_disabled = are_progress_bars_disabled()
     disable_progress_bars()
     try:
         yield
     finally:
-        if were_on:
+        if not were_disabled:
             enable_progress_bars()
 
 
 def quiet_transformers() -> None:
-    """Keep transformers' bars and remarks off the terminal; its errors still come as exceptions."""
+    """Keep transformers' progress bars and warnings off the terminal; errors still come as exceptions."""
     from transformers import modeling_gguf_pytorch_utils as gguf_reader
     from transformers.utils import logging
 
@@ -245,6 +233,7 @@ def quiet_transformers() -> None:
 
 
 def read_json(path: Path) -> Any:
+    """A JSON file's content; an empty object where it is missing or broken."""
     try:
         return msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):

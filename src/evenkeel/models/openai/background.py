@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HAND_OVER_S = 0.01
-"""How long finished items wait for company: a switch of threads for each would cost more than the item."""
+"""How long finished items wait for more: a switch of threads for each would cost more than the item."""
 RETRYING_S = 0.1
-"""How long a change in what waits to be tried again may go untold."""
+"""How long a change in the number of waiting retries may go unreported."""
 UNREAD_BATCHES = 32
 """A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
 
@@ -53,23 +53,20 @@ class Outbox(Generic[T]):
         """Have the reader's thread call something while it waits for more."""
         self._queue.put(function)
 
-    @property
-    def full(self) -> bool:
-        return self._queue.qsize() >= UNREAD_BATCHES
-
     async def room(self) -> None:
-        while self.full:
+        """Wait until the reader has caught up."""
+        while self._queue.qsize() >= UNREAD_BATCHES:
             await asyncio.sleep(HAND_OVER_S)
 
 
 class Relay:
-    """Tells a watcher, in the reader's thread, what its producer is waiting for."""
+    """Reports to a watcher, in the reader's thread, what its producer is waiting for."""
 
     def __init__(self, outbox: Outbox[Any], progress: Progress) -> None:
         self._outbox = outbox
         self._progress = progress
         self._retrying = 0
-        self._due = False
+        self._scheduled = False
         self._loop = asyncio.get_running_loop()
 
     def note(self, text: str) -> None:
@@ -78,12 +75,12 @@ class Relay:
     def retrying(self, change: int) -> None:
         """So many requests more, or fewer, wait to be tried again."""
         self._retrying += change
-        if not self._due:
-            self._due = True
-            self._loop.call_later(RETRYING_S, self._tell)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_later(RETRYING_S, self._report)
 
-    def _tell(self) -> None:
-        self._due = False
+    def _report(self) -> None:
+        self._scheduled = False
         count = self._retrying
         if (show := getattr(self._progress, "retrying", None)) is not None:
             self._outbox.call(lambda: show(count))

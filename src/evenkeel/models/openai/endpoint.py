@@ -1,4 +1,4 @@
-"""Where a server is, and the credentials for it, which leave here in a request's header alone."""
+"""Where a server is, and the credentials for it, which are sent in a request's header and shown nowhere."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 EXAMPLE = "http://127.0.0.1:8000/v1"
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
-"""In the name of a query field: its value is a secret, though it be a word. No value is ever shown; those of
-other fields (a tenant, a model) are struck out of answers only if they are unlike words."""
+"""In the name of a query field: its value is a secret, even if it is a word. No value is ever shown; those of
+other fields (a tenant, a model) are removed from answers only if they are unlike words."""
 
 
 class Endpoint:
     """A base URL and its credentials. `shown` is the address without any of them."""
 
     def __init__(
-        self, base_url: str, key: str, *, named: str = "base_url", further: Iterable[str] = ()
+        self, base_url: str, key: str, *, option: str = "base_url", further: Iterable[str] = ()
     ) -> None:
-        url = _parsed(base_url, named)
+        url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)
         self.local = _is_loopback(url.host or "")
         user, password = url.user or "", url.password or ""
@@ -43,7 +43,7 @@ class Endpoint:
             self.headers["Authorization"] = f"Bearer {key}"
         values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
-        # A user without a password is a key. A key that is a word stands for none, where a server needs none.
+        # A user without a password is a key. A key that is a word is a placeholder for none.
         keys = [] if key.isalpha() and len(key) < LONG else [key]
         secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
         self.redacted = Redaction(secrets)
@@ -59,7 +59,7 @@ class Endpoint:
         return urllib.request.getproxies().get(self._url.scheme)
 
     def hint(self) -> str:
-        """A better address, where this one looks unlike those at which such an API is; else nothing."""
+        """A better address, where this one looks unlike those at which such an API is; else empty."""
         steps = [step for step in self._url.path.split("/") if step]
         while steps and steps[-1] in ("chat", "completions", "embeddings"):
             steps.pop()
@@ -73,33 +73,36 @@ class Endpoint:
 
 def endpoint(base_url: str | None, api_key_env: str, further: Iterable[str] = ()) -> Endpoint:
     """The server at an address; `further` texts that are sent to it may hold secrets too."""
-    named = "base_url"
+    option = "base_url"
     if not base_url and (base_url := os.environ.get("OPENAI_BASE_URL", "").strip()):
-        named = "OPENAI_BASE_URL"
+        option = "OPENAI_BASE_URL"
     key = os.environ.get(api_key_env, "").strip()
     if not key.isprintable():  # a header is one line of text
         raise UsageError(f"{api_key_env} holds a line break or another character that no key has.")
-    return Endpoint(base_url or "https://api.openai.com/v1", key, named=named, further=further)
+    return Endpoint(base_url or "https://api.openai.com/v1", key, option=option, further=further)
 
 
-def _parsed(base_url: str, named: str) -> URL:
-    # An address that may hold a password is not repeated.
-    quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
+def _parsed(base_url: str, option: str) -> URL:
+    bad_port = "its port is not a number from 1 to 65535"
     try:
         url = URL(base_url.strip().rstrip("/"))
         port = url.port
     except ValueError as error:  # UnicodeError is one
-        what = "its port is not a number from 1 to 65535" if "ort" in str(error) else "it is malformed"
-        raise UsageError(f"{named}{quoted} is not a web address: {what}. Example: {EXAMPLE}") from None
-    if url.scheme not in ("http", "https"):
-        problem = "it must begin with http:// or https://"
-    elif not url.host or not _is_host(url.raw_host or ""):
-        problem = "it names no host" if not url.host else "its host is malformed"
-    elif not port:
-        problem = "its port is not a number from 1 to 65535"
+        problem = bad_port if "ort" in str(error) else "it is malformed"
     else:
-        return url
-    raise UsageError(f"{named}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
+        if url.scheme not in ("http", "https"):
+            problem = "it must begin with http:// or https://"
+        elif not url.host:
+            problem = "it names no host"
+        elif not _is_host(url.raw_host or ""):
+            problem = "its host is malformed"
+        elif not port:
+            problem = bad_port
+        else:
+            return url
+    # An address that may hold a password is not repeated.
+    quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
+    raise UsageError(f"{option}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
 
 
 def _is_host(host: str) -> bool:

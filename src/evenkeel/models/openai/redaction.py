@@ -1,8 +1,8 @@
-"""Keys struck out of what a server sends, however it spells them.
+"""Secrets removed from what a server sends, however it spells them.
 
 A server may repeat a key with JSON, percent or HTML escapes, in base64, in another case, with line breaks
 inside, or only half of it. So a reply is searched in a plain form, without escapes, case and punctuation,
-and what is found there is struck out of the reply itself.
+and what matches there is replaced in the reply itself.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-STRUCK = b"[key]"
+REPLACEMENT = b"[key]"
 SHORTEST_SECRET = 8
-"""A shorter key is a placeholder (`none`, `EMPTY`); to strike it out would damage ordinary answers."""
+"""A shorter key is a placeholder (`none`, `EMPTY`); removing it would damage ordinary answers."""
 SHORTEST_RANDOM = 12
-"""Letters and digits from which on a secret with both is taken for random, and found in any spelling."""
+"""Letters and digits from which on a secret with both counts as random, and is found in any spelling."""
 LONG = 20
 """From which on it may be letters alone: no answer holds them all in this order by chance."""
 SHORTEST_PART, LONGEST_PART = 9, 16
-"""Letters and digits of a secret that are struck out alone: half of it, between these bounds."""
+"""Letters and digits of a secret that are replaced alone: half of it, between these bounds."""
 ENCODED_PART = 24
 
 ESCAPE = re.compile(
@@ -37,77 +37,76 @@ ESCAPE = re.compile(
     rb")",
     re.IGNORECASE,
 )
-_KEPT = (string.ascii_letters + string.digits).encode()
-_NOT_KEPT = bytes(set(range(256)) - set(_KEPT))
+_ALPHANUMERIC = set((string.ascii_letters + string.digits).encode())
 
 
 class _Form(NamedTuple):
-    """How a text is made plain: which bytes stay, and as what."""
+    """A plain form of a text: which bytes remain, and as what."""
 
     table: bytes
     dropped: bytes
-    stays: bytes
-    """1 at every byte that stays."""
+    remains: bytes
+    """1 at every byte that remains."""
 
 
 def _form(table: bytes, dropped: bytes) -> _Form:
     return _Form(table, dropped, bytes(byte not in dropped for byte in range(256)))
 
 
-LOOSE = _form(bytes(range(256)).lower(), _NOT_KEPT)
+LOOSE = _form(bytes(range(256)).lower(), bytes(set(range(256)) - _ALPHANUMERIC))
 """Letters and digits alone, in lower case."""
 EXACT = _form(bytes(range(256)), b"\\")
 
 
-class _Needle(NamedTuple):
+class _Spelling(NamedTuple):
     """One spelling of a secret, in a plain form."""
 
     text: bytes
     shortest: int
     """How much of it is enough."""
     blocks: list[tuple[int, bytes]]
-    """Parts with their places: whatever holds `shortest` bytes of the text holds one of these whole."""
+    """Parts with their offsets: whatever holds `shortest` bytes of the text holds one of these whole."""
 
 
 class Redaction:
-    """Strikes secrets out of bytes."""
+    """Replaces secrets in bytes."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._needles: dict[_Form, list[_Needle]] = {LOOSE: [], EXACT: []}
+        self._spellings: dict[_Form, list[_Spelling]] = {LOOSE: [], EXACT: []}
         for secret in dict.fromkeys(secrets):
             raw = secret.encode(errors="surrogateescape")
             if len(raw) >= SHORTEST_SECRET:
                 self._add(raw)
-        # Whatever holds enough of a needle holds a part of this size at one of every so many places.
-        loose = self._needles[LOOSE]
-        self._size = size = min(((needle.shortest + 1) // 2 for needle in loose), default=1)
+        # Whatever holds enough of a spelling holds a part of this size at one of every so many places.
+        loose = self._spellings[LOOSE]
+        self._size = size = min(((spelling.shortest + 1) // 2 for spelling in loose), default=1)
         self._parts = frozenset(
-            needle.text[i : i + size] for needle in loose for i in range(len(needle.text) - size + 1)
+            spelling.text[i : i + size] for spelling in loose for i in range(len(spelling.text) - size + 1)
         )
 
     def _add(self, secret: bytes) -> None:
         plain = _plain(secret, LOOSE)
         if _is_random(plain):
             part = max(SHORTEST_PART, min(LONGEST_PART, len(plain) // 2))
-            self._needles[LOOSE].append(_needle(plain, part))
+            self._spellings[LOOSE].append(_spelling(plain, part))
         else:
             exact = _plain(secret, EXACT)
-            self._needles[EXACT].append(_Needle(exact, len(exact), [(0, exact)]))
+            self._spellings[EXACT].append(_Spelling(exact, len(exact), [(0, exact)]))
         for encoded in _encoded(secret):
             plain = _plain(encoded, LOOSE)
             if len(plain) >= SHORTEST_RANDOM:
                 part = max(ENCODED_PART, len(plain) // 4)
-                self._needles[LOOSE].append(_needle(plain, min(part, len(plain))))
+                self._spellings[LOOSE].append(_spelling(plain, min(part, len(plain))))
 
     def __call__(self, data: bytes) -> bytes:
-        if loose := self._needles[LOOSE]:
+        if loose := self._spellings[LOOSE]:
             plain, size = _plain(data, LOOSE), self._size
             if not self._parts.isdisjoint(plain[i : i + size] for i in range(0, len(plain), size)):
-                data = _struck(data, LOOSE, loose)
-        if exact := self._needles[EXACT]:
+                data = _replaced(data, LOOSE, loose)
+        if exact := self._spellings[EXACT]:
             plain = _plain(data, EXACT)
-            if any(needle.text in plain for needle in exact):
-                data = _struck(data, EXACT, exact)
+            if any(spelling.text in plain for spelling in exact):
+                data = _replaced(data, EXACT, exact)
         return data
 
     def text(self, text: str) -> str:
@@ -121,18 +120,18 @@ def is_random(secret: str) -> bool:
 
 def _is_random(plain: bytes) -> bool:
     """Whether letters and digits are unlike words and numbers, so that no answer holds them by chance."""
-    return _is_no_number(plain) and (
+    return _has_letters(plain) and (
         len(plain) >= LONG or (len(plain) >= SHORTEST_RANDOM and _has_digit(plain))
     )
 
 
 def _is_telling(part: bytes, whole: bytes) -> bool:
     """Whether a part of a secret is not a word or a number that an answer may well hold."""
-    return _is_no_number(part) and (len(part) * 2 >= len(whole) or _has_digit(part))
+    return _has_letters(part) and (len(part) * 2 >= len(whole) or _has_digit(part))
 
 
-def _is_no_number(plain: bytes) -> bool:
-    return sum(byte in b"abcdfghijklmnopqrstuvwxyz" for byte in plain) > 1  # 1e-05 is one
+def _has_letters(plain: bytes) -> bool:
+    return sum(byte in b"abcdfghijklmnopqrstuvwxyz" for byte in plain) > 1  # 1e-05 is a number
 
 
 def _is_inside_number(plain: bytes, start: int, end: int) -> bool:
@@ -153,10 +152,10 @@ def _encoded(secret: bytes) -> Iterator[bytes]:
         yield text[(0, 2, 3)[before] :]
 
 
-def _needle(plain: bytes, shortest: int) -> _Needle:
+def _spelling(plain: bytes, shortest: int) -> _Spelling:
     size = (shortest + 1) // 2
     starts = range(0, len(plain) - size + 1, size)
-    return _Needle(plain, shortest, [(start, plain[start : start + size]) for start in starts])
+    return _Spelling(plain, shortest, [(start, plain[start : start + size]) for start in starts])
 
 
 def _plain(data: bytes, form: _Form) -> bytes:
@@ -170,16 +169,16 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return bytes([code]) if match[4] and (code := int(match[4])) < 128 else b""
 
 
-def _struck(data: bytes, form: _Form, needles: list[_Needle]) -> bytes:
+def _replaced(data: bytes, form: _Form, spellings: list[_Spelling]) -> bytes:
     plain, starts, ends = _located(data, form)
     result, at = bytearray(), 0
-    for first, last in _merged(span for needle in needles for span in _found(plain, needle)):
+    for first, last in _merged(span for spelling in spellings for span in _matches(plain, spelling)):
         if form is EXACT and _is_inside_number(plain, first, last):
             continue
         start, end = starts[first], ends[last - 1]
         result += data[at:start]
         if b'"' not in data[start:end]:
-            result += STRUCK
+            result += REPLACEMENT
         else:  # over several strings, as tokens are given: each stays a string
             for i in range(first, last):
                 result += b"*" + data[ends[i] : starts[i + 1] if i + 1 < last else end]
@@ -193,10 +192,10 @@ def _located(data: bytes, form: _Form) -> tuple[bytes, array[int], array[int]]:
 
     def take(start: int, end: int) -> None:
         part = data[start:end]
-        stays = part.translate(form.stays)
+        remains = part.translate(form.remains)
         plain.extend(part.translate(form.table, form.dropped))
-        starts.extend(compress(range(start, end), stays))
-        ends.extend(compress(range(start + 1, end + 1), stays))
+        starts.extend(compress(range(start, end), remains))
+        ends.extend(compress(range(start + 1, end + 1), remains))
 
     at = 0
     for match in ESCAPE.finditer(data):
@@ -210,21 +209,21 @@ def _located(data: bytes, form: _Form) -> tuple[bytes, array[int], array[int]]:
     return bytes(plain), starts, ends
 
 
-def _found(plain: bytes, needle: _Needle) -> Iterator[tuple[int, int]]:
-    """Where the needle is, or enough of it."""
-    text = needle.text
-    for place, block in needle.blocks:
+def _matches(plain: bytes, spelling: _Spelling) -> Iterator[tuple[int, int]]:
+    """Where the spelling is, or enough of it, in plain data."""
+    text = spelling.text
+    for offset, block in spelling.blocks:
         at = -1
         while (at := plain.find(block, at + 1)) >= 0:
             before = 0
-            while before < min(place, at) and plain[at - before - 1] == text[place - before - 1]:
+            while before < min(offset, at) and plain[at - before - 1] == text[offset - before - 1]:
                 before += 1
-            after, most = len(block), min(len(text) - place, len(plain) - at)
-            while after < most and plain[at + after] == text[place + after]:
+            after, longest = len(block), min(len(text) - offset, len(plain) - at)
+            while after < longest and plain[at + after] == text[offset + after]:
                 after += 1
             size = before + after
-            part = text[place - before : place + after]
-            if size == len(text) or (size >= needle.shortest and _is_telling(part, text)):
+            part = text[offset - before : offset + after]
+            if size == len(text) or (size >= spelling.shortest and _is_telling(part, text)):
                 yield at - before, at + after
 
 

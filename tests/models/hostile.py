@@ -1,7 +1,9 @@
-"""A server on loopback whose replies a test writes itself, and a watcher that remembers what it is told."""
+"""A server on loopback whose replies a test writes itself, a watcher that records what is reported to it,
+and how the tests ask the openai backend."""
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,10 +17,10 @@ from evenkeel.types import Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
 KEY = "sk-Canary/7f3a9b2c1d+Xy4Zt8Qw"
-PIECE = b"a" * 2**16
+CHUNK = b"a" * 2**16
 
 
 class Hostile(Loopback):
@@ -38,12 +40,12 @@ class Hostile(Loopback):
         reply = web.StreamResponse(status=status)
         await reply.prepare(request)
         while True:
-            await reply.write(PIECE)
-            self.sent += len(PIECE)
+            await reply.write(CHUNK)
+            self.sent += len(CHUNK)
 
 
 class Recorder:
-    """A watcher that remembers what it was told."""
+    """A watcher that records what is reported to it."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -87,17 +89,28 @@ def model_of(server: Loopback | str, **options: Any) -> OpenAI:
     return model
 
 
-def chat(text: str, **sampling: Any) -> Generate:
-    return Generate(prompt=(Message("user", text),), sampling=Sampling(**sampling))
+def chat(text: str, *, repeat: int = 0, **sampling: Any) -> Generate:
+    return Generate(prompt=(Message("user", text),), sampling=Sampling(**sampling), repeat=repeat)
 
 
 def one(model: OpenAI, request: Request) -> Response:
-    [(_, response)] = model.answer([request])
+    [(answered, response)] = model.answer([request])
+    assert answered is request
     return response
 
 
+def answers(model: OpenAI, requests: Iterable[Request]) -> dict[Request, Response]:
+    return dict(model.answer(requests))
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
 def failing(server: Hostile, **options: Any) -> tuple[str, str]:
-    """The reason of a request's error, and what the run is told when no other came through."""
+    """The reason of a request's error, and the run's error when no other came through."""
     seen: list[Response] = []
     with server, pytest.raises(ModelUnreachable) as raised:
         for _, response in model_of(server, **options).answer([chat("q")]):

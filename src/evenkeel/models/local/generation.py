@@ -1,0 +1,284 @@
+"""Generating texts in a batch: every distinct prompt is read once, each row samples with its own seed.
+
+Reading (prefill) dominates where prompts are long and answers short, and a consistency benchmark asks
+every prompt several times: so the state after a prompt is computed once and copied to its repeats. A row
+that is done leaves the batch, so that the slowest row does not cost the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+from torch import Tensor
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+from evenkeel.models.local.causal import Causal, Step
+from evenkeel.types import Generate
+
+SPARE = 128
+"""Places that are allocated at once when a cache layer is full."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Token ids, and how to continue them."""
+
+    ids: tuple[int, ...]
+    temperature: float
+    top_p: float
+    seed: int
+    max_tokens: int
+    """Tokens to generate at most: what was asked for, or what the context leaves."""
+    stop: tuple[str, ...]
+    clipped: bool = False
+    """Whether the context leaves less than was asked for."""
+    thinking: bool = False
+    """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
+
+
+@dataclass
+class Generation:
+    """One row's text while it grows."""
+
+    ids: list[int] = field(default_factory=list)
+    """The tokens of the text, without the one that ends it."""
+    tokens: int = 0
+    """The number of tokens generated, with the one that ends it."""
+    text: str = ""
+    ended: bool = False
+    """Whether the model came to an end, rather than being cut off."""
+
+
+class State(NamedTuple):
+    """A batch between two steps."""
+
+    cache: Any
+    ids: Tensor
+    mask: Tensor
+    shrinks: bool
+    """Whether rows can be taken out of the cache."""
+
+
+def seed_of(request: Generate) -> int:
+    """One seed for one request, whatever shares its batch: repeats differ, a rerun does not."""
+    content = msgspec.json.encode([request.sampling.seed, request.prompt, request.repeat])
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
+
+
+class Sampler:
+    """Picks a token for every row: the likeliest at temperature 0, else one sampled with the row's own noise.
+
+    Sampling from softmax(logits / T) is the same as taking the largest logits / T + Gumbel noise
+    (Gumbel 1954; Maddison et al. 2014, "A* Sampling"). With noise that depends only on the row's seed and
+    the step, a row's text does not depend on its neighbours.
+    """
+
+    def __init__(self, prompts: Sequence[Prompt], device: torch.device) -> None:
+        self.device = device
+        self.temperatures = [prompt.temperature for prompt in prompts]
+        self.top_ps = [prompt.top_p for prompt in prompts]
+        self.generators = [torch.Generator(device).manual_seed(prompt.seed) for prompt in prompts]
+
+    def pick(self, logits: Tensor, rows: Sequence[int]) -> list[int]:
+        """One token for each of `rows`, from one line of logits each."""
+        scores = logits.float()
+        sampled = [line for line, row in enumerate(rows) if self.temperatures[row] > 0]
+        if sampled:
+            temperature, top_p = (
+                torch.tensor([values[rows[line]] for line in sampled], device=self.device)[:, None]
+                for values in (self.temperatures, self.top_ps)
+            )
+            noise = torch.empty((len(sampled), scores.shape[-1]), device=self.device)
+            for numbers, line in zip(noise, sampled, strict=True):
+                numbers.exponential_(generator=self.generators[rows[line]])
+            # A negative logarithm of an exponential variable is a Gumbel variable.
+            noisy = nucleus(scores[sampled] / temperature, top_p) - noise.log()
+            scores = scores.index_copy(0, torch.tensor(sampled, device=self.device), noisy)
+        return [int(token) for token in scores.argmax(-1).tolist()]
+
+
+def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
+    """Scores with all but the fewest tokens that together have probability `top_p` ruled out."""
+    if bool((top_p >= 1).all()):
+        return scores
+    ordered, order = scores.sort(dim=-1, descending=True)
+    probabilities = ordered.softmax(-1)
+    beyond = (probabilities.cumsum(-1) - probabilities) >= top_p
+    beyond[:, 0] = False
+    return scores.masked_fill(torch.zeros_like(beyond).scatter(-1, order, beyond), float("-inf"))
+
+
+@torch.inference_mode()
+def generate(causal: Causal, prompts: Sequence[Prompt]) -> list[Generation]:
+    """Continue every prompt until it ends, meets a stop string, or has its full length."""
+    state, logits = _read(causal, prompts)
+    generations = [Generation() for _ in prompts]
+    rows = range(len(prompts))
+    sampler = Sampler(prompts, causal.device)
+    tokens = sampler.pick(logits[:, -1], rows)
+    active = [row for row in rows if add_token(causal, prompts[row], generations[row], tokens[row])]
+    continue_rows(causal, prompts, generations, state, tokens=tokens, active=active, sampler=sampler)
+    return generations
+
+
+def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
+    """The state after every prompt, and the logits there.
+
+    Each distinct prompt is read once, unless the model keeps a state that cannot be copied row by row.
+    """
+    distinct = list(dict.fromkeys(prompt.ids for prompt in prompts))
+    row_of = {ids: row for row, ids in enumerate(distinct)}
+    rows = [row_of[prompt.ids] for prompt in prompts]
+    ids, mask = causal.pad(distinct)
+    step = causal.forward(ids, mask)
+    ids, mask = ids[rows], mask[rows]
+    if select_rows(step.cache, rows):
+        return State(step.cache, ids, mask, shrinks=True), step.logits[rows]
+    step = causal.forward(ids, mask)
+    return State(step.cache, ids, mask, shrinks=False), step.logits
+
+
+def continue_rows(
+    causal: Causal,
+    prompts: Sequence[Prompt],
+    generations: Sequence[Generation],
+    state: State,
+    *,
+    tokens: Sequence[int],
+    active: Sequence[int],
+    sampler: Sampler | None = None,
+) -> None:
+    """Continue the `active` rows after each one's last of `tokens`, which the state has not read yet."""
+    sampler = sampler or Sampler(prompts, causal.device)
+    rows: Sequence[int] = range(len(prompts))
+    cache, ids, mask, shrinks = state
+    while active:
+        if shrinks and len(active) < len(rows):
+            select_rows(cache, active)
+            rows, tokens = [rows[line] for line in active], [tokens[line] for line in active]
+            ids, mask = ids[active], mask[active]
+        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
+        ids = torch.cat([ids, ids.new_tensor(tokens)[:, None]], dim=1)
+        # A model without a cache of a known kind has to read everything again.
+        step: Step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache)
+        cache = step.cache
+        tokens = sampler.pick(step.logits[:, -1], rows)
+        active = [
+            line
+            for line, (row, token) in enumerate(zip(rows, tokens, strict=True))
+            if add_token(causal, prompts[row], generations[row], token)
+        ]
+
+
+def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int) -> bool:
+    """Add a token to a row's text; whether there is more to generate."""
+    if generation.ended or generation.tokens >= prompt.max_tokens:
+        return False
+    generation.tokens += 1
+    if token in causal.end_ids:
+        generation.ended = True
+    else:
+        generation.ids.append(token)
+        generation.ended = _meets_stop(causal, prompt, generation)
+    if not generation.ended and generation.tokens < prompt.max_tokens:
+        return True
+    text = causal.text(generation.ids, after=prompt.ids)
+    ends = [end for stop in prompt.stop if (end := text.find(stop)) >= 0]
+    generation.text = text[: min(ends)] if ends else text
+    return False
+
+
+def _meets_stop(causal: Causal, prompt: Prompt, generation: Generation) -> bool:
+    """Whether a stop string is at the end. A token has at least a byte, so only a tail need be read.
+
+    And it need be read only after a token that can end one: with its last character, or part of one.
+    """
+    text = causal.token_text(generation.ids[-1])
+    if not any(stop[-1] in text or "\ufffd" in text for stop in prompt.stop):
+        return False
+    tail = max(len(stop.encode()) for stop in prompt.stop) + 8
+    before = prompt.ids if len(generation.ids) <= tail else ()
+    recent = causal.text(generation.ids[-tail:], after=before)
+    return any(stop in recent for stop in prompt.stop)
+
+
+# The cache: taking rows out of it, and letting it grow without being copied
+
+
+class GrowingLayer(DynamicLayer):  # type: ignore[misc]
+    """Keys and values in a store with places to spare.
+
+    transformers' own layer copies all it holds to append one token. After a prompt of a thousand tokens
+    that copying took two fifths of the time of a step.
+    """
+
+    def __init__(self, layer: DynamicLayer) -> None:
+        super().__init__()
+        self.lazy_initialization(layer.keys, layer.values)
+        self.keys, self.values = layer.keys, layer.values
+        self._stores: tuple[Tensor, Tensor] | None = None
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        used, new = self.keys.shape[-2], key_states.shape[-2]
+        if self._stores is None or self._stores[0].shape[-2] < used + new:
+            self._stores = _with_room(self.keys, new + SPARE), _with_room(self.values, new + SPARE)
+        keys, values = self._stores
+        keys[..., used : used + new, :] = key_states
+        values[..., used : used + new, :] = value_states
+        self.keys, self.values = keys[..., : used + new, :], values[..., : used + new, :]
+        return self.keys, self.values
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        super().reorder_cache(beam_idx)
+        self._stores = None
+
+
+def _with_room(states: Tensor, places: int) -> Tensor:
+    *rest, used, width = states.shape
+    store = states.new_empty((*rest, used + places, width))
+    store[..., :used, :] = states
+    return store
+
+
+def select_rows(cache: Any, rows: Sequence[int]) -> bool:
+    """Make the cache hold these of its rows, in this order, repeats allowed; False where it cannot.
+
+    Layers of plain attention are made to grow in place on the way; sliding windows and recurrent states
+    stay as they are.
+    """
+    if not _is_selectable(cache):
+        return False
+    cache.reorder_cache(torch.tensor(rows))
+    cache.layers[:] = [
+        GrowingLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
+        for layer in cache.layers
+    ]
+    return True
+
+
+def _is_selectable(cache: Any) -> bool:
+    """Whether all that the cache holds is in layers that transformers itself can take rows out of.
+
+    A model's own cache, or its own kind of layer, may hold a state beside what it inherits (MiniMax's
+    linear attention), which would keep the rows that were taken out.
+    """
+    return (
+        type(cache) is DynamicCache
+        and vars(cache).keys() <= vars(DynamicCache()).keys()
+        and all(type(layer).__module__ in (DynamicLayer.__module__, __name__) for layer in cache.layers)
+    )
+
+
+def is_plain(cache: Any) -> bool:
+    """Whether every layer is of plain attention, so that a mask can leave out what it holds."""
+    plain = (DynamicLayer, GrowingLayer)
+    return (
+        _is_selectable(cache) and bool(cache.layers) and all(type(layer) in plain for layer in cache.layers)
+    )

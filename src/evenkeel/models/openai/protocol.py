@@ -1,0 +1,302 @@
+"""The OpenAI protocol as pure functions: a request to the bytes sent, the bytes received to a response.
+
+A reply that does not have the expected shape raises `msgspec.DecodeError`, `RecursionError` or `ValueError`.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+import zlib
+from array import array
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.models.reasoning import split_reasoning
+from evenkeel.models.vectors import vector_problem
+from evenkeel.run.answers import BEFORE_TEXT, ending
+from evenkeel.types import Generate, Response, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHAT, COMPLETIONS, EMBEDDINGS = "chat/completions", "completions", "embeddings"
+
+FINISH_STATUS: dict[str, Status] = {
+    "stop": "ok",
+    "eos_token": "ok",  # Text Generation Inference
+    "stop_sequence": "ok",
+    "end_turn": "ok",
+    "length": "truncated",
+    "max_tokens": "truncated",
+    "content_filter": "refused",
+}
+
+TEXT_PARTS = ("text", "output_text")
+
+MAX_COUNT = 10_000_000
+"""A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
+
+MISPLACED = "it is not clear which vector belongs to which text"
+
+T = TypeVar("T")
+
+
+class Dialect:
+    """Requests to one model as its server takes them; how it differs is learnt from its error messages."""
+
+    def __init__(self, model: str, *, token_field: str, seeded: bool, extra: dict[str, Any]) -> None:
+        self._model = model
+        self._seeded = seeded
+        self._extra = extra
+        self._token_field = token_field
+        self._logprobs_max_tokens = 0
+        self._encoding_format = "base64"
+        self._takes_schema = True
+
+    def learn(self, message: str) -> None:
+        """Adapt to a refusal's message. Each field changes once, so that retries end."""
+        if "max_completion_tokens" in message:
+            self._token_field = "max_completion_tokens"
+        if re.search(r"max_(new_)?tokens", message):
+            self._logprobs_max_tokens = 1
+        if "encoding_format" in message or "base64" in message:
+            self._encoding_format = "float"
+        if re.search(r"response_format|json_schema|guided|grammar", message):
+            self._takes_schema = False
+
+    def generate_body(self, request: Generate) -> bytes:
+        sampling, chat = request.sampling, not isinstance(request.prompt, str)
+        body: dict[str, Any] = {
+            "messages" if chat else "prompt": request.prompt,
+            "temperature": sampling.temperature,
+            self._token_field if chat else "max_tokens": sampling.max_tokens,
+        }
+        if sampling.top_p != 1:
+            body["top_p"] = sampling.top_p
+        if sampling.stop:
+            body["stop"] = sampling.stop
+        if request.schema and self._takes_schema:
+            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(request.schema.encode())}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._seeded:
+            body["seed"] = seed_of(request)
+        return self._encoded(body)
+
+    def logprobs_body(self, text: str) -> bytes:
+        """Have a text echoed with the log-probability of each of its tokens."""
+        max_tokens = self._logprobs_max_tokens
+        body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": max_tokens, "temperature": 0}
+        return self._encoded(body)
+
+    def embed_body(self, texts: Sequence[str]) -> bytes:
+        return self._encoded({"input": texts, "encoding_format": self._encoding_format})
+
+    def _encoded(self, body: dict[str, Any]) -> bytes:
+        return msgspec.json.encode({"model": self._model} | body | self._extra)
+
+
+def seed_of(request: Generate) -> int:
+    """A seed that differs from repeat to repeat: CRC-32 of `seed:repeat`, as a positive int32."""
+    return zlib.crc32(f"{request.sampling.seed}:{request.repeat}".encode()) & 0x7FFFFFFF
+
+
+NO_USAGE = msgspec.Raw(b"null")
+
+
+class _Usage(Struct):
+    """How many tokens a server claims to have read and written. Not every number there is a count."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+
+
+class _Message(Struct):
+    content: Any = None
+    refusal: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    tool_calls: Any = None
+
+
+class _ChatChoice(Struct):
+    message: _Message | None = None
+    finish_reason: Any = None
+
+
+class _Chat(Struct):
+    choices: list[_ChatChoice]
+    usage: msgspec.Raw = NO_USAGE
+
+
+class _Logprobs(Struct):
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+
+
+class _Choice(Struct):
+    text: str | None = None
+    finish_reason: Any = None
+    logprobs: _Logprobs | None = None
+
+
+class _Completion(Struct):
+    choices: list[_Choice]
+    usage: msgspec.Raw = NO_USAGE
+
+
+class _Vector(Struct):
+    embedding: Any = None
+    index: Any = None
+
+
+class _Vectors(Struct):
+    data: list[_Vector]
+    usage: msgspec.Raw = NO_USAGE
+
+
+_chat = msgspec.json.Decoder(_Chat)
+_completions = msgspec.json.Decoder(_Completion)
+_vectors = msgspec.json.Decoder(_Vectors)
+
+
+def _first(choices: list[T]) -> T:
+    if not choices:
+        raise ValueError("the reply holds no choices")
+    return choices[0]
+
+
+def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
+    """Tokens read and written; an answer is not lost for a broken count."""
+    try:
+        counts = msgspec.json.decode(usage, type=_Usage)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None, None
+    return _token_count(counts.prompt_tokens), _token_count(counts.completion_tokens)
+
+
+def _token_count(value: Any) -> int | None:
+    """A number of tokens; None for what cannot be one."""
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole and 0 <= value <= MAX_COUNT else None
+
+
+def read_chat(data: bytes) -> Response:
+    reply = _chat.decode(data)
+    tokens_in, tokens_out = _token_counts(reply.usage)
+    status, text, reasoning, reason = _chat_answer(_first(reply.choices))
+    return Response(
+        status=status,
+        text=text,
+        reasoning=reasoning,
+        reason=reason,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+    )
+
+
+def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
+    """The status of an answer, its text, its reasoning, and why it is not ok."""
+    message = choice.message
+    if message is None:
+        return "unparsed", "", "", "no message"
+    content = _content(message.content)
+    status, finish = _finish_status(choice.finish_reason)
+    separate = message.reasoning_content or message.reasoning
+    text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
+    reasoning = "\n".join(filter(None, (separate if isinstance(separate, str) else "", inline)))
+    if message.refusal:
+        return "refused", str(message.refusal), reasoning, "refusal"
+    if message.tool_calls or status is None:
+        return "unparsed", text, reasoning, f"finish_reason {finish}"
+    if status == "refused":
+        return status, text, reasoning, finish
+    status, reason = ending(status, text, reasoning, closed=closed, cut=finish)
+    if status == "unparsed" and content is None:
+        reason = "no content" if message.content is None else "the content is not text"
+    return status, text, reasoning, reason
+
+
+def _content(content: Any) -> str | None:
+    """A message's text, also where it comes in parts; None where there is none."""
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
+        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
+    return content if isinstance(content, str) else None
+
+
+def _finish_status(reason: Any) -> tuple[Status | None, str]:
+    """The status that a finish reason means, and its name."""
+    name = reason if isinstance(reason, str) and reason else "missing"
+    return FINISH_STATUS.get(name), name
+
+
+def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
+    """The first choice of a reply from /completions, and how many tokens were read and written."""
+    reply = _completions.decode(data)
+    return _first(reply.choices), *_token_counts(reply.usage)
+
+
+def read_completion(data: bytes) -> Response:
+    """The continuation of a plain text. Whether an empty one is an answer is for the benchmark to decide."""
+    choice, tokens_in, tokens_out = completion(data)
+    status, finish = _finish_status(choice.finish_reason)
+    reason = "" if status == "ok" else finish
+    if status is None:
+        status, reason = "unparsed", f"finish_reason {finish}"
+    elif status == "truncated" and not choice.text:
+        reason = f"{finish} {BEFORE_TEXT}"
+    elif status == "ok" and choice.text is None:
+        status, reason = "unparsed", "no text"
+    text = choice.text or ""
+    return Response(status=status, text=text, reason=reason, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def read_vectors(data: bytes, count: int) -> list[Response]:
+    """One response for each text, in the order of the texts.
+
+    The order is that of `index` where it numbers the vectors from 0, and that of the reply where there is no
+    `index` at all. Anything else may attach a vector to another text: then all of them are `unparsed`.
+    """
+    reply = _vectors.decode(data)
+    total = _token_counts(reply.usage)[0]
+    # The server counts a whole batch; an even share for each text keeps the sum right.
+    tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
+    vectors, indexes = reply.data, [item.index for item in reply.data]
+    problem = ""
+    if len(vectors) != count:
+        problem = f"{MISPLACED}: {len(vectors)} for {count}"
+    elif count > 1 and indexes != [None] * count:
+        if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
+            problem = f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
+        else:
+            vectors = sorted(vectors, key=lambda item: int(item.index))
+    if problem:
+        return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
+    return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]
+
+
+def _vector_response(embedding: Any, tokens: int | None) -> Response:
+    try:
+        vector = _float32(embedding)
+        problem = vector_problem(vector)
+    except (ValueError, TypeError, OverflowError) as error:
+        problem = f"not a vector: {error}"
+    if problem:
+        return Response(status="unparsed", reason=problem, tokens_in=tokens)
+    return Response(status="ok", vector=vector, tokens_in=tokens)
+
+
+def _float32(embedding: Any) -> bytes:
+    """A vector as little-endian float32."""
+    if isinstance(embedding, str):
+        return base64.b64decode(embedding, validate=True)
+    if not isinstance(embedding, list) or not set(map(type, embedding)) <= {float, int}:
+        raise TypeError("neither a list of numbers nor base64")
+    vector = array("f", embedding)
+    if sys.byteorder == "big":
+        vector.byteswap()
+    return vector.tobytes()

@@ -1,0 +1,173 @@
+"""How the openai backend reads a stream of requests, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import loopback
+from evenkeel.errors import BudgetReached
+from evenkeel.types import Embed, LogLikelihood, Request, Response
+from loopback import Loopback
+from models.hostile import answers, chat, model_of, one
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("evenkeel")]
+
+
+def test_the_stream_is_read_no_further_ahead_than_the_ceiling() -> None:
+    pulled = 0
+
+    def requests() -> Iterator[Request]:
+        nonlocal pulled
+        for i in range(40):
+            pulled += 1
+            assert pulled - server.statuses[200] <= 5
+            yield chat(f"q{i}")
+
+    with Loopback(latency=0.01) as server:
+        responses = answers(model_of(server, concurrency=5), requests())
+    assert len(responses) == 40
+    assert server.peak <= 5
+
+
+def test_a_reader_who_stops_reading_holds_the_stream_up() -> None:
+    pulled = 0
+
+    def requests() -> Iterator[Request]:
+        nonlocal pulled
+        for i in range(100_000):
+            pulled += 1
+            yield chat(f"q{i}")
+
+    with Loopback(words=5) as server:
+        stream = model_of(server, concurrency=4).answer(requests())
+        next(stream)
+        time.sleep(1.0)
+        first = pulled
+        time.sleep(0.5)
+        assert pulled == first
+        stream.close()  # type: ignore[attr-defined]
+
+
+def test_leaving_early_ends_the_thread_and_what_is_under_way() -> None:
+    with Loopback(latency=0.05) as server:
+        for _ in model_of(server, concurrency=8).answer(chat(f"q{i}") for i in range(10_000)):
+            assert threads()
+            break
+        deadline = time.monotonic() + 15
+        while threads() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not threads()
+        assert server.requests <= 17
+
+
+def test_an_error_in_the_reader_ends_the_thread() -> None:
+    def read() -> None:
+        for _ in model_of(server).answer(chat(f"q{i}") for i in range(10_000)):
+            raise KeyError("mine")
+
+    with Loopback(latency=0.02) as server:
+        with pytest.raises(KeyError, match="mine"):
+            read()
+        assert not threads()
+
+
+def test_closing_the_model_ends_its_streams() -> None:
+    with Loopback(latency=0.02) as server:
+        model = model_of(server)
+        stream = model.answer(chat(f"q{i}") for i in range(10_000))
+        next(stream)
+        model.close()
+        assert not threads()
+        assert list(stream) == []
+
+
+def test_an_error_in_the_stream_is_raised_after_what_is_under_way() -> None:
+    def requests() -> Iterator[Request]:
+        yield from (chat(f"q{i}") for i in range(6))
+        raise BudgetReached("enough")
+
+    seen: list[tuple[Request, Response]] = []
+    with Loopback(latency=0.05) as server, pytest.raises(BudgetReached, match="enough"):
+        seen.extend(model_of(server).answer(requests()))
+    assert len(seen) == 6
+
+
+def test_it_works_inside_a_running_event_loop() -> None:
+    async def notebook() -> Response:
+        return one(model_of(server), chat("q"))
+
+    with Loopback() as server:
+        assert asyncio.run(notebook()).status == "ok"
+
+
+def test_an_empty_stream_gives_nothing() -> None:
+    assert list(model_of("http://127.0.0.1:1/v1").answer([])) == []
+
+
+def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
+    script = (
+        "import sys\n"
+        "from evenkeel.run.registry import load_model\n"
+        "from evenkeel.types import Generate, Sampling\n"
+        "print('ready', flush=True)\n"
+        "model = load_model('openai:m', base_url=sys.argv[1])\n"
+        "try:\n"
+        "    list(model.answer([Generate(prompt='q', sampling=Sampling())]))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    with Loopback(latency=60.0) as server:
+        command = [sys.executable, "-W", "error", "-c", script, server.url]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            while not server.requests:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=30)  # the server would take twice that
+    assert (out, err, child.returncode) == ("interrupted\n", "", 0)
+
+
+def test_the_server_as_a_process_prints_its_address_and_tells_its_counters() -> None:
+    command = [sys.executable, str(Path(loopback.__file__)), "--port", "0", "--words", "9"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            url = child.stdout.readline().strip()
+            assert len(one(model_of(url), chat("q")).text.split()) == 4 + 9
+            with urllib.request.urlopen(url.replace("/v1", "/stats")) as reply:
+                stats = msgspec.json.decode(reply.read())
+        finally:
+            child.terminate()
+    assert (stats["requests"], stats["answers"], stats["statuses"]) == (1, 1, {"200": 1})
+
+
+def test_kinds_of_requests_may_be_mixed() -> None:
+    requests: list[Request] = []
+    for i in range(10):
+        requests += [
+            Embed(text=f"a{i}"),
+            Embed(text=f"b{i}"),
+            chat(f"c{i}"),
+            LogLikelihood(prefix="a ship", continuation=" at sea"),
+        ]
+    with Loopback() as server:
+        responses = list(model_of(server, concurrency=4).answer(requests))
+    assert sorted(map(repr, requests)) == sorted(repr(request) for request, _ in responses)
+    assert {response.status for _, response in responses} == {"ok"}
