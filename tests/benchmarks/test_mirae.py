@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
 from evenkeel.benchmarks.mirae.files import abbreviated, parse_levels, read_questions, read_recording, span
-from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
+from evenkeel.benchmarks.mirae.formulas import cosine_matrix, similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data

@@ -11,9 +11,9 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
-from evenkeel.benchmarks.mirae import measures as mirae_measures
+from evenkeel.benchmarks.mirae import scoring as mirae_measures
 from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.benchmarks.miron import scoring as miron_scoring
+from evenkeel.benchmarks.miron import formulas as miron_scoring
 from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
 from evenkeel.run.progress import Silent

@@ -184,7 +184,7 @@ class Mirae(Benchmark):
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
         """All answers are embedded in one go, each distinct text once; then each prompt has its scores."""
-        from evenkeel.benchmarks.mirae.measures import measure, texts_to_embed
+        from evenkeel.benchmarks.mirae.scoring import measure, texts_to_embed
 
         texts = texts_to_embed(answered)
         langs = dict.fromkeys(str(item.sample.tags["lang"]) for item in answered)
@@ -282,7 +282,7 @@ def read_whole(
     """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
     import numpy as np
 
-    from evenkeel.benchmarks.mirae.scoring import mean_of_windows
+    from evenkeel.benchmarks.mirae.formulas import mean_of_windows
 
     known = dict(embedded)
     windows = {text: [text] for text in texts}
@@ -319,7 +319,7 @@ def _reads(lang: str, embedded: Mapping[str, Response]) -> float | None:
     """The share of the probe's sentences that the embedder matches; None where it embedded none of them."""
     import numpy as np
 
-    from evenkeel.benchmarks.mirae.scoring import matched
+    from evenkeel.benchmarks.mirae.formulas import matched
 
     pairs = [
         (embedded[english].vector, embedded[other].vector)

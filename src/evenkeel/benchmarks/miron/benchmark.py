@@ -122,14 +122,14 @@ class Miron(Benchmark):
         return Sampling(max_tokens=most, stop=("\n",))
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
-        from evenkeel.benchmarks.miron.measures import measure
+        from evenkeel.benchmarks.miron.scoring import measure
 
         yield from ()  # nothing further is asked
         return measure(answered, stop=self.options.stop)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel import analysis as stats
-        from evenkeel.benchmarks.miron.measures import covering, parts_of
+        from evenkeel.benchmarks.miron.scoring import covering, parts_of
 
         everywhere: list[tuple[str, ...]] = [(), ("category",), ("lang",), ("category", "lang")]
         metrics = dict.fromkeys(name for score in scores for name in score.values)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.measures import MOST_PIECES, continuation, measure, measure_one, status_of
-from evenkeel.benchmarks.miron.scoring import (
+from evenkeel.benchmarks.miron.scoring import MOST_PIECES, continuation, measure, measure_one, status_of
+from evenkeel.benchmarks.miron.formulas import (
     bits_per_byte,
     first_words,
     lev_score,

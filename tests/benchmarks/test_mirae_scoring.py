@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.mirae import scoring
+from evenkeel.benchmarks.mirae import formulas as scoring
 from evenkeel.benchmarks.mirae.benchmark import halved, make_sample, probes
-from evenkeel.benchmarks.mirae.measures import is_refusal
+from evenkeel.benchmarks.mirae.scoring import is_refusal
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
