@@ -229,7 +229,7 @@ def _similarities(pairs: Sequence[tuple[str, str]]) -> Asking[list[float]]:
     """For each question and text: 1 where the question is in it, else its nearest sentence's cosine."""
     import numpy as np
 
-    from evenkeel.benchmarks.mirae.formulas import unit
+    from evenkeel.benchmarks.mirae.scoring import unit
 
     split = [sentences(text) for _, text in pairs]
     texts = dict.fromkeys(s for (q, _), parts in zip(pairs, split, strict=True) for s in (q, *parts))
