@@ -202,7 +202,7 @@ def test_the_summary_has_the_rank_correlation_of_embedders() -> None:
     names = [[f"{n}-{i}" for i in range(3)] for n in range(12)]
     first = {name: rng.normal(size=3) for group in names for name in group}
     embed = {"embedder": first, "embedder-2": first}
-    options = {"embedder": ("openai:x", "openai:y")}
+    options: dict[str, Any] = {"embedder": ("openai:x", "openai:y")}
     items = [answered(1, group, question=str(n)) for n, group in enumerate(names)]
     summary = Mirae(MiraeOptions(**options)).summarise(scored(items, embed, **options))
     figure = summary["rank_correlation@embedder-2"]
