@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel.analysis import summarise
-from evenkeel.benchmarks.mirae.page import UNITS
-from evenkeel.page.metrics import declaration
+from evenkeel.benchmarks.mirae.files import MiraeInputs
+from evenkeel.benchmarks.mirae.page import METRICS
+from evenkeel.page.metrics import declaration, units
 from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
@@ -43,8 +44,9 @@ def store_run(
         with folder.writing("records.jsonl") as file:
             file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
         scores = [record.score for record in records]
-        units: dict[str, Unit] = {metric: UNITS.get(metric, "cosine") for metric in values}
-        folder.write_json("summary.json", summarise(scores, {metric: [()] for metric in values}, units=units))
+        by_metric: dict[str, Unit] = {metric: units(METRICS).get(metric, "cosine") for metric in values}
+        breakdown = {metric: [()] for metric in values}
+        folder.write_json("summary.json", summarise(scores, breakdown, units=by_metric))
     return Run(path)
 
 
@@ -66,9 +68,10 @@ def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
 
 
 def _sample(asks: str, lang: str, question: int, level: int) -> Sample:
+    text = f"{asks} {question}, told in {level} ways?"
     return Sample(
         id=f"{lang}-{question}-L{level}", group=str(question), tags={"lang": lang, "level": level},
-        inputs={"question_text": f"{asks} {question}, told in {level} ways?"},
+        inputs=MiraeInputs(question_id=str(question), question_text=text, samples=1, first_repeat=0),
     )  # fmt: skip
 
 

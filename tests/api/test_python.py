@@ -172,7 +172,7 @@ def test_a_frame_has_a_row_for_each_sample(runs: tuple[ek.Run, ek.Run]) -> None:
     assert frame["group"].to_list() == [record.sample.group for record in records]
     assert frame["level"].to_list() == [record.sample.tags["level"] for record in records]
     assert frame["mean_similarity"].to_list() == [r.score.values["mean_similarity"] for r in records]
-    assert frame["question_text"].to_list() == [r.sample.inputs["question_text"] for r in records]
+    assert frame["question_text"].to_list() == [r.sample.inputs.question_text for r in records]
     assert frame["status_ok"].to_list() == [1] * 24
     assert frame.schema["answers"] == pl.List(pl.String)
 

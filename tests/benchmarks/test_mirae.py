@@ -14,12 +14,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
-from evenkeel.benchmarks.mirae.files import abbreviated, parse_levels, read_questions, read_recording, span
+from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.files import (
+    Question,
+    abbreviated,
+    make_samples,
+    parse_levels,
+    read_questions,
+    read_recording,
+    span,
+)
 from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Answered, Embed, Response, Sample, Score
 from loopback import Loopback
 
@@ -49,7 +57,7 @@ def test_every_published_figure_is_reproduced(rescored: ek.Run, reference: Path)
             record = ours[f"en-{question['question_id']}-L{level['level']}"]
             for name, value in level["similarity_analysis"].items():
                 assert record.score.values[name] == pytest.approx(value, abs=1e-5)
-            matrix = record.score.detail["pairwise_similarities"]
+            matrix = record.score.detail.pairwise_similarities
             assert np.abs(np.array(matrix) - np.array(level["pairwise_similarities"])).max() < 1e-5
 
 
@@ -113,10 +121,10 @@ def test_answers_in_korean_and_chinese_rescore_to_what_the_published_script_comp
         )
         run = ek.score("mirae", path, out=tmp_path / language)
         differences = [
-            abs(value - record.sample.inputs["published"][name])
+            abs(value - record.sample.inputs.published[name])
             for record in run.records()
             for name, value in record.score.values.items()
-            if name in record.sample.inputs["published"] and value is not None
+            if name in record.sample.inputs.published and value is not None
         ]
         assert len(differences) == 12
         assert max(differences) < 1e-5
@@ -138,7 +146,7 @@ def test_the_export_has_the_published_structure(rescored: ek.Run, reference: Pat
 def test_the_export_can_be_scored_again(rescored: ek.Run, tmp_path: Path) -> None:
     (exported,) = (rescored.path / "export").iterdir()
     recording = read_recording(exported)
-    assert len(recording.prompts) == 280
+    assert len(recording.samples) == 280
     assert recording.model == "claude-3-5-haiku-20241022"
 
 
@@ -198,11 +206,8 @@ def test_a_cosine_matrix_is_symmetric_and_within_one(vectors: np.ndarray[Any, np
 
 def scored(responses: list[Response], embed: Callable[[str], list[float] | None]) -> tuple[Score, list[str]]:
     """Score one prompt by hand, answering the embedding requests as a runner would."""
-    sample = Sample(
-        id="s", group="1", tags={"level": 1, "domain": "FACTUAL", "lang": "en"},
-        inputs={"question_id": "1", "question_text": "why?", "samples": len(responses), "first_repeat": 0},
-    )  # fmt: skip
-    benchmark = load_benchmark("mirae", {})
+    (sample,) = make_samples([Question("1", "FACTUAL", "en", {1: "why?"})], len(responses))
+    benchmark = Mirae(MiraeOptions())
     scoring = benchmark.score([Answered(sample, tuple(benchmark.requests(sample)), tuple(responses))])
     asked = next(scoring)
     texts = [request.text for request in asked if isinstance(request, Embed)]
@@ -249,7 +254,7 @@ def test_a_failed_embedding_is_a_missing_answer() -> None:
     answers = [Response(status="ok", text=text) for text in ("a", "b", "c")]
     score, _ = scored(answers, lambda text: None if text == "c" else [1, 0])
     assert score.answered == 2
-    assert score.detail["responses"] == [0, 1]
+    assert score.detail.responses == [0, 1]
 
 
 # Questions and samples
@@ -271,7 +276,7 @@ def test_the_real_question_file_is_read(reference: Path) -> None:
 def samples(
     questions: Path, *, limit: int | None = None, langs: list[str] | None = None, **options: Any
 ) -> list[Sample]:
-    return load_benchmark("mirae", options).samples(Data([data_file(questions)], langs=langs, limit=limit))
+    return Mirae(MiraeOptions(**options)).samples(Data([data_file(questions)], langs=langs, limit=limit))
 
 
 def test_a_limit_is_spread_over_the_domains(questions: Path) -> None:
@@ -289,23 +294,18 @@ def test_all_levels_are_those_that_the_file_has(questions: Path) -> None:
 
 
 def test_the_same_levels_are_the_same_run_however_they_are_written() -> None:
-    assert (
-        load_benchmark("mirae", {"levels": "3,1,2"}).options
-        == load_benchmark("mirae", {"levels": "1-3"}).options
-    )
+    assert MiraeOptions(levels="3,1,2") == MiraeOptions(levels="1-3")
 
 
 def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None:
     other = questions.with_name("other.json")
     other.write_bytes(questions.read_bytes())
-    with pytest.raises(UsageError, match="question 1 in 'en' stands in several files"):
-        load_benchmark("mirae", {}).samples(
-            Data([data_file(questions), data_file(other)], langs=None, limit=None)
-        )
+    with pytest.raises(UsageError, match="question 1 in 'en' is in several files"):
+        Mirae(MiraeOptions()).samples(Data([data_file(questions), data_file(other)], langs=None, limit=None))
 
 
 def test_a_language_that_the_file_lacks_is_refused(questions: Path) -> None:
-    with pytest.raises(UsageError, match="no questions in 'ko'; it has: en"):
+    with pytest.raises(UsageError, match="--lang ko: the data has no such language. Available: en"):
         samples(questions, levels="1", langs=["ko"])
 
 
@@ -314,7 +314,7 @@ def test_two_questions_of_the_same_wording_have_answers_of_their_own(questions: 
     for item in content["questions"]:
         item["level_1_text"] = "The same?"
     questions.write_bytes(msgspec.json.encode(content))
-    benchmark = load_benchmark("mirae", {"levels": "1"})
+    benchmark = Mirae(MiraeOptions(levels="1"))
     asked = [r for s in samples(questions, levels="1") for r in benchmark.requests(s)]
     assert len(set(asked)) == 20
 
@@ -324,9 +324,9 @@ def test_two_questions_of_the_same_wording_have_answers_of_their_own(questions: 
     [
         (
             {"questions": [{"domain": "FACTUAL", "level_1_text": "x"}]},
-            r"q_english\.json, questions\[0\]: expected 'question_id'",
+            r"q_english\.json, field 'questions\[0\]': the field 'question_id' is missing",
         ),
-        ({"questions": [{"question_id": 1, "level_1_text": "x"}]}, r"expected 'domain'"),
+        ({"questions": [{"question_id": 1, "level_1_text": "x"}]}, r"the field 'domain' is missing"),
         ({"questions": [{"question_id": 1, "domain": "F"}]}, "found none"),
         (
             {"questions": [{"question_id": 1, "domain": "F", "level_2_text": " "}]},
@@ -334,10 +334,10 @@ def test_two_questions_of_the_same_wording_have_answers_of_their_own(questions: 
         ),
         (
             {"questions": [{"question_id": 1, "domain": "F", "level_1_text": "x"}] * 2},
-            "question_id 1 stands here 2 times",
+            "question_id 1 appears 2 times",
         ),
-        ({"items": []}, r"expected MIRAE questions.*Found an object with 'items'"),
-        ([1, 2], "Found a list"),
+        ({"items": []}, r"expected MIRAE questions.*It is an object with 'items'"),
+        ([1, 2], "It is a list"),
     ],
 )
 def test_a_broken_question_file_says_what_was_expected_where(
@@ -371,8 +371,8 @@ def test_the_list_shape_of_recorded_answers_is_read(tmp_path: Path) -> None:
     }
     path.write_bytes(msgspec.json.encode([item]))
     recording = read_recording(path)
-    assert recording.lang == "ko"
-    assert [(p.id, p.level, p.responses) for p in recording.prompts] == [("7", 1, ["하나", "둘"])]
+    assert [(sample.id, sample.tags["level"]) for sample in recording.samples] == [("ko-7-L1", 1)]
+    assert [[response.text for response in each] for each in recording.responses] == [["하나", "둘"]]
 
 
 def test_a_level_that_is_none_is_named(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_a_level_that_is_none_is_named(tmp_path: Path) -> None:
         "level_responses": {"9": {"question_text": "?", "responses": []}},
     }
     path.write_bytes(msgspec.json.encode([item]))
-    with pytest.raises(DataError, match=r"'9' is no level from 1 to 7"):
+    with pytest.raises(DataError, match=r"'9' is not a level from 1 to 7"):
         read_recording(path)
 
 
@@ -409,7 +409,7 @@ def test_answers_that_are_not_there_lower_coverage(tmp_path: Path) -> None:
     assert run.headline.statuses == {"error": 3, "ok": 3}
     # What has no figure is exported as null, and the export can be read again.
     (exported,) = (run.path / "export").iterdir()
-    assert len(read_recording(exported).prompts) == 2
+    assert len(read_recording(exported).samples) == 2
 
 
 def test_a_language_or_a_model_cannot_choose_a_path(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ def test_a_language_or_a_model_cannot_choose_a_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "lang", "message"),
     [
-        ({"first": {"level": 8}}, None, "'8' is no level from 1 to 7"),
+        ({"first": {"level": 8}}, None, "'8' is not a level from 1 to 7"),
         ({"language": "English"}, "ko", "the answers are in 'en', and --lang asks for 'ko'"),
     ],
 )

@@ -18,12 +18,11 @@ import pytest
 
 import evenkeel as ek
 from commandline import command, evenkeel
-from evenkeel.benchmarks.miron.benchmark import Miron
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, LogLikelihood
 from loopback import Loopback, logprob, tokenise
 
@@ -33,7 +32,7 @@ FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_conf
 
 
 def rows(lang: str, each: int = 3) -> list[dict[str, Any]]:
-    """As many examples of each category; those with typos have the morphology ones as their twins."""
+    """As many examples of each category; those of morphology are the clean versions of those with typos."""
     clean = [
         {
             "id": f"{lang}-{category}-{number}",
@@ -48,15 +47,15 @@ def rows(lang: str, each: int = 3) -> list[dict[str, Any]]:
     kinds = (["swap"], ["swap", "drop"], ["case", "case", "case"])
     noisy = [
         {
-            **twin,
+            **clean_row,
             "id": f"{lang}-Noise-{number}",
             "prefix": f"Mrophology {number} in {lang}: she is",
             "category": "Noise",
-            "twin": twin["id"],
+            "twin": clean_row["id"],
             "edits": number % 3 + 1,
             "edit_kinds": kinds[number % 3],
         }
-        for number, twin in enumerate(clean[:each])
+        for number, clean_row in enumerate(clean[:each])
     ]
     return clean + noisy
 
@@ -83,9 +82,9 @@ class Continuing(Loopback):
         self.answered[body.prompt] += 1
         number = int("".join(filter(str.isdigit, body.prompt)) or 0)
         text = " a keel\nand more" if "Mro" in body.prompt else f"{TARGETS[number % 3]} indeed, and so on"
-        pieces = tokenise(text)[: body.max_tokens]
-        ends = "length" if len(pieces) == body.max_tokens else "stop"
-        choice = {"text": "".join(pieces), "finish_reason": ends}
+        tokens = tokenise(text)[: body.max_tokens]
+        ends = "length" if len(tokens) == body.max_tokens else "stop"
+        choice = {"text": "".join(tokens), "finish_reason": ends}
         return msgspec.json.encode(
             {"choices": [choice], "usage": {"prompt_tokens": len(tokenise(body.prompt))}}
         )
@@ -109,18 +108,18 @@ def test_every_score_is_the_published_formula_of_what_the_server_said(finished: 
     records = list(finished[0].records())
     assert len(records) == 24
     for record in records:
-        target = record.sample.inputs["target"]
-        said = " a keel" if record.sample.inputs["category"] == "Noise" else target
-        pieces = tokenise(target)
-        said = "".join(tokenise(said)[: len(pieces)])
-        assert record.score.detail["generated"] == said
+        target = record.sample.inputs.target
+        said = " a keel" if record.sample.inputs.category == "Noise" else target
+        tokens = tokenise(target)
+        said = "".join(tokenise(said)[: len(tokens)])
+        assert record.score.detail.generated == said
         assert record.score.values["lev_score"] == pytest.approx(100 if said == target else lev(said, target))
-        mean = sum(map(logprob, pieces)) / len(pieces)
+        mean = sum(map(logprob, tokens)) / len(tokens)
         assert record.score.values["target_confidence"] == pytest.approx(100 * math.exp(mean))
         assert record.score.values["exact_match"] == float(said == target)
-        assert record.score.values["pieces"] == len(pieces)
-        assert record.score.tags["pieces"] == len(pieces)
-        assert record.score.detail["tokens"] == pieces
+        assert record.score.values["target_tokens"] == len(tokens)
+        assert record.score.tags["target_tokens"] == len(tokens)
+        assert list(record.score.detail.tokens) == tokens
 
 
 def lev(a: str, b: str) -> float:
@@ -137,7 +136,14 @@ def test_means_stand_by_category_and_language_and_are_taken_before_rounding(
     finished: tuple[ek.Run, Any],
 ) -> None:
     run, _ = finished
-    for metric in ("lev_score", "target_confidence", "exact_match", "bits_per_byte", "pieces", "knows"):
+    for metric in (
+        "lev_score",
+        "target_confidence",
+        "exact_match",
+        "bits_per_byte",
+        "target_tokens",
+        "knows",
+    ):
         for scope in ("", "/category=Facts", "/lang=ru", "/category=Noise,lang=en"):
             wanted = dict(part.split("=") for part in scope.strip("/").split(",") if part)
             values = [
@@ -150,24 +156,24 @@ def test_means_stand_by_category_and_language_and_are_taken_before_rounding(
             assert figure.value == pytest.approx(sum(known) / len(known), abs=1e-12)
             assert (figure.n, figure.coverage) == (len(known), 1.0)
     assert next(iter(run.summary)) == "lev_score"
-    assert run.headline.clusters == 18  # a typo and its clean twin are one
-    assert run.summary["pieces_and_lev_score"].n == 24
+    assert run.headline.clusters == 18  # an example with typos and its clean version are one
+    assert run.summary["tokens_and_lev_score"].n == 24
 
 
-def test_an_example_with_typos_carries_what_its_clean_twin_has_more(finished: tuple[ek.Run, Any]) -> None:
+def test_drift_is_what_the_clean_version_scores_more(finished: tuple[ek.Run, Any]) -> None:
     run, _ = finished
     records = {record.sample.id: record for record in run.records()}
-    noisy = [record for record in records.values() if record.sample.inputs["twin"]]
+    noisy = [record for record in records.values() if record.sample.inputs.clean_id]
     assert len(noisy) == 6
     for record in noisy:
-        twin = records[record.sample.inputs["twin"]]
-        assert record.sample.group == twin.sample.group == twin.sample.id
+        clean_record = records[record.sample.inputs.clean_id]
+        assert record.sample.group == clean_record.sample.group == clean_record.sample.id
         for drift, of in (("score_drift", "lev_score"), ("confidence_drift", "target_confidence")):
-            clean, dirty = twin.score.values[of], record.score.values[of]
+            clean, dirty = clean_record.score.values[of], record.score.values[of]
             assert clean is not None
             assert dirty is not None
             assert record.score.values[drift] == pytest.approx(clean - dirty)
-            assert drift not in twin.score.values
+            assert drift not in clean_record.score.values
     assert {(r.sample.tags["edits"], r.sample.tags["edit"]) for r in noisy} == {
         (1, "swap"),
         (2, "mixed"),
@@ -186,12 +192,12 @@ def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[
     assert all(isinstance(body["prompt"], str) and "messages" not in body for body in bodies)
     texts = Counter(body["prompt"] for body in bodies if "capital of France" not in body["prompt"])
     for record in run.records():
-        prefix, target = record.sample.inputs["prefix"], record.sample.inputs["target"]
-        assert texts.pop(prefix) == 1  # written
+        prefix, target = record.sample.inputs.prefix, record.sample.inputs.target
+        assert texts.pop(prefix) == 1  # generated
         probed = record.sample.id in [
             f"{lang}-Morphology-{number}" for lang in ("en", "ru") for number in range(3)
         ]
-        assert texts.pop(prefix + target) == 1 + probed  # weighed, and so counted
+        assert texts.pop(prefix + target) == 1 + probed  # log-likelihood, and so counted
     assert not texts
 
 
@@ -217,8 +223,8 @@ def test_each_quadrant_is_shown_with_examples(finished: tuple[ek.Run, Any]) -> N
         there = [record for record in run.records() if record.score.values[name] == 1]
         assert bool(group.items) == bool(there)
     parts = dict(shown["Doubts"].items[0].parts)
-    assert list(parts) == ["prefix", "target", "written", "pieces of the target"]
-    assert parts["pieces of the target"].replace(" | ", "") == parts["target"]
+    assert list(parts) == ["prefix", "target", "generated", "tokens of the target"]
+    assert parts["tokens of the target"].replace(" | ", "") == parts["target"]
 
 
 def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
@@ -256,8 +262,8 @@ def test_a_replayed_and_a_rescored_run_give_the_same_figures(
 def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
     from evenkeel.api import dry_run
 
-    assert dry_run("miron", data=files).requests == {"loglikelihood": 24, "generate": 24}
-    assert dry_run("miron", data=files, confidence="no", lang="ru").requests == {"generate": 12}
+    assert dry_run("miron", "embedded", data=files).requests == {"loglikelihood": 24, "generate": 24}
+    assert dry_run("miron", "embedded", data=files, confidence="no", lang="ru").requests == {"generate": 12}
 
 
 # A model that gives no log-probabilities
@@ -283,9 +289,9 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
     assert missing.text.startswith("Target confidence is not available")
     assert "Target confidence is not available" in (done.path / "report.html").read_text()
     for record in done.records():
-        said = " a keel" if record.sample.tags["category"] == "Noise" else record.sample.inputs["target"]
-        words = len(record.sample.inputs["target"].split())
-        assert record.score.detail["generated"] == " ".join(said.split(" ")[: words + 1])
+        said = " a keel" if record.sample.tags["category"] == "Noise" else record.sample.inputs.target
+        words = len(record.sample.inputs.target.split())
+        assert record.score.detail.generated == " ".join(said.split(" ")[: words + 1])
     assert {line["target_confidence"] for line in exported(done, "en")} == {None}
     assert ek.rescore(done.path).summary == done.summary
     again = ek.score("miron", done.path / "export" / "miron_en.jsonl", out=tmp_path / "again")
@@ -375,7 +381,7 @@ def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
 
 
 def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> None:
-    with pytest.raises(CapabilityError, match="miron needs models that can generate and weigh"):
+    with pytest.raises(CapabilityError, match="miron needs models that can generate and loglikelihood"):
         ek.run("miron", "embedded-embedder", data=files, out=tmp_path / "run")
 
 
@@ -384,16 +390,16 @@ def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> No
 
 def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) -> None:
     path = data_file(files / "miron_en.jsonl")
-    (sample, *_) = load_benchmark("miron", {}).samples(Data([path], langs=None, limit=None))
-    prefix, target = sample.inputs["prefix"], sample.inputs["target"]
-    weigh, write = load_benchmark("miron", {}).requests(sample)
+    (sample, *_) = Miron(MironOptions()).samples(Data([path], langs=None, limit=None))
+    prefix, target = sample.inputs.prefix, sample.inputs.target
+    weigh, write = Miron(MironOptions()).requests(sample)
     assert weigh == LogLikelihood(prefix=prefix, continuation=target)
     assert isinstance(write, Generate)
     assert (write.prompt, write.sampling.length_of, write.sampling.stop) == (prefix, target, ("\n",))
-    (alone,) = load_benchmark("miron", {"confidence": "no"}).requests(sample)
+    (alone,) = Miron(MironOptions(confidence="no")).requests(sample)
     assert alone == write
     for stop, most in {"tokens=7": 7, "line": 64}.items():
-        (written,) = load_benchmark("miron", {"confidence": "no", "stop": stop}).requests(sample)
+        (written,) = Miron(MironOptions(confidence="no", stop=stop)).requests(sample)
         assert isinstance(written, Generate)
         assert (written.sampling.max_tokens, written.sampling.length_of) == (most, "")
         assert written.sampling.temperature == 0
@@ -424,8 +430,8 @@ def test_the_export_has_the_published_fields_rounded_to_two_decimals(finished: t
         records = [record for record in run.records() if record.sample.tags["lang"] == lang]
         for line, record in zip(exported(run, lang), records, strict=True):
             assert list(line) == FIELDS
-            assert all(line[name] == record.sample.inputs[name] for name in FIELDS[:3])
-            assert line["generated"] == record.score.detail["generated"]
+            assert all(line[name] == getattr(record.sample.inputs, name) for name in FIELDS[:3])
+            assert line["generated"] == record.score.detail.generated
             for name in FIELDS[4:]:
                 assert line[name] == round(record.score.values[name] or 0, 2)
     assert any(re.fullmatch(r"\d+\.\d\d", str(line["target_confidence"])) for line in exported(run, "en"))
@@ -452,5 +458,5 @@ def test_the_export_scored_again_gives_the_same_figures(
             assert ours.value == pytest.approx(first.value, abs=0.0051)
             assert (ours.n, ours.coverage) == (first.n, 1.0)
     assert again.spec.options == {}  # what was asked elsewhere is not known here
-    assert not {"pieces", "bits_per_byte", "boundary_merges"} & set(again.summary)
+    assert not {"target_tokens", "bits_per_byte", "boundary_merges"} & set(again.summary)
     assert exported(again, "en") == exported(whole, "en")

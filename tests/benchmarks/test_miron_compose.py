@@ -134,7 +134,7 @@ def test_every_size_and_seed_gives_a_sound_set(lang: str, seed: int, size: int) 
     assert len(rows) == 4 * size
     assert len({row.prefix for row in rows}) == len(rows)
     clean = {row.id for row in rows if row.category != "Noise"}
-    assert {row.twin for row in rows if row.category == "Noise"} <= clean
+    assert {row.clean_id for row in rows if row.category == "Noise"} <= clean
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:

@@ -46,7 +46,7 @@ def clean_drafts(lang: str) -> dict[str, Draft]:
 
 def edited_words(row: Example) -> list[tuple[str, str]]:
     """Pairs of a clean word and what the typo made of it."""
-    before, after = rows(row.lang)[row.twin].prefix.split(), row.prefix.split()
+    before, after = rows(row.lang)[row.clean_id].prefix.split(), row.prefix.split()
     return [(one, two) for one, two in zip(before, after, strict=True) if one != two]
 
 
@@ -57,10 +57,10 @@ def alphabet_of(letter: str) -> str:
 @every_language
 def test_a_noisy_example_differs_from_its_clean_version_by_edits(lang: str) -> None:
     for row in noise(lang):
-        twin = rows(lang)[row.twin]
-        assert twin.category in CLEAN
-        assert (twin.target, twin.kind, twin.lang) == (row.target, row.kind, row.lang)
-        assert OSA.distance(twin.prefix, row.prefix) == row.edits == len(row.edit_kinds)
+        clean = rows(lang)[row.clean_id]
+        assert clean.category in CLEAN
+        assert (clean.target, clean.kind, clean.lang) == (row.target, row.kind, row.lang)
+        assert OSA.distance(clean.prefix, row.prefix) == row.edits == len(row.edit_kinds)
         assert len(edited_words(row)) == row.edits, "one typo a word"
 
 
@@ -68,7 +68,7 @@ def test_a_noisy_example_differs_from_its_clean_version_by_edits(lang: str) -> N
 def test_no_typo_falls_on_what_decides_the_answer(lang: str) -> None:
     """Everything but the free words of the frame stands as it was, the last word before the answer too."""
     for row in noise(lang):
-        clean = clean_drafts(lang)[rows(lang)[row.twin].prefix]
+        clean = clean_drafts(lang)[rows(lang)[row.clean_id].prefix]
         pattern, end = "", 0
         for start, stop in clean.free:
             pattern += re.escape(clean.prefix[end:start]) + r"\w+"
@@ -96,14 +96,14 @@ def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
 
 @every_language
 def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> None:
-    twins = [(row.twin.split("-")[1], row.edits) for row in noise(lang)]
-    shares = Counter(twins)
+    origins = [(row.clean_id.split("-")[1], row.edits) for row in noise(lang)]
+    shares = Counter(origins)
     assert len(shares) == 9
     assert max(shares.values()) - min(shares.values()) <= 1
     kinds = Counter(kind for row in noise(lang) for kind in row.edit_kinds)
     assert set(kinds) == set(EDIT_KINDS)
     assert max(kinds.values()) - min(kinds.values()) <= 1
-    assert len({row.twin for row in noise(lang)}) == len(noise(lang)), "no clean example serves twice"
+    assert len({row.clean_id for row in noise(lang)}) == len(noise(lang)), "no clean example serves twice"
 
 
 @every_language

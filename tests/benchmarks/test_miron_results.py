@@ -81,7 +81,7 @@ def test_results_in_csv_are_read(tmp_path: Path) -> None:
     path = tmp_path / "results_ru.csv"
     path.write_text("prefix,target,category,generated,lev_score,target_confidence\na, b,Logic, b,100,\n")
     record = only(ek.score("miron", path, out=tmp_path / "run"))
-    assert record.sample.inputs["published"] == {"lev_score": 100.0}
+    assert record.sample.inputs.published == {"lev_score": 100.0}
     assert record.score.values["lev_score"] == 100
 
 
@@ -90,7 +90,7 @@ def test_results_in_csv_are_read(tmp_path: Path) -> None:
     [
         ({"generated": ["a"]}, "line 1: the field 'generated' should be text, not a list."),
         ({"lev_score": "high"}, "line 1, field 'lev_score': expected a number or nothing, got 'high'"),
-        ({"category": "Verse"}, "line 1: 'Verse' is no category"),
+        ({"category": "Verse"}, "line 1: 'Verse' is not a category"),
     ],
 )
 def test_a_result_that_cannot_be_read_is_named_by_line(
@@ -109,7 +109,7 @@ def test_rows_of_the_same_prefix_keep_their_own_answers(tmp_path: Path) -> None:
         {"generated": " sails", "target_confidence": 10},
     )
     first, second = ek.score("miron", file, out=tmp_path / "run").records()
-    assert (first.score.detail["generated"], second.score.detail["generated"]) == (" ships", " sails")
+    assert (first.score.detail.generated, second.score.detail.generated) == (" ships", " sails")
     assert second.score.values["target_confidence"] == pytest.approx(10)
 
 

@@ -134,7 +134,7 @@ class Naive(NamedTuple):
     generated: str
     lev_score: float
     target_confidence: float
-    pieces: int
+    tokens: int
 
 
 class Published:
@@ -185,12 +185,12 @@ def check(run: ek.Run, published: Published) -> int:
     """Compare every example of a run; how many there were."""
     records = list(run.records())
     for record in records:
-        naive = published(record.sample.inputs["prefix"], record.sample.inputs["target"])
+        naive = published(record.sample.inputs.prefix, record.sample.inputs.target)
         values = record.score.values
-        assert record.score.detail["generated"] == naive.generated, record.sample.id
+        assert record.score.detail.generated == naive.generated, record.sample.id
         assert values["lev_score"] == pytest.approx(naive.lev_score, abs=0.02)
         assert values["target_confidence"] == pytest.approx(naive.target_confidence, abs=0.02)
-        assert values["pieces"] == naive.pieces
+        assert values["target_tokens"] == naive.tokens
     return len(records)
 
 
@@ -243,10 +243,10 @@ def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, run
         merges, lost = (row.merged, row.lost) if kind != "bytes" else (False, False)
         values = record.score.values
         assert values["boundary_merges"] == float(merges), row
-        assert values["nothing_to_weigh"] == float(lost), row
+        assert values["targets_merged_into_prefix"] == float(lost), row
         assert (values["target_confidence"] == 0.0) == lost
         assert (values["bits_per_byte"] is None) == merges
-        assert (values["pieces"] == 0) == lost
+        assert (values["target_tokens"] == 0) == lost
     count = sum(row.lost for row in PLANTED)
     warned = [note.text for note in Miron.notes(runs[kind].spec, runs[kind].summary) if note.warning]
     assert warned == (
@@ -262,11 +262,11 @@ def test_the_start_token_is_the_tokenizers_own(kind: str, runs: dict[str, ek.Run
     assert any(note.text.startswith(said) for note in Miron.notes(runs[kind].spec, runs[kind].summary))
 
 
-def test_a_piece_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None:
+def test_a_token_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None:
     for record, row in zip(runs["bytes"].records(), PLANTED, strict=True):
         last = row.prefix.split()[-1]
-        assert record.score.values["pieces"] == len(row.target.encode())
-        assert record.score.values["last_word_pieces"] == len(f" {last}".encode())
+        assert record.score.values["target_tokens"] == len(row.target.encode())
+        assert record.score.values["last_word_tokens"] == len(f" {last}".encode())
 
 
 # Tokenizers by themselves
@@ -287,18 +287,18 @@ def test_tokenizers_are_compared_without_their_models(
     assert evenkeel("tokenizers", *specs, "--data", planted, "--json").code == 0
     compared = msgspec.json.decode(capsys.readouterr().out)
     assert list(compared) == specs
-    naive, bpe, pieces = (compared[spec] for spec in specs)
+    naive, bpe, sentencepiece = (compared[spec] for spec in specs)
     assert naive["boundary_merges"]["value"] == 0
-    assert bpe["boundary_merges"]["value"] == pieces["boundary_merges"]["value"] == 4 / 8
+    assert bpe["boundary_merges"]["value"] == sentencepiece["boundary_merges"]["value"] == 4 / 8
     assert bpe["boundary_merges/category=Logic,lang=ru"]["value"] == pytest.approx(1 / 3)
-    # A byte is a piece, whatever the language; a start token is none.
+    # A byte is a token, whatever the language; a start token is none.
     whole = [row.prefix + row.target for row in PLANTED]
     by_hand = [len(text.encode()) / len(text.split()) for text in whole]
-    assert naive["pieces_per_word"]["value"] == pytest.approx(sum(by_hand) / 8)
-    assert naive["target_pieces"]["value"] == pytest.approx(
+    assert naive["tokens_per_word"]["value"] == pytest.approx(sum(by_hand) / 8)
+    assert naive["target_tokens"]["value"] == pytest.approx(
         sum(len(row.target.encode()) for row in PLANTED) / 8
     )
-    assert bpe["pieces_per_word"]["value"] < naive["pieces_per_word"]["value"]
+    assert bpe["tokens_per_word"]["value"] < naive["tokens_per_word"]["value"]
 
 
 def test_the_comparison_is_shown_as_tables(
@@ -307,7 +307,15 @@ def test_the_comparison_is_shown_as_tables(
     monkeypatch.chdir(light["bpe"].parent)
     assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted).code == 0
     shown = capsys.readouterr().out
-    for text in ("Pieces a word", "Boundary merges", "hf:bytes", "hf:bpe", "en Logic", "ru together", "all"):
+    for text in (
+        "Tokens per word",
+        "Boundary merges",
+        "hf:bytes",
+        "hf:bpe",
+        "en Logic",
+        "ru together",
+        "all",
+    ):
         assert text in shown
     assert evenkeel("tokenizers", "hf:bpe", "--data", planted, "--lang", "ru").code == 0
     assert "en Logic" not in capsys.readouterr().out
@@ -321,9 +329,9 @@ def test_the_comparison_finds_the_merges_that_a_run_finds(
     examples = tokenizers.read(str(planted), None)
     compared = tokenizers.compare(examples, [f"hf:{folder}" for folder in folders.values()])
     for run, summary in zip(runs.values(), compared.values(), strict=True):
-        for ours, theirs in (("target_pieces", "pieces"), ("boundary_merges", "boundary_merges")):
+        for metric in ("target_tokens", "boundary_merges"):
             for scope in ("", "/lang=en", "/lang=ru"):
-                assert summary[ours + scope].value == run.summary[theirs + scope].value
+                assert summary[metric + scope].value == run.summary[metric + scope].value
 
 
 @pytest.mark.parametrize(

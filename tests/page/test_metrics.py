@@ -26,7 +26,7 @@ HIGHER = {
 NEITHER = {
     "mirae": ("answer_tokens", "duplicates"),
     "rgb": ("judge_agrees_lenient",),
-    "miron": ("pieces", "start_token"),
+    "miron": ("target_tokens", "start_token"),
     "multiview": ("built_against_bm25", "straight_ended_ok@judge:x"),
 }
 

@@ -48,7 +48,7 @@ def said(*texts: str) -> tuple[Response, ...]:
 
 def store(path: Path, records: Iterable[Record]) -> Run:
     spec = RunSpec(
-        format=FORMAT, benchmark="mirae", options={}, seed=0, limit=None, provenance={},
+        format=FORMAT, benchmark="parrot", options={}, seed=0, limit=None, provenance={},
         models={"model": {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}},
         data={"source": "starter", "sha256": ["0"], "lang": None}, subjects=("m",),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
-from evenkeel.benchmarks.mirae import measures as mirae_measures
+from evenkeel.benchmarks.mirae import scoring as mirae_scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
 from evenkeel.benchmarks.multiview import scoring as multiview_scoring
@@ -66,7 +66,7 @@ def test_mirae(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             embedder="openai:embed", out=tmp_path / "run",
         )  # fmt: skip
     notes, text = Notes(), next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_measures, "is_refusal", lambda answer, _: answer == text)
+    breaking(monkeypatch, mirae_scoring, "is_refusal", lambda answer, _: answer == text)
     whole = _copied(whole, tmp_path)
     check(whole, ek.rescore(tmp_path / "run", progress=notes), "en-1-L1", notes, told="4")
 
@@ -84,7 +84,7 @@ def test_a_level_that_fails_leaves_its_question_no_other_shortest(
             embedder="openai:embed", out=tmp_path / "run",
         )  # fmt: skip
     text = next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_measures, "is_refusal", lambda answer, _: answer == text)
+    breaking(monkeypatch, mirae_scoring, "is_refusal", lambda answer, _: answer == text)
     records = {record.sample.id: record.score.values for record in ek.rescore(tmp_path / "run").records()}
     assert records["en-1-L1"]["mean_similarity"] is None
     assert records["en-1-L2"]["mean_similarity"] is not None

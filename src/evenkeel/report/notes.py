@@ -48,7 +48,7 @@ def endings(records: Iterable[Record]) -> Endings:
     kinds: Counter[str] = Counter()
     for record in records:
         for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
-            if part != "weighed":
+            if part != "logprobs":
                 kinds["requests"] += 1
                 kinds[_kind(answer, record.score.statuses)] += 1
     return Endings(*(kinds[name] for name in Endings._fields))

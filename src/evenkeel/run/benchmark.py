@@ -8,7 +8,7 @@ scores. It knows no engine, no provider and no file of the run. What scoring nee
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
@@ -65,6 +65,22 @@ class Data(tuple[DataFile, ...]):
         data = super().__new__(cls, files)
         data.langs, data.limit = langs, limit
         return data
+
+    @property
+    def only_lang(self) -> str | None:
+        """The language of files that do not state theirs: the chosen one, where it is a single one."""
+        return self.langs[0] if self.langs and len(self.langs) == 1 else None
+
+    def choose_langs(self, available: Iterable[str]) -> list[str]:
+        """The chosen languages, each of which must be available; all of them where none was chosen."""
+        langs = list(dict.fromkeys(available))
+        for lang in self.langs or ():
+            if lang not in langs:
+                raise UsageError(
+                    f"--lang {lang}: the data has no such language.{suggestion(lang, langs)} "
+                    f"Available: {', '.join(langs)}."
+                )
+        return self.langs or langs
 
     def rows(self) -> Iterator[Row]:
         """The rows of all files: JSON lines, CSV or Parquet."""
@@ -145,18 +161,12 @@ class Benchmark:
 
     def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
         """The samples of the chosen languages, and of each language the first `limit` groups."""
-        langs = dict.fromkeys(str(sample.tags.get("lang", "")) for sample in samples)
-        for lang in data.langs or ():
-            if lang not in langs:
-                raise UsageError(
-                    f"--lang {lang}: the data has no such language.{suggestion(lang, langs)} "
-                    f"Available: {', '.join(langs)}."
-                )
+        langs = data.choose_langs(str(sample.tags.get("lang", "")) for sample in samples)
         groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
         chosen = []
         for sample in samples:
             lang = str(sample.tags.get("lang", ""))
-            if data.langs and lang not in data.langs:
+            if lang not in langs:
                 continue
             number = groups[lang].setdefault(sample.group, len(groups[lang]))
             if data.limit is None or number < data.limit:

@@ -1,1 +1,1 @@
-"""MIRAE: how alike are a model's answers when it is asked again, and when the prompt grows?"""
+"""MIRAE: does a model say the same thing when asked again, and when the prompt grows?"""

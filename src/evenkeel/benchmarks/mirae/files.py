@@ -1,13 +1,13 @@
-"""MIRAE's files: the questions, recorded answers in both published shapes, and the published results file."""
+"""MIRAE's data: what a record holds, the questions, and recorded answers and results as published."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,14 +15,41 @@ from msgspec import Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, read_json
-from evenkeel.messages import KINDS
-from evenkeel.types import Record, Records, RunSpec
+from evenkeel.run.benchmark import Recorded
+from evenkeel.types import Record, Records, Response, RunSpec, Sample, Tag
+
+T = TypeVar("T")
 
 LEVELS = tuple(range(1, 8))
 TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 """About how many tokens a prompt has at each level."""
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
 METRICS = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
+"""The figures of a published results file."""
+
+
+class MiraeInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked: a question at one level."""
+
+    question_id: str
+    question_text: str
+    samples: int
+    """How often it is asked."""
+    first_repeat: int
+    """The repeat number of its first request: samples of the same text have different ones."""
+    published: dict[str, float] | None = None
+    """The figures of the recorded file that it was read from."""
+
+
+class MiraeDetail(Struct, frozen=True, kw_only=True):
+    """What is kept with the score of a prompt."""
+
+    responses: list[int]
+    """Which of the answers were scored, by their indexes."""
+    pairwise_similarities: list[list[float]]
+
+
+MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
 
 
 class Question(Struct, frozen=True):
@@ -32,25 +59,11 @@ class Question(Struct, frozen=True):
     domain: str
     lang: str
     texts: dict[int, str]
+    published: dict[int, dict[str, float]] = {}
+    """By level, the figures of a recorded file."""
 
 
-class Prompted(Struct, frozen=True):
-    """Recorded answers to one question at one level, with the file's own figures where it has any."""
-
-    id: str
-    domain: str
-    level: int
-    text: str
-    responses: list[str]
-    published: dict[str, float]
-
-
-class Recording(Struct, frozen=True):
-    """A file of recorded answers."""
-
-    model: str
-    lang: str
-    prompts: list[Prompted]
+# The shapes of the published files
 
 
 class _Metadata(Struct, frozen=True):
@@ -58,38 +71,35 @@ class _Metadata(Struct, frozen=True):
     model: str = ""
 
 
-class _QuestionFile(Struct):
-    questions: list[dict[str, Any]]
-    metadata: _Metadata = _Metadata()
+class _Question(Struct):
+    question_id: int | str
+    domain: str
 
 
-class _LevelAnalysis(Struct):
-    level: int
+_QuestionTexts = msgspec.defstruct(
+    "_QuestionTexts", [(f"level_{level}_text", str | None, None) for level in LEVELS], bases=(_Question,)
+)
+
+
+class _Level(Struct):
     question_text: str
     responses: list[str]
     similarity_analysis: dict[str, float | None] = {}
+    level: int | None = None
 
 
-class _QuestionResult(Struct):
-    question_id: int | str
-    domain: str
-    level_analyses: list[_LevelAnalysis]
+class _QuestionResult(_Question):
+    level_analyses: list[_Level]
 
 
-class _ResultsFile(Struct):
-    experiment_results: list[_QuestionResult]
+class _QuestionResponses(_Question):
+    level_responses: dict[str, _Level]
+
+
+class _File(Struct):
     metadata: _Metadata = _Metadata()
-
-
-class _LevelResponses(Struct):
-    question_text: str
-    responses: list[str]
-
-
-class _QuestionResponses(Struct):
-    question_id: int | str
-    domain: str
-    level_responses: dict[str, _LevelResponses]
+    questions: list[_QuestionTexts] = []  # type: ignore[valid-type]
+    experiment_results: list[_QuestionResult] = []
 
 
 def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
@@ -99,142 +109,139 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     """
     raw = read_json(path)
     if not isinstance(raw, dict) or "questions" not in raw:
-        raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {_seen(raw)}")
-    file = convert(path, raw, _QuestionFile)
-    lang = language_code(file.metadata.language) or language_of_name(path) or fallback
-    if not lang:
-        raise DataError(
-            path, "the language is not stated in metadata.language or the file's name: give --lang."
-        )
+        raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {_describe(raw)}")
+    file = convert(path, raw, _File)
+    lang = _language(path, file.metadata, fallback)
     questions = [_question(path, index, item, lang) for index, item in enumerate(file.questions)]
-    for question_id, count in Counter(question.id for question in questions).items():
-        if count > 1:
-            raise DataError(
-                path, f"question_id {question_id} stands here {count} times; each must be unique."
-            )
+    for question_id, count in repeated(question.id for question in questions):
+        raise DataError(path, f"question_id {question_id} appears {count} times; each must be unique.")
     return questions
 
 
-def _question(path: Path, index: int, item: dict[str, Any], lang: str) -> Question:
+def _question(path: Path, index: int, item: Any, lang: str) -> Question:
     where = f"questions[{index}]"
-    for name, kinds in (("question_id", (int, str)), ("domain", (str,))):
-        if not isinstance(item.get(name), kinds):
-            raise DataError(
-                path, f"expected '{name}' ({' or '.join(KINDS[k.__name__] for k in kinds)}).", where=where
-            )
-    texts = {}
-    for level in LEVELS:
-        text = item.get(f"level_{level}_text")
-        if text is None:
-            continue
-        if not isinstance(text, str) or not text.strip():
+    texts = {level: getattr(item, f"level_{level}_text") for level in LEVELS}
+    texts = {level: text for level, text in texts.items() if text is not None}
+    for level, text in texts.items():
+        if not text.strip():
             raise DataError(path, "expected a text that is not empty.", where=f"{where}.level_{level}_text")
-        texts[level] = text
     if not texts:
         raise DataError(path, "expected level_1_text to level_7_text, and found none.", where=where)
-    return Question(str(item["question_id"]), item["domain"], lang, texts)
+    return Question(str(item.question_id), item.domain, lang, texts)
 
 
-def read_recording(path: Path, fallback: str | None = None) -> Recording:
-    """Recorded answers: the published results file, or the published list of raw answers."""
+def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[int] = ()) -> list[Sample]:
+    """A sample for each question at each of the levels, or at all that it has.
+
+    Samples of the same wording have different repeat numbers, so that each has answers of its own.
+    """
+    repeats_of_text: Counter[str] = Counter()
+    samples: list[Sample] = []
+    for question in questions:
+        for level in levels or question.texts:
+            text = question.texts[level]
+            inputs = MiraeInputs(
+                question_id=question.id,
+                question_text=text,
+                samples=repeats,
+                first_repeat=repeats_of_text[text],
+                published=question.published.get(level),
+            )
+            repeats_of_text[text] += repeats
+            sample_id = f"{question.lang}-{question.id}-L{level}"
+            tags: dict[str, Tag] = {"lang": question.lang, "domain": question.domain, "level": level}
+            samples.append(Sample(id=sample_id, group=question.id, tags=tags, inputs=inputs))
+    return samples
+
+
+def read_recording(path: Path, lang: str | None = None) -> Recorded:
+    """Recorded answers: the published results file, or the published list of raw answers.
+
+    `lang` is the language of a file that does not state its own; one that states another is refused.
+    """
     raw = read_json(path)
+    metadata = _Metadata()
+    prompts: list[tuple[_Question, str, _Level]]
     if isinstance(raw, dict) and "experiment_results" in raw:
-        results = convert(path, raw, _ResultsFile)
-        prompts = [
-            Prompted(
-                str(q.question_id),
-                q.domain,
-                _level(path, f"experiment_results[{index}]", str(a.level)),
-                a.question_text,
-                a.responses,
-                {name: value for name, value in a.similarity_analysis.items() if value is not None},
-            )
-            for index, q in enumerate(results.experiment_results)
-            for a in q.level_analyses
-        ]
+        results = convert(path, raw, _File)
         metadata = results.metadata
-    elif isinstance(raw, list) and raw and isinstance(raw[0], dict) and "level_responses" in raw[0]:
-        answers = convert(path, raw, list[_QuestionResponses])
         prompts = [
-            Prompted(
-                str(q.question_id),
-                q.domain,
-                _level(path, f"[{index}].level_responses", level),
-                a.question_text,
-                a.responses,
-                {},
-            )
-            for index, q in enumerate(answers)
-            for level, a in q.level_responses.items()
+            (q, str(level.level), level) for q in results.experiment_results for level in q.level_analyses
         ]
-        metadata = _Metadata()
+    elif isinstance(raw, list) and raw and isinstance(raw[0], dict) and "level_responses" in raw[0]:
+        questions = convert(path, raw, list[_QuestionResponses])
+        prompts = [(q, number, level) for q in questions for number, level in q.level_responses.items()]
     else:
         expected = "an object with 'experiment_results', or a list of objects with 'level_responses'"
-        raise DataError(path, f"expected recorded MIRAE answers: {expected}. {_seen(raw)}")
-    for (question_id, level), count in Counter((prompt.id, prompt.level) for prompt in prompts).items():
-        if count > 1:
-            raise DataError(
-                path, f"question_id {question_id} has level {level} {count} times; each must be unique."
-            )
-    lang = language_code(metadata.language) or language_of_name(path) or fallback
-    if not lang:
-        raise DataError(
-            path, "the language is not stated in metadata.language or the file's name: give --lang."
-        )
-    if fallback and lang != fallback:
-        raise DataError(path, f"the answers are in '{lang}', and --lang asks for '{fallback}'.")
-    return Recording(metadata.model or path.stem, lang, prompts)
+        raise DataError(path, f"expected recorded MIRAE answers: {expected}. {_describe(raw)}")
+    for question, number, _ in prompts:
+        if not is_number(number) or int(number) not in LEVELS:
+            where = f"question_id {question.question_id}"
+            raise DataError(path, f"'{number}' is not a level from 1 to 7.", where=where)
+    for (question_id, number), count in repeated((str(q.question_id), number) for q, number, _ in prompts):
+        raise DataError(path, f"question_id {question_id} has level {number} {count} times, not once.")
+    file_lang = _language(path, metadata, lang)
+    if lang and file_lang != lang:
+        raise DataError(path, f"the answers are in '{file_lang}', and --lang asks for '{lang}'.")
+    # A prompt with fewer answers than the others lacks some: they count as missing, not as never asked.
+    count = max([2, *(len(level.responses) for _, _, level in prompts)])
+    missing = Response(status="error", reason="not recorded")
+    return Recorded(
+        model=metadata.model or path.stem,
+        samples=make_samples((_recorded(*prompt, file_lang) for prompt in prompts), count),
+        responses=[
+            [Response(status="ok", text=text) for text in level.responses]
+            + [missing] * (count - len(level.responses))
+            for _, _, level in prompts
+        ],
+    )
+
+
+def _recorded(question: _Question, number: str, level: _Level, lang: str) -> Question:
+    figures = {name: value for name, value in level.similarity_analysis.items() if value is not None}
+    texts = {int(number): level.question_text}
+    return Question(str(question.question_id), question.domain, lang, texts, {int(number): figures})
 
 
 def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
     """The run as published results files, one for each language, written as a stream."""
-    by_language: defaultdict[str, _Extent] = defaultdict(_Extent)
+    questions: defaultdict[str, set[str]] = defaultdict(set)
+    levels: defaultdict[str, set[int]] = defaultdict(set)
+    repetitions: Counter[str] = Counter()
     for record in records():
-        by_language[str(record.sample.tags["lang"])].add(record)
+        lang = str(record.sample.tags["lang"])
+        questions[lang].add(record.sample.inputs.question_id)
+        levels[lang].add(int(record.sample.tags["level"]))
+        repetitions[lang] = max(repetitions[lang], len(record.answers))
     model = spec.models["model"]["name"]
-    for lang, extent in by_language.items():
-        name = f"MIRAE_{slug(model)}_results_{slug(LANGUAGES.get(lang, lang).lower())}.json"
-        metadata = extent.metadata(model, LANGUAGES.get(lang, lang), spec.models["embedder"]["name"])
-        yield name, _results(metadata, (r for r in records() if r.sample.tags["lang"] == lang))
-
-
-class _Extent:
-    """What the head of a results file says about the records below it."""
-
-    def __init__(self) -> None:
-        self.questions: set[str] = set()
-        self.levels: set[int] = set()
-        self.repetitions = 0
-
-    def add(self, record: Record) -> None:
-        self.questions.add(record.sample.inputs["question_id"])
-        self.levels.add(int(record.sample.tags["level"]))
-        self.repetitions = max(self.repetitions, len(record.answers))
-
-    def metadata(self, model: str, language: str, embedder: str) -> dict[str, Any]:
-        levels = span(sorted(self.levels))
-        return {
+    for lang in questions:
+        language = LANGUAGES.get(lang, lang)
+        level_span = span(sorted(levels[lang]))
+        metadata = {
             "research_project": "MIRAE",
-            "experiment_type": f"Multi-level Consistency Analysis (Levels {levels})",
+            "experiment_type": f"Multi-level Consistency Analysis (Levels {level_span})",
             "model": model,
             "language": language,
-            "num_repetitions": self.repetitions,
-            "embedding_model": embedder,
+            "num_repetitions": repetitions[lang],
+            "embedding_model": spec.models["embedder"]["name"],
             "similarity_metric": "Cosine Similarity (SBERT)",
-            "total_questions_analyzed": len(self.questions),
-            "levels_analyzed": levels,
+            "total_questions_analyzed": len(questions[lang]),
+            "levels_analyzed": level_span,
         }
+        name = f"MIRAE_{slug(model)}_results_{slug(language.lower())}.json"
+        yield name, _results(metadata, (each for each in records() if each.sample.tags["lang"] == lang))
 
 
-def _results(metadata: dict[str, Any], records: Iterator[Record]) -> Iterator[bytes]:
+def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:
     yield b'{\n  "metadata": ' + _indented(metadata, 2) + b',\n  "experiment_results": ['
     for number, (_, members) in enumerate(groupby(records, key=lambda record: record.sample.group)):
-        first, *rest = members
-        question_id = first.sample.inputs["question_id"]
+        levels = list(members)
+        sample = levels[0].sample
+        question_id = sample.inputs.question_id
         question = {
             "question_id": int(question_id) if is_number(question_id) else question_id,
-            "domain": first.sample.tags["domain"],
-            "level_analyses": [_level_analysis(record) for record in (first, *rest)],
+            "domain": sample.tags["domain"],
+            "level_analyses": [_level_analysis(record) for record in levels],
         }
         yield (b",\n    " if number else b"\n    ") + _indented(question, 4)
     yield b"\n  ]\n}\n"
@@ -245,16 +252,15 @@ def _indented(value: Any, spaces: int) -> bytes:
     return text.replace(b"\n", b"\n" + b" " * spaces)
 
 
-def _level_analysis(record: Record) -> dict[str, Any]:
-    text = record.sample.inputs["question_text"]
-    kept = record.score.detail["responses"]
+def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
+    detail = record.score.detail
     return {
         "level": record.sample.tags["level"],
-        "question_text": abbreviated(text),
-        "num_responses": len(kept),
+        "question_text": abbreviated(record.sample.inputs.question_text),
+        "num_responses": len(detail.responses),
         "similarity_analysis": {name: record.score.values[name] for name in METRICS},
-        "pairwise_similarities": record.score.detail["pairwise_similarities"],
-        "responses": [record.answers[index].text for index in kept],
+        "pairwise_similarities": detail.pairwise_similarities,
+        "responses": [record.answers[index].text for index in detail.responses],
     }
 
 
@@ -263,16 +269,24 @@ def abbreviated(text: str) -> str:
     return text if text.endswith("...") and len(text) <= 103 else f"{text[:100]}..."
 
 
+# Languages, levels, ids
+
+
+def _language(path: Path, metadata: _Metadata, fallback: str | None) -> str:
+    """The language of a file: what it states, what its name ends in (`…_korean.json`), or the fallback."""
+    by_name = language_code(path.stem.rpartition("_")[2])
+    lang = language_code(metadata.language) or (by_name if by_name in LANGUAGES else fallback)
+    if not lang:
+        raise DataError(
+            path, "the language is not stated in metadata.language or the file's name: give --lang."
+        )
+    return lang
+
+
 def language_code(name: str) -> str:
-    """`en` for English and so on; a language without a code of ours goes by its own name."""
-    wanted = name.strip().lower()
-    return next((code for code, full in LANGUAGES.items() if wanted == full.lower()), wanted)
-
-
-def language_of_name(path: Path) -> str | None:
-    """The language that a published file's name ends in, as `…_korean.json` does."""
-    code = language_code(path.stem.rpartition("_")[2])
-    return code if code in LANGUAGES else None
+    """`en` for English and so on; a language that has no code here goes by its own name."""
+    lower = name.strip().lower()
+    return next((code for code, full in LANGUAGES.items() if lower == full.lower()), lower)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -285,7 +299,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
         try:
             low, high = int(first), int(last) if dash else int(first)
         except ValueError:
-            raise ValueError(f"'{text}' is no range of levels: write 1-7 or 1,4,7") from None
+            raise ValueError(f"'{text}' is not a range of levels: write 1-7 or 1,4,7") from None
         if not 1 <= low <= high <= len(LEVELS):
             raise ValueError(f"levels run from 1 to {len(LEVELS)}, not {part.strip()}")
         levels.update(range(low, high + 1))
@@ -299,18 +313,17 @@ def span(levels: Sequence[int]) -> str:
     return ",".join(map(str, levels))
 
 
-def _level(path: Path, where: str, name: str) -> int:
-    if is_number(name) and int(name) in LEVELS:
-        return int(name)
-    raise DataError(path, f"'{name}' is no level from 1 to 7.", where=where)
-
-
 def is_number(text: str) -> bool:
     """Whether a text is how a whole number is written: no leading zeros, no digits of other scripts."""
     return re.fullmatch(r"0|[1-9][0-9]{0,17}", text) is not None
 
 
-def _seen(raw: Any) -> str:
+def repeated(keys: Iterable[T]) -> list[tuple[T, int]]:
+    """The keys that appear more than once, with how often they do."""
+    return [(key, count) for key, count in Counter(keys).items() if count > 1]
+
+
+def _describe(raw: Any) -> str:
     if isinstance(raw, dict):
-        return f"Found an object with {', '.join(repr(key) for key in list(raw)[:6]) or 'nothing'}."
-    return f"Found {'a list' if isinstance(raw, list) else type(raw).__name__}."
+        return f"It is an object with {', '.join(repr(key) for key in list(raw)[:6]) or 'nothing'}."
+    return f"It is {'a list' if isinstance(raw, list) else type(raw).__name__}."

@@ -1,14 +1,18 @@
-"""How MIRAE is shown: its pictures, its tables, and what to be careful about."""
+"""How MIRAE is shown: its metrics, pictures and tables, its notes and examples."""
 
 from __future__ import annotations
 
+from evenkeel.benchmarks.mirae.files import MiraeRecord
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
-from evenkeel.page.metrics import Metric, units
-from evenkeel.types import Record, Records, RunSpec, Summary
+from evenkeel.page.metrics import Metric
+from evenkeel.types import Records, RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
+
+FURTHER = {"embedder-2": "2nd", "embedder-3": "3rd", "embedder-4": "4th"}
+"""The embedders beside the first, by role."""
 
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
@@ -34,7 +38,6 @@ METRICS = (
     Metric("last_minus_first_level", "longest level minus shortest", "cosine", "higher"),
     Metric("rank_correlation", "rank correlation with another embedder", "correlation", None),
 )
-UNITS = units(METRICS)
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -83,9 +86,7 @@ LAYOUT = Layout(
             metrics=(
                 Column("mean_similarity", "headline"),
                 Column("whole_similarity", "read whole"),
-                Column("mean_similarity@embedder-2", "2nd embedder"),
-                Column("mean_similarity@embedder-3", "3rd embedder"),
-                Column("mean_similarity@embedder-4", "4th embedder"),
+                *(Column(f"mean_similarity@{role}", f"{nth} embedder") for role, nth in FURTHER.items()),
             ),
         ),
         Table(
@@ -105,7 +106,7 @@ LAYOUT = Layout(
                 Column("answer_tokens", "tokens"),
                 Column("cut_by_max_tokens", "at max-tokens"),
                 Column("cut_by_embedder", "past embedder"),
-                Column("duplicates", "twins"),
+                Column("duplicates", "duplicates"),
                 Column("refusals", "refusals"),
                 Column("empty", "empty"),
             ),
@@ -115,32 +116,33 @@ LAYOUT = Layout(
         Column("trend_per_doubling", "consistency per doubling of the prompt"),
         Column("last_minus_first_level", "longest level minus shortest"),
         Column("whole_similarity", "consistency with long answers read whole"),
-        Column("rank_correlation@embedder-2", "rank correlation with the 2nd embedder"),
-        Column("rank_correlation@embedder-3", "rank correlation with the 3rd embedder"),
-        Column("rank_correlation@embedder-4", "rank correlation with the 4th embedder"),
+        *(
+            Column(f"rank_correlation@{role}", f"rank correlation with the {nth} embedder")
+            for role, nth in FURTHER.items()
+        ),
     ),
     cautions=(
-        "The cosine says how alike two answers are, not whether either is right.",
+        "The cosine says how similar two answers are, not whether either is right.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
         "Answers cut by max-tokens are scored as far as they go, as the published script does.",
-        "Refusals are told by what the server says and by how an answer begins; a polite detour is not seen.",
+        "Refusals are recognised by the server's status and by how an answer begins; evasions are not.",
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """What to say beside this run's own figures."""
-    found = []
+    """A warning for each language that the embedder does not read."""
+    warnings = []
     for name, figure in summary.items():
         metric, _, lang = name.partition("/lang=")
         if metric == "embedder_reads" and lang and figure.value is not None and figure.value < READS:
             text = (
                 f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
-                "translated sentences. There its figures say how alike the wording looks, not the meaning."
+                "translated sentences. Its figures there say how similar the wording is, not the meaning."
             )
-            found.append(Note(text, warning=True))
-    return found
+            warnings.append(Note(text, warning=True))
+    return warnings
 
 
 def examples(records: Records) -> list[Examples]:
@@ -148,13 +150,13 @@ def examples(records: Records) -> list[Examples]:
         Examples(
             title="The least and the most alike",
             note="Prompts at both ends of the scale, with every answer.",
-            items=extremes(records, LAYOUT.headline, _shown),
+            items=extremes(records, LAYOUT.headline, _example),
         )
     ]
 
 
-def _shown(record: Record) -> Example:
-    prompt = record.sample.inputs["question_text"]
+def _example(record: MiraeRecord) -> Example:
+    prompt = record.sample.inputs.question_text
     return Example(
         label=f"{record.score.values[LAYOUT.headline]:.4f}",
         title=f"{record.sample.id} · {shortened(prompt)}",

@@ -1,16 +1,37 @@
-"""How alike are answers? MIRAE's published figures and what stands beside them, as pure functions."""
+"""MIRAE's scores: the published cosines and the measures beside them as formulas, then prompt by prompt."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from math import log
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from itertools import combinations, islice
+from math import log, log2
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
+
+from evenkeel import analysis
+from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS, MiraeDetail, MiraeInputs
+from evenkeel.benchmarks.mirae.page import LAYOUT, READS
+from evenkeel.files.package_data import read_json
+from evenkeel.models.vectors import usable
+from evenkeel.page.metrics import unit_of
+from evenkeel.run.answers import Rule, is_blank
+from evenkeel.run.benchmark import Scoring
+from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.types import Answered, Embed, Request, Response, Score, Summary, Tag, tags_match
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
+
+HEADLINE_ROLE = "embedder"
+"""The role whose vectors give the headline; those of further embedders are shown beside it."""
+
+
+# Formulas
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -29,7 +50,7 @@ def cosine_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def similarity(matrix: NDArray[np.float32]) -> dict[str, float] | None:
     """Mean, population standard deviation, maximum and minimum of the matrix above its diagonal.
 
-    None for fewer than two answers: one answer is not alike or unlike anything.
+    None for fewer than two answers: there is nothing to compare.
     """
     n = len(matrix)
     if n < 2:
@@ -48,8 +69,8 @@ def cross_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) ->
     return float((unit(first) @ unit(second).T).mean())
 
 
-def drift_gap(within_first: float, within_second: float, across: float) -> float:
-    """gap = (W₁ + Wₖ) / 2 − C₁ₖ: likeness within either level, less likeness across them.
+def drift(within_first: float, within_second: float, across: float) -> float:
+    """gap = (W₁ + Wₖ) / 2 − C₁ₖ: the similarity within either level, less the similarity across them.
 
     Sampling alone lowers all three alike, so the gap is zero where growing the prompt changes nothing.
     """
@@ -57,15 +78,12 @@ def drift_gap(within_first: float, within_second: float, across: float) -> float
 
 
 def meanings(matrix: NDArray[np.float32], distance: float) -> list[int]:
-    """A group number for each answer: two are of one meaning if a chain of steps no longer than
+    """A group number for each answer: two have the same meaning if a chain of steps no longer than
     `distance` (1 − cosine) leads from one to the other."""
-    reach = matrix >= 1 - distance
-    np.fill_diagonal(reach, True)
-    while not np.array_equal(further := reach @ reach, reach):
-        reach = further
-    leaders = [int(np.argmax(row)) for row in reach]
-    numbers = {leader: number for number, leader in enumerate(dict.fromkeys(leaders))}
-    return [numbers[leader] for leader in leaders]
+    from scipy.sparse.csgraph import connected_components
+
+    _, groups = connected_components(matrix >= 1 - distance, directed=False)
+    return [int(group) for group in groups]
 
 
 def semantic_entropy(groups: Sequence[int]) -> float:
@@ -79,13 +97,261 @@ def duplicates(texts: Sequence[str]) -> float:
     return 1 - len(set(texts)) / len(texts)
 
 
-def matched(queries: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
-    """The share of sentences whose nearest translation is their own: does an embedder read a language?"""
-    nearest = (unit(translations) @ unit(queries).T).argmax(axis=1)
-    return float((nearest == np.arange(len(queries))).mean())
-
-
 def mean_of_windows(vectors: NDArray[np.float32], lengths: Sequence[int]) -> NDArray[np.float32]:
-    """One vector for a text from those of its windows, weighed by their lengths."""
-    averaged: NDArray[np.float32] = np.average(unit(vectors), axis=0, weights=lengths).astype(np.float32)
-    return averaged
+    """One vector for a text from those of its windows, weighted by their lengths."""
+    average: NDArray[np.float32] = np.average(unit(vectors), axis=0, weights=lengths).astype(np.float32)
+    return average
+
+
+# Scores
+
+
+class Prompt(NamedTuple):
+    """One prompt's answers that can be scored: their indexes, their vectors, and the values to fill in."""
+
+    item: Answered[MiraeInputs]
+    indexes: list[int]
+    vectors: NDArray[np.float32]
+    values: dict[str, float | None]
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.item.responses[index].text for index in self.indexes]
+
+    @property
+    def lang(self) -> str:
+        return str(self.item.sample.tags["lang"])
+
+
+def score_prompts(
+    answered: Sequence[Answered[MiraeInputs]], rule: Rule, embedders: Sequence[str], options: MiraeOptions
+) -> Scoring:
+    """Have each distinct answer embedded once by every embedder (a role), then score each prompt."""
+    texts = _distinct(r.text for item in answered for r in item.responses if rule.counts(r))
+    sentences = probe_sentences()
+    langs = _distinct(str(item.sample.tags["lang"]) for item in answered)
+    probed = [lang for lang in langs if lang != "en" and lang in sentences]
+    inputs = [*texts, *(s for lang in (("en", *probed) if probed else ()) for s in sentences[lang])]
+    responses = iter((yield [Embed(text=text, role=role) for role in embedders for text in inputs]))
+    embedded = {
+        role: dict(zip(inputs, usable(islice(responses, len(inputs))), strict=True)) for role in embedders
+    }
+    headline = embedded.pop(HEADLINE_ROLE)
+    whole = (yield from _embed_whole(texts, headline)) if options.chunked else None
+    shares = {lang: _share_matched(lang, headline) for lang in probed}
+    prompts = [_prompt(item, headline, rule, options.meaning_distance) for item in answered]
+    for prompt in prompts:
+        for role, others in embedded.items():
+            vectors = _stack(others[text].vector for text in prompt.texts)
+            prompt.values[f"mean_similarity@{role}"] = _mean_similarity(vectors)
+        if whole is not None:
+            prompt.values["whole_similarity"] = _mean_similarity(_stack(map(whole.get, prompt.texts)))
+        if (share := shares.get(prompt.lang)) is not None:
+            prompt.values["embedder_reads"] = share
+    _add_drift(prompts)
+    _add_across_languages(prompts, {lang for lang, s in shares.items() if s is not None and s < READS})
+    return [_score(prompt, headline, rule) for prompt in prompts]
+
+
+def _prompt(
+    item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, meaning_distance: float
+) -> Prompt:
+    """One prompt with the values that its answers give by themselves."""
+    answers = [(index, r) for index, r in enumerate(item.responses) if rule.counts(r)]
+    indexes = [index for index, r in answers if embedded[r.text].vector is not None]
+    vectors = _stack(embedded[item.responses[index].text].vector for index in indexes)
+    matrix = cosine_matrix(vectors)
+    figures = similarity(matrix)
+    values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
+    prompt = Prompt(item, indexes, vectors, values)
+    groups = meanings(matrix, meaning_distance) if figures else None
+    arrived = [r for r in item.responses if r.status not in ("error", "refused")]
+    lengths = [r.tokens_out or estimate_tokens(r.text) for _, r in answers]
+    values["meanings"] = len(set(groups)) if groups else None
+    values["semantic_entropy"] = semantic_entropy(groups) if groups else None
+    values["duplicates"] = duplicates(prompt.texts) if figures else None
+    values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
+    values["cut_by_max_tokens"] = _share(r.status == "truncated" for r in arrived)
+    values["empty"] = _share(is_blank(r.text) for r in arrived)
+    values["refusals"] = _share(
+        r.status == "refused" or is_refusal(r.text, prompt.lang)
+        for r in item.responses
+        if r.status != "error"
+    )
+    values["answer_tokens"] = float(np.mean(lengths)) if lengths else None
+    return prompt
+
+
+def _add_drift(prompts: Sequence[Prompt]) -> None:
+    """Compare the answers at every level with those at the question's shortest."""
+    questions: defaultdict[tuple[str, str], list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        questions[prompt.item.sample.group, prompt.lang].append(prompt)
+    for levels in questions.values():
+        shortest, *longer = sorted(levels, key=lambda prompt: prompt.item.sample.tags["level"])
+        for prompt in longer:
+            first, second = shortest.values["mean_similarity"], prompt.values["mean_similarity"]
+            across = gap = None
+            if first is not None and second is not None:
+                across = cross_similarity(shortest.vectors, prompt.vectors)
+                gap = drift(first, second, across)
+            prompt.values.update(similarity_to_shortest=across, drift=gap)
+
+
+def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) -> None:
+    """Compare the answers to one question in two languages, level by level.
+
+    Languages that the embedder does not read are left out: across them its cosine means nothing.
+    """
+    translations: defaultdict[tuple[str, Tag], dict[str, Prompt]] = defaultdict(dict)
+    for prompt in prompts:
+        sample = prompt.item.sample
+        translations[sample.group, sample.tags["level"]][prompt.lang] = prompt
+    for by_lang in translations.values():
+        for first, second in combinations(sorted(set(by_lang) - set(unread)), 2):
+            a, b = by_lang[first], by_lang[second]
+            both = a.indexes and b.indexes
+            a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
+
+
+def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Score[MiraeDetail]:
+    sample, responses = prompt.item.sample, prompt.item.responses
+    failures = []
+    for response in responses:
+        failures += rule.failure(response)
+        embedding = embedded[response.text] if rule.counts(response) else None
+        if embedding and embedding.vector is None:
+            failures.append(f"not embedded: {embedding.reason or embedding.status}")
+    return Score(
+        sample_id=sample.id,
+        group=sample.group,
+        tags=sample.tags,
+        values=prompt.values,
+        statuses=Counter(rule.status(response) for response in responses),
+        answered=len(prompt.indexes) if prompt.values["mean_similarity"] is not None else 0,
+        failures=tuple(failures),
+        detail=MiraeDetail(
+            responses=prompt.indexes,
+            pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
+        ),
+    )
+
+
+def is_refusal(text: str, lang: str) -> bool:
+    """Whether an answer begins as refusals do; a phrase is looked for in its first hundred characters."""
+    opening = text[:100].lower().replace("’", "'")
+    phrases = read_json(__package__, "refusals.json", type=dict[str, list[str]])
+    return any(phrase in opening for phrase in phrases.get(lang, []))
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _stack(vectors: Iterable[bytes | None]) -> NDArray[np.float32]:
+    rows = [np.frombuffer(vector, dtype="<f4") for vector in vectors if vector is not None]
+    return np.stack(rows) if rows else np.zeros((0, 1), np.float32)
+
+
+def _mean_similarity(vectors: NDArray[np.float32]) -> float | None:
+    figures = similarity(cosine_matrix(vectors))
+    return figures["mean_similarity"] if figures else None
+
+
+def _share(facts: Iterable[bool | None]) -> float | None:
+    """The share of the known facts that are true; None where none is known."""
+    known = [fact for fact in facts if fact is not None]
+    return sum(known) / len(known) if known else None
+
+
+# Long answers and other languages
+
+
+def _embed_whole(
+    texts: Sequence[str], embedded: Mapping[str, Response]
+) -> Generator[Sequence[Request], Sequence[Response], dict[str, bytes]]:
+    """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
+    known = dict(embedded)
+    windows = {text: [text] for text in texts}
+    while cut := [w for parts in windows.values() for w in parts if known[w].cut and len(w) > 1]:
+        halves = {window: halved(window) for window in _distinct(cut)}
+        new = [half for pair in halves.values() for half in pair if half not in known]
+        known.update(zip(new, (yield [Embed(text=half) for half in new]), strict=True))
+        known = dict(zip(known, usable(known.values()), strict=True))
+        windows = {text: [h for w in parts for h in halves.get(w, (w,))] for text, parts in windows.items()}
+    return {
+        text: mean_of_windows(_stack(known[w].vector for w in parts), list(map(len, parts))).tobytes()
+        for text, parts in windows.items()
+        if all(known[w].vector for w in parts)
+    }
+
+
+def halved(text: str) -> tuple[str, str]:
+    """Both halves of a text, split at a space near its middle, or in the middle where there is none."""
+    middle = len(text) // 2
+    space = text.find(" ", middle, middle + len(text) // 4)
+    at = space if space > 0 else middle
+    return text[:at], text[at:]
+
+
+def probe_sentences() -> dict[str, list[str]]:
+    """The same sentences in every language: an embedder that reads one puts them near the English ones."""
+    return read_json(__package__, "probes.json", type=dict[str, list[str]])
+
+
+def _share_matched(lang: str, embedded: Mapping[str, Response]) -> float | None:
+    """Does the embedder read a language? The share of the probe sentences whose nearest English one is
+    their own; None where none was embedded."""
+    sentences = probe_sentences()
+    pairs = [
+        (embedded[english].vector, embedded[other].vector)
+        for english, other in zip(sentences["en"], sentences[lang], strict=True)
+    ]
+    known = [pair for pair in pairs if None not in pair]
+    if not known:
+        return None
+    english, translated = (unit(_stack(vectors)) for vectors in zip(*known, strict=True))
+    nearest = (translated @ english.T).argmax(axis=1)
+    return float((nearest == np.arange(len(known))).mean())
+
+
+# Summary
+
+
+def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
+    """The figures by level, domain and language; the trend along the levels; how far embedders agree."""
+    by_level: list[tuple[str, ...]] = [(), ("level",)]
+    by_lang: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
+    metrics = _distinct(name for score in scores for name in score.values)
+    breakdown = {name: [*by_level, *by_lang] for name in metrics}
+    breakdown["mean_similarity"] = [
+        *by_level, ("domain",), ("level", "domain"), *by_lang, ("lang", "domain"),
+    ]  # fmt: skip
+    if "embedder_reads" in breakdown:
+        breakdown["embedder_reads"] = [("lang",)]
+    units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
+    summary = analysis.summarise(scores, breakdown, units=units)
+    langs = _distinct(str(score.tags["lang"]) for score in scores)
+    levels = sorted({int(score.tags["level"]) for score in scores})
+    lengths: dict[Tag, float] = {level: log2(tokens) for level, tokens in zip(LEVELS, TARGETS, strict=True)}
+    for scope in ({}, *({"lang": lang} for lang in langs)) if len(levels) > 1 else ():
+        members = [score for score in scores if tags_match(score.tags, scope)]
+        summary[analysis.scope_name("trend_per_doubling", scope)] = analysis.slope(
+            members, "mean_similarity", "level", lengths, unit="cosine"
+        )
+        summary[analysis.scope_name("last_minus_first_level", scope)] = analysis.difference(
+            members, "mean_similarity", "level", levels[0], levels[-1], unit="cosine"
+        )
+    for name in metrics:
+        if name.startswith("mean_similarity@"):
+            summary[name.replace("mean_similarity", "rank_correlation")] = analysis.rank_correlation(
+                scores, "mean_similarity", name, seed=seed
+            )
+    # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
+    size = len(probe_sentences()["en"])
+    for name, figure in summary.items():
+        if name.startswith("embedder_reads"):
+            summary[name] = msgspec.structs.replace(
+                figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
+            )
+    return summary

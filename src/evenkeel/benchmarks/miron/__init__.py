@@ -1,1 +1,1 @@
-"""MIRON: does a base model survive its own tokenizer?"""
+"""MIRON: is a base model robust to its own tokenizer?"""

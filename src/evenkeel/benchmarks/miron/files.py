@@ -1,27 +1,59 @@
-"""MIRON's files: examples to read, and results to read and write."""
+"""MIRON's data: what a record holds, the examples, and results to read and write as published."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.messages import suggestion
-from evenkeel.types import Record, Records
+from evenkeel.run.benchmark import Data, Recorded
+from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
+class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked: a text to continue, and how it goes on."""
+
+    prefix: str
+    target: str
+    category: str
+    kind: str
+    clean_id: str
+    """The id of the same example without typos; empty where it has none."""
+    no_logprobs: bool = False
+    """Whether the recorded file has no confidence at all: none is missing then."""
+    repeat: int = 0
+    """The number of the row among the recorded ones of the same prefix, each of which has its own answer."""
+    published: dict[str, float] | None = None
+    """The scores of the results file that it was read from; None where the model is asked."""
+
+
+class MironDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept with the score of an example."""
+
+    generated: str | None
+    """The continuation that was scored; None where there is no answer."""
+    tokens: tuple[str, ...] | None = None
+    """The tokens of the target."""
+
+
+MironRecord: TypeAlias = Record[MironInputs, MironDetail]
+
+
 class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A text to continue, and how it goes on."""
+    """A row of a data file."""
 
     id: str
     prefix: str
@@ -29,123 +61,107 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     category: str
     lang: str
     kind: str = ""
-    twin: str = ""
+    clean_id: str = msgspec.field(name="twin", default="")
     """The id of the same example without typos."""
     edits: int = 0
     edit_kinds: tuple[str, ...] = ()
 
-    @property
-    def edit(self) -> str:
-        """The kind of all its typos, or `mixed`."""
-        return self.edit_kinds[0] if len(set(self.edit_kinds)) == 1 else "mixed"
 
-
-class Result(Struct, frozen=True, kw_only=True):
-    """A line of a results file."""
+class _Result(Struct, frozen=True, kw_only=True):
+    """What a row of a results file has beside the example; None where the model gave no answer."""
 
     generated: str | None
-    """None where the model gave no answer."""
     lev_score: float | None = None
     target_confidence: float | None = None
 
 
+# Examples
+
+
 def read_examples(path: Path, lang: str | None = None) -> list[Example]:
-    """The examples of a file: `prefix`, `target` and `category`, and what our own sets know besides."""
-    examples = [example for example, _ in _rows_of(path, lang)]
+    """The examples of a file: `prefix`, `target` and `category`, and the further fields of generated sets."""
+    examples = [example for example, _ in _rows(path, lang)]
     if not examples:
         raise DataError(path, "there is no example in it.")
     return examples
 
 
-def _rows_of(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
-    """The examples of a file with their rows; an id that comes again is an error."""
+def read_files(data: Data) -> list[Example]:
+    """The examples of several files in the chosen languages.
+
+    Where an id is in more than one file, all ids carry their file's name.
+    """
+    by_file = {file.path: read_examples(file.path, file.lang or data.only_lang) for file in data}
+    examples = [example for of_file in by_file.values() for example in of_file]
+    if len({example.id for example in examples}) < len(examples):
+        examples = [
+            replace(
+                example,
+                id=f"{path.stem}-{example.id}",
+                clean_id=f"{path.stem}-{example.clean_id}" if example.clean_id else "",
+            )
+            for path, of_file in by_file.items()
+            for example in of_file
+        ]
+    langs = data.choose_langs(example.lang for example in examples)
+    return [example for example in examples if example.lang in langs]
+
+
+def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
+    """The examples of a file with their rows; ids must be unique."""
     fallback = language_of_name(path) or lang
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, row in enumerate(read_rows(path), 1):
         example = _example(row, number, fallback)
-        if example.id in seen:
-            raise row.error(f"the id '{example.id}' stands there twice; ids are unique.")
-        seen.add(example.id)
+        if example.id in ids:
+            raise row.error(f"the id '{example.id}' appears twice; ids are unique.")
+        ids.add(example.id)
         yield example, row
 
 
-def read_results(path: Path, lang: str | None = None) -> list[tuple[Example, Result]]:
-    """The lines of a results file: an example, what was generated, and the file's own scores."""
-    results = []
-    for example, row in _rows_of(path, lang):
-        generated = None if row.fields.get("generated", "") is None else row.text("generated")
-        scores = {name: value for name, value in row.fields.items() if value != ""}  # an empty cell of CSV
-        try:
-            result = msgspec.convert(scores | {"generated": generated}, Result, strict=False)
-        except msgspec.ValidationError as error:
-            raise row.invalid(error, scores) from None
-        for name, score in (("lev_score", result.lev_score), ("target_confidence", result.target_confidence)):
-            if score is not None and not 0 <= score <= 100:  # which is not so of what is no number
-                raise row.error(f"the field '{name}' is {score}: a score from 0 to 100 is expected.")
-        results.append((example, result))
-    if not results:
-        raise DataError(path, "there is no result in it.")
-    return results
-
-
-def _example(row: Row, number: int, lang: str | None) -> Example:
+def _example(row: Row, number: int, fallback: str | None) -> Example:
     prefix, target, category = (row.text(field) for field in ("prefix", "target", "category"))
-    lang = str(row.fields.get("lang") or lang or "")
+    lang = str(row.fields.get("lang") or fallback or "")
     if not prefix.strip():
         raise row.error("the prefix is empty: there is nothing to continue.")
     if not target.strip():
         raise row.error("the target is empty: there is nothing to compare with.")
     if category not in CATEGORIES:
         hint = suggestion(category, CATEGORIES)
-        raise row.error(f"'{category}' is no category.{hint} There is: {', '.join(CATEGORIES)}.")
+        raise row.error(f"'{category}' is not a category.{hint} Available: {', '.join(CATEGORIES)}.")
     if not lang:
         raise row.error(
-            "the language is not told, neither by a field 'lang' nor by the file's name: give --lang."
+            "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    known = {name: row.fields[name] for name in ("kind", "edits", "edit_kinds") if row.fields.get(name)}
-    if isinstance(kinds := known.get("edit_kinds"), str):  # a cell of CSV
-        known["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
-    known |= {"id": _name(row, "id") or f"{lang}-{number}", "twin": _name(row, "twin")}
-    given = {"prefix": prefix, "target": target, "category": category, "lang": lang}
+    fields = {name: row.fields[name] for name in ("kind", "edits", "edit_kinds") if row.fields.get(name)}
+    if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
+        fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
+    # Ids may be numbers, 0 included.
+    ids = {name: str(row.fields[name]) for name in ("id", "twin") if row.fields.get(name) is not None}
+    fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
+    fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
+    example: Example = _converted(row, fields, Example)
+    return example
+
+
+def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
     try:
-        return msgspec.convert({**known, **given}, Example, strict=False)
+        return msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise row.invalid(error, known) from None
-
-
-def _name(row: Row, field: str) -> str:
-    """An id, which may be a number; nothing where there is none."""
-    value = row.fields.get(field)
-    return "" if value is None else str(value)
+        raise row.invalid(error, fields) from None
 
 
 def language_of_name(path: Path) -> str | None:
-    """The one language that a file's name tells: `miron_ru.parquet`, `english-test.csv`."""
-    words = re.split(r"[^a-z]+", path.stem.lower())
-    told = [code for code, names in LANGUAGES.items() if set(names) & set(words)]
-    return told[0] if len(told) == 1 else None
+    """The one language in a file's name: `miron_ru.parquet`, `english-test.csv`."""
+    words = set(re.split(r"[^a-z]+", path.stem.lower()))
+    langs = [code for code, names in LANGUAGES.items() if words.intersection(names)]
+    return langs[0] if len(langs) == 1 else None
 
 
-def told_apart(sets: Mapping[Path, Sequence[Example]]) -> list[Example]:
-    """The examples of several files; where an id is in more than one, all carry their file's name."""
-    found = [example for examples in sets.values() for example in examples]
-    if len({example.id for example in found}) == len(found):
-        return found
-    return [
-        msgspec.structs.replace(
-            example,
-            id=f"{path.stem}-{example.id}",
-            twin=f"{path.stem}-{example.twin}" if example.twin else "",
-        )
-        for path, examples in sets.items()
-        for example in examples
-    ]
-
-
-def choose(examples: Sequence[Example], limit: int | None) -> list[Example]:
+def balanced(examples: Sequence[Example], limit: int | None) -> list[Example]:
     """`limit` examples of each language, as many of each category, in their own order.
 
-    Of those with typos, the ones come first whose clean twins are chosen too.
+    Of those with typos, the ones come first whose clean versions are chosen too.
     """
     if limit is None:
         return list(examples)
@@ -157,29 +173,81 @@ def choose(examples: Sequence[Example], limit: int | None) -> list[Example]:
                 pools[example.category].append(example)
         shares = _shares({category: len(pool) for category, pool in pools.items()}, limit)
         clean = {e.id for name, pool in pools.items() if name != "Noise" for e in pool[: shares[name]]}
-        pools["Noise"].sort(key=lambda example: example.twin not in clean)
+        pools["Noise"].sort(key=lambda example: example.clean_id not in clean)
         chosen |= {(lang, e.id) for name, pool in pools.items() for e in pool[: shares.get(name, 0)]}
     return [example for example in examples if (example.lang, example.id) in chosen]
 
 
-def _shares(sizes: dict[str, int], limit: int) -> dict[str, int]:
+def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
     """`limit` dealt out one by one, in turns, to categories that still have some."""
     shares = dict.fromkeys(sizes, 0)
-    while limit > 0 and (open_ := [name for name in sizes if shares[name] < sizes[name]]):
-        for name in open_[:limit]:
+    while limit > 0 and (unfilled := [name for name in sizes if shares[name] < sizes[name]]):
+        for name in unfilled[:limit]:
             shares[name] += 1
-        limit -= len(open_)
+        limit -= len(unfilled)
     return shares
 
 
-def check_langs(examples: Sequence[Example], langs: Sequence[str] | None) -> list[Example]:
-    """The examples in the wanted languages; one that is not there is an error."""
-    found = dict.fromkeys(example.lang for example in examples)
-    for lang in langs or ():
-        if lang not in found:
-            hint = suggestion(lang, found)
-            raise UsageError(f"the data has no examples in '{lang}'; it has: {', '.join(found)}.{hint}")
-    return [example for example in examples if not langs or example.lang in langs]
+def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
+    tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
+    if example.clean_id and example.edits:
+        tags["edits"] = example.edits
+    if example.clean_id and (kinds := example.edit_kinds):
+        tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
+    names = ("prefix", "target", "category", "kind", "clean_id")
+    inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
+    # An example with typos is not independent of its clean version: they are one group.
+    return Sample(id=example.id, group=example.clean_id or example.id, tags=tags, inputs=inputs)
+
+
+# Results
+
+
+def read_results(path: Path, lang: str | None = None) -> Recorded:
+    """The rows of a results file: an example, what was generated, and the scores of the file."""
+    results = [(example, _result(row)) for example, row in _rows(path, lang)]
+    if not results:
+        raise DataError(path, "there is no result in it.")
+    # A file of a model without log-probabilities has no confidence at all: nothing is missing from that.
+    no_logprobs = all(result.target_confidence is None for _, result in results)
+    rows_of_prefix: Counter[str] = Counter()
+    samples, responses = [], []
+    for example, result in results:
+        scores = {"lev_score": result.lev_score, "target_confidence": result.target_confidence}
+        samples.append(
+            make_sample(
+                example,
+                no_logprobs=no_logprobs,
+                repeat=rows_of_prefix[example.prefix],
+                published={name: score for name, score in scores.items() if score is not None},
+            )
+        )
+        rows_of_prefix[example.prefix] += 1
+        text = Response(status="ok", text=result.generated or "")
+        generated = text if result.generated is not None else Response(status="error", reason="not recorded")
+        responses.append([generated] if no_logprobs else [_logprobs(example, result), generated])
+    return Recorded(path.stem, samples, responses)
+
+
+def _result(row: Row) -> _Result:
+    generated = None if row.fields.get("generated", "") is None else row.text("generated")
+    fields = {name: value for name, value in row.fields.items() if value != ""}  # an empty cell of CSV
+    result: _Result = _converted(row, fields | {"generated": generated}, _Result)
+    for name in ("lev_score", "target_confidence"):
+        score = getattr(result, name)
+        if score is not None and not 0 <= score <= 100:  # NaN is not
+            raise row.error(f"the field '{name}' is {score}: a score from 0 to 100 is expected.")
+    return result
+
+
+def _logprobs(example: Example, result: _Result) -> Response:
+    """A recorded confidence as one token that gives it; the file does not have the real ones."""
+    confidence = result.target_confidence
+    if confidence is None:
+        return Response(status="error", reason="not recorded")
+    if confidence <= 0:
+        return Response(status="ok", logprobs=Logprobs((), ()))
+    return Response(status="ok", logprobs=Logprobs((example.target,), (math.log(confidence / 100),)))
 
 
 def results_files(records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -191,11 +259,15 @@ def results_files(records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         )
 
 
-def _result_line(record: Record) -> bytes:
-    values, inputs = record.score.values, record.sample.inputs
-    line: dict[str, Any] = {name: inputs[name] for name in ("prefix", "target", "category")}
-    line["generated"] = record.score.detail["generated"]
+def _result_line(record: MironRecord) -> bytes:
+    inputs = record.sample.inputs
+    line: dict[str, Any] = {
+        "prefix": inputs.prefix,
+        "target": inputs.target,
+        "category": inputs.category,
+        "generated": record.score.detail.generated,
+    }
     for name in ("lev_score", "target_confidence"):
-        value = values.get(name)
+        value = record.score.values.get(name)
         line[name] = None if value is None else round(value, 2)
     return msgspec.json.encode(line) + b"\n"

@@ -1,21 +1,22 @@
-"""How MIRON is shown: its pictures, its tables, and what to be careful about."""
+"""How MIRON is shown: its metrics, pictures and tables, its notes and examples."""
 
 from __future__ import annotations
 
+from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.page.examples import first
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
-from evenkeel.page.metrics import Metric, units
-from evenkeel.types import Record, Records, RunSpec, Summary
+from evenkeel.page.metrics import Metric
+from evenkeel.types import Records, RunSpec, Summary
 
 METRICS = (
     Metric("lev_score", "Levenshtein score", "score", "higher"),
     Metric("target_confidence", "target confidence", "score", "higher"),
     Metric("exact_match", "exact match", "share", "higher"),
     Metric("bits_per_byte", "bits per byte of the target", "bits", "lower"),
-    Metric("pieces", "tokens of the target", "count", None),
-    Metric("last_word_pieces", "tokens of the last word before the target", "count", None),
+    Metric("target_tokens", "tokens of the target", "count", None),
+    Metric("last_word_tokens", "tokens of the last word before the target", "count", None),
     Metric("boundary_merges", "tokens that merge across the boundary", "share", "lower"),
-    Metric("nothing_to_weigh", "targets that merge wholly into the prefix", "share", "lower"),
+    Metric("targets_merged_into_prefix", "targets that merge wholly into the prefix", "share", "lower"),
     Metric("start_token", "texts before which the tokenizer puts a start token", "share", None),
     Metric("knows", "right and sure", "share", "higher"),
     Metric("doubts", "right and not sure", "share", None),
@@ -23,16 +24,17 @@ METRICS = (
     Metric("does_not_know", "neither right nor sure", "share", "lower"),
     Metric("score_drift", "score lost to typos", "points", "lower"),
     Metric("confidence_drift", "confidence lost to typos", "points", "lower"),
-    Metric("pieces_and_*", "rank correlation with the number of tokens", "correlation", None),
+    Metric("tokens_and_*", "rank correlation with the number of tokens", "correlation", None),
 )
-UNITS = units(METRICS)
 
 STOPS = {
     "target": "as many tokens as the target has in the model's own tokenizer, cut at the first line break",
     "word": "as many words as the target has, cut at the first line break",
-    "line": "up to the first line break, 64 tokens at the most",
+    "line": "up to the first line break, at most 64 tokens",
     "tokens": "{count} tokens, cut at the first line break",
 }
+
+DRIFTS = (Column("score_drift", "score"), Column("confidence_drift", "confidence"))
 
 QUADRANTS = {
     "knows": ("Knows", "right, and sure of it"),
@@ -43,7 +45,7 @@ QUADRANTS = {
 
 LAYOUT = Layout(
     metrics=METRICS,
-    question="Does a base model survive its own tokenizer?",
+    question="Is a base model robust to its own tokenizer?",
     counted=("examples", "clean examples"),
     facts=(
         Column("target_confidence", "target confidence"),
@@ -51,8 +53,8 @@ LAYOUT = Layout(
         Column("bits_per_byte", "bits per byte of the target"),
         Column("score_drift", "score lost to typos"),
         Column("confidence_drift", "confidence lost to typos"),
-        Column("pieces_and_target_confidence", "rank correlation of pieces and confidence"),
-        Column("pieces_and_lev_score", "rank correlation of pieces and score"),
+        Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
+        Column("tokens_and_lev_score", "rank correlation of tokens and score"),
     ),
     pictures=(
         Bars(
@@ -63,19 +65,19 @@ LAYOUT = Layout(
             y_title="Levenshtein score",
         ),
         Curve(
-            title="Confidence by the number of pieces that the target falls into",
+            title="Confidence by the number of tokens of the target",
             metric="target_confidence",
-            along="pieces",
+            along="target_tokens",
             lines="lang",
-            x_title="pieces of the target (8: eight or more)",
+            x_title="tokens of the target (8: eight or more)",
             y_title="target confidence",
         ),
         Curve(
-            title="Score by the number of pieces that the target falls into",
+            title="Score by the number of tokens of the target",
             metric="lev_score",
-            along="pieces",
+            along="target_tokens",
             lines="lang",
-            x_title="pieces of the target (8: eight or more)",
+            x_title="tokens of the target (8: eight or more)",
             y_title="Levenshtein score",
         ),
         Curve(
@@ -84,7 +86,7 @@ LAYOUT = Layout(
             along="edits",
             lines="lang",
             x_title="typos in the context",
-            y_title="score of the clean twin − with typos",
+            y_title="score of the clean version − with typos",
         ),
         Points(
             title="Score against confidence",
@@ -108,8 +110,8 @@ LAYOUT = Layout(
             metrics=(
                 Column("exact_match", "exact"),
                 Column("bits_per_byte", "bits/byte"),
-                Column("pieces", "pieces"),
-                Column("last_word_pieces", "last word"),
+                Column("target_tokens", "tokens"),
+                Column("last_word_tokens", "last word"),
                 Column("boundary_merges", "merges"),
             ),
         ),
@@ -118,24 +120,16 @@ LAYOUT = Layout(
             rows="category",
             metrics=tuple(Column(name, title.lower()) for name, (title, _) in QUADRANTS.items()),
         ),
-        Table(
-            title="What typos cost, by their number",
-            rows="edits",
-            metrics=(Column("score_drift", "score"), Column("confidence_drift", "confidence")),
-        ),
-        Table(
-            title="What typos cost, by their kind",
-            rows="edit",
-            metrics=(Column("score_drift", "score"), Column("confidence_drift", "confidence")),
-        ),
+        Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
+        Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
     ),
     cautions=(
         "The stop rule decides the score, and the published text states none: ours is named above.",
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
         "Confidence is a mean over tokens, so that tokenizers are not compared by it; bits per byte are.",
-        "A target that the tokenizer merges wholly into the prefix has confidence 0, as published; it is "
-        "counted as nothing to weigh.",
+        "A target that the tokenizer merges wholly into the prefix has confidence 0, as published; such "
+        "targets are counted.",
         "The quadrants part at a score of 80 and a confidence of 50.",
     ),
     citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
@@ -144,35 +138,22 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """The stop rule, the start token, and what is missing."""
-    found = []
+    notes = []
     if "stop" in spec.options:
         kind, _, count = spec.options["stop"].partition("=")
-        found.append(Note(f"Written greedily, {STOPS[kind].format(count=count)}."))
+        notes.append(Note(f"Written greedily, {STOPS[kind].format(count=count)}."))
     start = summary.get("start_token")
     if start is not None and start.value is not None:
-        found.append(
-            Note(
-                "The tokenizer puts a start token before every text."
-                if start.value
-                else "The tokenizer puts no start token before a text."
-            )
-        )
+        before = "a start token before every text" if start.value else "no start token before a text"
+        notes.append(Note(f"The tokenizer puts {before}."))
     if "target_confidence" not in summary:
-        found.append(
-            Note(
-                "Target confidence is not available: the model gives no log-probabilities of a text.",
-                warning=True,
-            )
-        )
-    lost = summary.get("nothing_to_weigh")
-    if lost is not None and lost.value:
-        found.append(
-            Note(
-                f"{lost.value * lost.n:.0f} targets merge wholly into the prefix: confidence 0 there.",
-                warning=True,
-            )
-        )
-    return found
+        text = "Target confidence is not available: the model gives no log-probabilities of a text."
+        notes.append(Note(text, warning=True))
+    merged = summary.get("targets_merged_into_prefix")
+    if merged is not None and merged.value:
+        text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
+        notes.append(Note(text, warning=True))
+    return notes
 
 
 def examples(records: Records) -> list[Examples]:
@@ -181,24 +162,19 @@ def examples(records: Records) -> list[Examples]:
         Examples(
             title=title,
             note=f"{meaning[0].upper()}{meaning[1:]}.",
-            items=first(records(), lambda record, name=name: record.score.values.get(name) == 1, _shown),  # type: ignore[misc]
+            items=first(records(), lambda record, name=name: record.score.values.get(name) == 1, _example),  # type: ignore[misc]
         )
         for name, (title, meaning) in QUADRANTS.items()
     ]
 
 
-def _shown(record: Record) -> Example:
-    inputs, values = record.sample.inputs, record.score.values
-    tokens = record.score.detail.get("tokens")
-    parts = [
-        ("prefix", inputs["prefix"]),
-        ("target", inputs["target"]),
-        ("written", record.score.detail["generated"] or ""),
-    ]
-    if tokens:
-        parts.append(("pieces of the target", " | ".join(tokens)))
+def _example(record: MironRecord) -> Example:
+    inputs, values, detail = record.sample.inputs, record.score.values, record.score.detail
+    parts = [("prefix", inputs.prefix), ("target", inputs.target), ("generated", detail.generated or "")]
+    if detail.tokens:
+        parts.append(("tokens of the target", " | ".join(detail.tokens)))
     return Example(
         label=f"score {values['lev_score']:.0f}, confidence {values['target_confidence']:.0f}",
-        title=f"{record.sample.id} · {inputs['prefix'][-60:]} ▸{inputs['target']}",
+        title=f"{record.sample.id} · {inputs.prefix[-60:]} ▸{inputs.target}",
         parts=tuple(parts),
     )

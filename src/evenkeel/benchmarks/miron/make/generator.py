@@ -147,7 +147,7 @@ def _noise(
         prefix, edit_kinds = noisy
         yield structs.replace(
             _example(draft._replace(prefix=prefix), lang, "Noise", number + 1),
-            twin=example.id,
+            clean_id=example.id,
             edits=len(edits),
             edit_kinds=edit_kinds,
         )

@@ -1,4 +1,4 @@
-"""MIRON's measures: the published formulas, where a text ends, and what tokens and twins tell."""
+"""MIRON's measures: the published formulas, where a text ends, tokens, and drift under typos."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.measures import MOST_PIECES, continuation, measure, measure_one, status_of
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
+from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.scoring import (
+    MOST_TOKENS,
     bits_per_byte,
+    continuation,
     first_words,
     lev_score,
     quadrant,
+    status_of,
     target_confidence,
 )
 from evenkeel.errors import UsageError
@@ -154,12 +158,12 @@ def test_first_words_are_the_beginning_and_no_more_words_than_wanted(text: str, 
 def test_a_text_counts_as_far_as_the_stop_rule_lets_it(
     stop: str, text: str, target: str, counted: str
 ) -> None:
-    assert continuation(Response(status="ok", text=text), target, stop) == counted
+    assert continuation(Response(status="ok", text=text), target, Miron.answers, stop) == counted
 
 
 @pytest.mark.parametrize("status", ["error", "refused", "unparsed"])
 def test_what_is_no_answer_is_no_empty_text(status: Status) -> None:
-    assert continuation(Response(status=status, text=" ships"), " ships", "target") is None
+    assert continuation(Response(status=status, text=" ships"), " ships", Miron.answers, "target") is None
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_what_is_no_answer_is_no_empty_text(status: Status) -> None:
     ],
 )
 def test_a_text_cut_where_the_rule_wants_it_is_whole(stop: str, status: Status, text: str, ends: str) -> None:
-    assert status_of(Response(status=status, text=text), " ships", stop) == ends
+    assert status_of(Response(status=status, text=text), " ships", Miron.answers, stop) == ends
 
 
 @pytest.mark.parametrize("stop", ["sentence", "tokens", "tokens=0", "tokens=-1", "tokens=2.5", "word=3", ""])
@@ -196,12 +200,12 @@ def test_a_stop_rule_that_is_none_is_refused(stop: str) -> None:
         ({"confidence": "yes"}, None),
     ],
 )
-def test_what_remains_without_weighing(options: dict[str, str], less: dict[str, str] | None) -> None:
+def test_what_remains_without_log_probabilities(options: dict[str, str], less: dict[str, str] | None) -> None:
     remaining = load_benchmark("miron", options).without(frozenset({"loglikelihood"}))
     assert (remaining and msgspec.structs.asdict(remaining.options)) == less
     assert load_benchmark("miron", options).without(frozenset({"generate"})) is None
     if remaining:
-        assert remaining.needs["model"] == {"generate"}
+        assert remaining.roles["model"] == {"generate"}
 
 
 # One example
@@ -210,18 +214,19 @@ def test_what_remains_without_weighing(options: dict[str, str], less: dict[str, 
 def answered(
     written: Response | str = " ships", logprobs: Logprobs | Response | None = None, **more: Any
 ) -> Answered:
-    inputs = {"prefix": "One ship, two", "target": " ships", "category": "Logic", "kind": "", "twin": ""}
     sample = Sample(
         id=more.pop("id", "a"),
         group=more.pop("group", "a"),
         tags={"lang": "en", "category": "Logic"},
-        inputs={**inputs, **more},
+        inputs=MironInputs(
+            prefix="One ship, two", target=" ships", category="Logic", kind="", clean_id="", **more
+        ),
     )
     responses = [Response(status="ok", text=written) if isinstance(written, str) else written]
     if logprobs is not None:
-        weighing = Response(status="ok", logprobs=logprobs) if isinstance(logprobs, Logprobs) else logprobs
-        responses.insert(0, weighing)
-    requests = load_benchmark("miron", {} if logprobs else {"confidence": "no"}).requests(sample)
+        likelihood = Response(status="ok", logprobs=logprobs) if isinstance(logprobs, Logprobs) else logprobs
+        responses.insert(0, likelihood)
+    requests = Miron(MironOptions(confidence="auto" if logprobs else "no")).requests(sample)
     return Answered(sample, tuple(requests), tuple(responses))
 
 
@@ -231,7 +236,8 @@ def halves(count: int, **more: Any) -> Logprobs:
 
 
 def one(item: Answered, stop: str = "target") -> Score:
-    return measure_one(item, stop=stop)
+    (score,) = Miron(MironOptions(stop=stop)).score([item])
+    return score
 
 
 def test_the_values_of_one_example() -> None:
@@ -245,21 +251,25 @@ def test_the_values_of_one_example() -> None:
         "slips": 0.0,
         "does_not_know": 0.0,
         "bits_per_byte": pytest.approx(3 / 6),
-        "pieces": 3.0,
-        "last_word_pieces": 2.0,
+        "target_tokens": 3.0,
+        "last_word_tokens": 2.0,
         "boundary_merges": 0.0,
-        "nothing_to_weigh": 0.0,
+        "targets_merged_into_prefix": 0.0,
         "start_token": 1.0,
     }
-    assert score.tags["pieces"] == 3
+    assert score.tags["target_tokens"] == 3
     assert (score.statuses, score.answered) == ({"ok": 2}, 2)
-    assert score.detail == {"generated": " ship", "tokens": (" ", "s", "h")}
+    assert score.detail == MironDetail(generated=" ship", tokens=(" ", "s", "h"))
 
 
 def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_flagged() -> None:
     values = one(answered(logprobs=Logprobs((), (), merged=True))).values
     assert values["target_confidence"] == 0.0
-    assert (values["nothing_to_weigh"], values["boundary_merges"], values["pieces"]) == (1.0, 1.0, 0.0)
+    assert (values["targets_merged_into_prefix"], values["boundary_merges"], values["target_tokens"]) == (
+        1.0,
+        1.0,
+        0.0,
+    )
     assert values["bits_per_byte"] is None
 
 
@@ -267,53 +277,55 @@ def test_tokens_across_the_boundary_give_no_bits_per_byte() -> None:
     values = one(answered(logprobs=halves(2, merged=True))).values
     assert values["bits_per_byte"] is None
     assert values["target_confidence"] == pytest.approx(50)
-    assert values["nothing_to_weigh"] == 0
+    assert values["targets_merged_into_prefix"] == 0
 
 
-def test_targets_of_many_pieces_are_counted_together() -> None:
+def test_targets_of_many_tokens_are_counted_together() -> None:
     logprobs = Logprobs(("x",) * 40, (-1.0,) * 40)
     score = one(answered(logprobs=logprobs))
-    assert (score.tags["pieces"], score.values["pieces"]) == (MOST_PIECES, 40)
+    assert (score.tags["target_tokens"], score.values["target_tokens"]) == (MOST_TOKENS, 40)
 
 
-def test_what_could_not_be_weighed_has_no_confidence_and_no_quadrant() -> None:
+def test_without_a_log_likelihood_there_is_no_confidence_and_no_quadrant() -> None:
     score = one(answered(logprobs=Response(status="unparsed", reason="null")))
     assert score.values["lev_score"] == 100
     known = {name for name, value in score.values.items() if value is not None}
     assert known == {"lev_score", "exact_match"}
     assert "target_confidence" in score.values  # asked for, and missing
-    assert "pieces" not in score.tags
+    assert "target_tokens" not in score.tags
     assert (score.statuses, score.answered) == ({"ok": 1, "unparsed": 1}, 1)
 
 
-def test_what_was_not_written_keeps_its_confidence() -> None:
+def test_what_was_not_generated_keeps_its_confidence() -> None:
     score = one(answered(Response(status="error"), halves(1)))
     assert (score.values["lev_score"], score.values["exact_match"], score.values["knows"]) == (None,) * 3
     assert score.values["target_confidence"] == pytest.approx(50)
-    assert (score.detail["generated"], score.answered) == (None, 1)
+    assert (score.detail.generated, score.answered) == (None, 1)
 
 
-def test_what_was_not_weighed_has_no_such_values_at_all() -> None:
+def test_where_no_log_likelihood_was_asked_there_are_no_such_values() -> None:
     assert set(one(answered(), stop="word").values) == {"lev_score", "exact_match"}
 
 
 def test_recorded_results_tell_nothing_of_tokens() -> None:
-    score = one(answered(logprobs=halves(1), recorded=True))
+    score = one(answered(logprobs=halves(1), published={}))
     assert score.values["target_confidence"] == pytest.approx(50)
-    assert not {"pieces", "bits_per_byte", "start_token"} & set(score.values)
-    assert "pieces" not in score.tags
+    assert not {"target_tokens", "bits_per_byte", "start_token"} & set(score.values)
+    assert "target_tokens" not in score.tags
 
 
-# Twins
+# Typos
 
 
-def test_drift_is_what_the_clean_twin_has_more_and_stays_unknown_where_one_is() -> None:
+def test_drift_is_what_the_clean_version_scores_more_or_unknown() -> None:
     clean = answered(" ships", halves(1), id="a", group="a")
     worse = answered(" shops", Logprobs((" ships",), (math.log(0.2),)), id="b", group="a")
     better = answered(" ships", Logprobs((" ships",), (math.log(0.8),)), id="c", group="a")
     lost = answered(Response(status="error"), halves(1), id="d", group="a")
     alone = answered(" ships", halves(1), id="e", group="gone")
-    scores = {score.sample_id: score for score in measure([worse, clean, better, lost, alone], stop="target")}
+    scores = {
+        score.sample_id: score for score in Miron(MironOptions()).score([worse, clean, better, lost, alone])
+    }
     assert list(scores) == ["b", "a", "c", "d", "e"]
     assert scores["b"].values["score_drift"] == pytest.approx(100 - 500 / 6)
     assert scores["b"].values["confidence_drift"] == pytest.approx(30)
@@ -327,6 +339,6 @@ def test_drift_is_what_the_clean_twin_has_more_and_stays_unknown_where_one_is() 
 
 def test_without_confidences_only_the_score_drifts() -> None:
     clean, noisy = answered(" ships", id="a", group="a"), answered(" keel", id="b", group="a")
-    _, score = measure([clean, noisy], stop="word")
+    _, score = Miron(MironOptions(stop="word")).score([clean, noisy])
     assert score.values["score_drift"] == pytest.approx(100 - lev_score(" keel", " ships"))
     assert "confidence_drift" not in score.values

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae import scoring
-from evenkeel.benchmarks.mirae.benchmark import halved, make_sample, probes
-from evenkeel.benchmarks.mirae.measures import is_refusal
+from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.run.registry import load_benchmark
+from evenkeel.benchmarks.mirae.scoring import halved, is_refusal, probe_sentences
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]
@@ -28,8 +28,9 @@ def vector(values: Sequence[float]) -> bytes:
 def answered(
     level: int, texts: Sequence[str | Response], *, lang: str = "en", question: str = "1"
 ) -> Answered:
-    benchmark = load_benchmark("mirae", {})
-    sample = make_sample(question, "FACTUAL", lang, level, f"{question} {level} {lang}?", len(texts))
+    benchmark = Mirae(MiraeOptions())
+    asked = Question(question, "FACTUAL", lang, {level: f"{question} {level} {lang}?"})
+    (sample,) = make_samples([asked], len(texts))
     responses = tuple(Response(status="ok", text=t) if isinstance(t, str) else t for t in texts)
     return Answered(sample, tuple(benchmark.requests(sample)), responses)
 
@@ -37,7 +38,7 @@ def answered(
 def scored(items: Sequence[Answered], embed: Mapping[str, Any], **options: Any) -> list[Score]:
     """Score by hand; `embed` gives each text's vector, or each role's vectors by text."""
     asking: Generator[Sequence[Request], Sequence[Response], list[Score]]
-    asking = load_benchmark("mirae", options).score(items)
+    asking = Mirae(MiraeOptions(**options)).score(items)
     try:
         requests = next(asking)
         while True:
@@ -123,7 +124,7 @@ def test_groups_are_numbered_without_gaps(n: int, distance: float, seed: int) ->
 # What the similarity hides
 
 
-def test_cuts_twins_and_silence_are_counted() -> None:
+def test_cuts_duplicates_and_silence_are_counted() -> None:
     answers = [
         Response(status="ok", text="same"),
         Response(status="ok", text="same"),
@@ -140,12 +141,12 @@ def test_cuts_twins_and_silence_are_counted() -> None:
     assert score.values["refusals"] == pytest.approx(1 / 5)
     assert score.answered == 3
     assert score.statuses == {"ok": 2, "truncated": 1, "unparsed": 1, "refused": 1, "error": 1}
-    assert score.detail["failures"] == ["unparsed: empty answer"]
+    assert score.failures == ("unparsed: empty answer",)
 
 
 def test_an_answer_that_could_not_be_embedded_is_named() -> None:
     item = answered(1, ["a", "b", "c"])
-    asking = load_benchmark("mirae", {}).score([item])
+    asking = Mirae(MiraeOptions()).score([item])
     next(asking)
     with pytest.raises(StopIteration) as done:
         asking.send(
@@ -154,12 +155,12 @@ def test_an_answer_that_could_not_be_embedded_is_named() -> None:
     (score,) = done.value.value
     assert score.answered == 0
     assert score.values["mean_similarity"] is None
-    assert score.detail["failures"] == ["not embedded: HTTP 400"] * 2
+    assert score.failures == ("not embedded: HTTP 400",) * 2
 
 
 def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> None:
     item = answered(1, ["예", "예"], lang="ko")
-    asking = load_benchmark("mirae", {}).score([item])
+    asking = Mirae(MiraeOptions()).score([item])
     asked = next(asking)
     with pytest.raises(StopIteration) as done:
         asking.send(
@@ -201,9 +202,9 @@ def test_the_summary_has_the_rank_correlation_of_embedders() -> None:
     names = [[f"{n}-{i}" for i in range(3)] for n in range(12)]
     first = {name: rng.normal(size=3) for group in names for name in group}
     embed = {"embedder": first, "embedder-2": first}
-    options = {"embedder": ("openai:x", "openai:y")}
+    options: dict[str, Any] = {"embedder": ("openai:x", "openai:y")}
     items = [answered(1, group, question=str(n)) for n, group in enumerate(names)]
-    summary = load_benchmark("mirae", options).summarise(scored(items, embed, **options))
+    summary = Mirae(MiraeOptions(**options)).summarise(scored(items, embed, **options))
     figure = summary["rank_correlation@embedder-2"]
     assert figure.value == pytest.approx(1)
     assert figure.n == 12
@@ -234,8 +235,8 @@ def test_halves_make_the_whole(text: str) -> None:
 def translated(match: bool) -> dict[str, list[float]]:
     """Vectors for the probe sentences: translations together, or everything Korean in one heap."""
     basis = np.eye(8)
-    vectors = {sentence: list(basis[n]) for n, sentence in enumerate(probes()["en"])}
-    return vectors | {s: list(basis[n if match else 0]) for n, s in enumerate(probes()["ko"])}
+    vectors = {sentence: list(basis[n]) for n, sentence in enumerate(probe_sentences()["en"])}
+    return vectors | {s: list(basis[n if match else 0]) for n, s in enumerate(probe_sentences()["ko"])}
 
 
 def in_two_languages(match: bool) -> list[Score]:
@@ -255,7 +256,7 @@ def test_answers_in_a_language_that_the_embedder_does_not_read_are_not_held_agai
 
 
 def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
-    benchmark = load_benchmark("mirae", {})
+    benchmark = Mirae(MiraeOptions())
     blind = benchmark.summarise(in_two_languages(match=False))
     assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert blind["embedder_reads/lang=ko"].n == 8
@@ -277,7 +278,7 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
 
 
 def test_probes_are_the_same_sentences_in_every_language() -> None:
-    assert {len(sentences) for sentences in probes().values()} == {8}
+    assert {len(sentences) for sentences in probe_sentences().values()} == {8}
 
 
 # Trend
@@ -287,7 +288,7 @@ def test_the_trend_is_per_doubling_and_the_difference_is_paired() -> None:
     """Consistency that falls by 0.01 with each doubling, in every question."""
     from math import log2
 
-    benchmark = load_benchmark("mirae", {})
+    benchmark = Mirae(MiraeOptions())
     targets = (30, 60, 120, 250, 500, 1000, 2000)
     scores = [
         Score(

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from commandline import evenkeel
-from evenkeel.benchmarks.miron.files import CATEGORIES, Example, choose, language_of_name, read_examples
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
+from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, language_of_name, read_examples
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -40,9 +40,7 @@ def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
 
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
-    return load_benchmark("miron", {}).samples(
-        Data([data_file(path) for path in paths], langs=langs, limit=limit)
-    )
+    return Miron(MironOptions()).samples(Data([data_file(path) for path in paths], langs=langs, limit=limit))
 
 
 def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
@@ -58,19 +56,19 @@ def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
         {"lang": "ru", "category": row["category"]} for row in PUBLISHED
     ]
     for name in ("prefix", "target"):
-        assert [sample.inputs[name] for sample in first] == [row[name] for row in PUBLISHED]
+        assert [getattr(sample.inputs, name) for sample in first] == [row[name] for row in PUBLISHED]
     assert others == [first, first]
 
 
-def test_what_our_own_files_know_besides_survives_parquet(tmp_path: Path) -> None:
+def test_what_our_data_files_know_besides_survives_parquet(tmp_path: Path) -> None:
     import polars
 
     plain = write(tmp_path / "miron_en.jsonl", OURS)
     polars.read_ndjson(plain).write_parquet(tmp_path / "miron_en.parquet")
     clean, noisy = read_examples(plain)
     assert read_examples(tmp_path / "miron_en.parquet") == [clean, noisy]
-    assert (clean.kind, clean.twin, clean.edits) == ("plural", "", 0)
-    assert (noisy.twin, noisy.edits, noisy.edit_kinds, noisy.edit) == ("a", 2, ("swap", "case"), "mixed")
+    assert (clean.kind, clean.clean_id, clean.edits) == ("plural", "", 0)
+    assert (noisy.clean_id, noisy.edits, noisy.edit_kinds) == ("a", 2, ("swap", "case"))
     first, second = samples([plain])
     assert first.group == second.group == "a"
     assert (first.tags, second.tags) == (
@@ -80,8 +78,8 @@ def test_what_our_own_files_know_besides_survives_parquet(tmp_path: Path) -> Non
 
 
 def test_ids_may_be_numbers(tmp_path: Path) -> None:
-    twins = [{**OURS[0], "id": 0}, {**OURS[1], "id": 1, "twin": 0}]
-    first, second = samples([write(tmp_path / "miron_en.jsonl", twins)])
+    numbered = [{**OURS[0], "id": 0}, {**OURS[1], "id": 1, "twin": 0}]
+    first, second = samples([write(tmp_path / "miron_en.jsonl", numbered)])
     assert (first.id, second.id) == ("0", "1")
     assert first.group == second.group == "0"
 
@@ -103,7 +101,7 @@ def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
 
 def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
     plain = write(tmp_path / "mine.jsonl", [GOOD])
-    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not told.*give --lang"):
+    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give --lang"):
         samples([plain])
     (told,) = samples([plain], langs=["ru"])
     assert (told.id, told.tags["lang"]) == ("ru-1", "ru")
@@ -112,7 +110,7 @@ def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) 
     named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
     assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
-    with pytest.raises(UsageError, match="the data has no examples in 'fr'; it has: en, ru"):
+    with pytest.raises(UsageError, match="--lang fr: the data has no such language. Available: en, ru"):
         samples([named], langs=["fr"])
 
 
@@ -122,7 +120,7 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     assert [sample.id for sample in both] == [
         f"{stem}-{sample.id}" for stem in ("one_en", "two_en") for sample in alone
     ]
-    # A twin is that of its own file.
+    # The clean version is that of the same file.
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
@@ -146,12 +144,16 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
         ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
         ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
         ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),
-        ("x_en.jsonl", broken(category="Poetry"), "line 4: 'Poetry' is no category. There is: Morphology, F"),
-        ("x_en.jsonl", broken(category="facts"), "line 4: 'facts' is no category"),
+        (
+            "x_en.jsonl",
+            broken(category="Poetry"),
+            "line 4: 'Poetry' is not a category. Available: Morph",
+        ),
+        ("x_en.jsonl", broken(category="facts"), "line 4: 'facts' is not a category"),
         ("x_en.jsonl", broken(prefix=["a"]), "line 4: the field 'prefix' should be text, not a list."),
         ("x_en.jsonl", broken(target=None), "line 4: the field 'target' should be text, not nothing."),
         ("x_en.jsonl", broken(edits="many"), "line 4, field 'edits': expected a whole number, got 'many'."),
-        ("x_en.jsonl", broken(id="en-1"), "line 4: the id 'en-1' stands there twice"),
+        ("x_en.jsonl", broken(id="en-1"), "line 4: the id 'en-1' appears twice"),
         ("x_en.jsonl", broken()[:-9], "line 4: this line is not JSON"),
         ("x_en.jsonl", b"\n", "x_en.jsonl: there is no example in it."),
         ("x_en.csv", CSV + b"Three,four\n", "line 3: this row has 2 cells, the first line 3."),
@@ -159,7 +161,7 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
         ("x_en.csv", b"prefix,category\na,Logic\n", "line 2: the field 'target' is missing"),
         ("x_en.parquet", b"PAR1 no more", "x_en.parquet: cannot be read"),
         ("x_en.txt", b"", "x_en.txt: expected a file that ends in"),
-        ("mine.jsonl", broken(), "line 1: the language is not told"),
+        ("mine.jsonl", broken(), "line 1: the language is not stated"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
@@ -178,7 +180,7 @@ def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
 
 @pytest.mark.parametrize(
     ("column", "value", "said"),
-    [("target", "", "row 2: the target is empty"), ("category", "Verse", "row 2: 'Verse' is no category")],
+    [("target", "", "row 2: the target is empty"), ("category", "Verse", "row 2: 'Verse' is not a category")],
 )
 def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, value: str, said: str) -> None:
     import polars
@@ -196,12 +198,12 @@ def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixtu
 # Which examples a limit takes
 
 
-def made(lang: str, sizes: dict[str, int], twins: Sequence[str] = ()) -> list[Example]:
-    twin = iter(twins)
+def made(lang: str, sizes: dict[str, int], clean_ids: Sequence[str] = ()) -> list[Example]:
+    clean_id = iter(clean_ids)
     return [
         Example(
             id=f"{lang}-{category}-{number}", prefix="p", target="t", category=category, lang=lang,
-            twin=next(twin, "") if category == "Noise" else "",
+            clean_id=next(clean_id, "") if category == "Noise" else "",
         )
         for category, size in sizes.items()
         for number in range(size)
@@ -224,19 +226,19 @@ def test_a_limit_is_dealt_out_evenly_to_the_categories_of_each_language(
 ) -> None:
     of = dict(zip(CATEGORIES, sizes, strict=True))
     everything = [*made("en", of), *made("ru", of)]
-    taken = choose(everything, limit)
+    taken = balanced(everything, limit)
     for lang in ("en", "ru"):
         counted = Counter(example.category for example in taken if example.lang == lang)
         assert tuple(counted[category] for category in CATEGORIES) == shares
     assert [example for example in everything if example in taken] == taken  # in their own order
-    assert choose(everything, None) == everything
+    assert balanced(everything, None) == everything
 
 
-def test_examples_with_typos_are_taken_whose_clean_twins_are() -> None:
+def test_examples_with_typos_are_taken_whose_clean_versions_are() -> None:
     sizes = {"Noise": 6, "Morphology": 6, "Facts": 6}
-    twins = [f"en-{category}-{number}" for number in (5, 1, 0) for category in ("Morphology", "Facts")]
-    taken = choose(made("en", sizes, twins), 6)
+    clean_ids = [f"en-{category}-{number}" for number in (5, 1, 0) for category in ("Morphology", "Facts")]
+    taken = balanced(made("en", sizes, clean_ids), 6)
     assert [example.id for example in taken] == [
-        "en-Noise-2", "en-Noise-3",  # twins of the second of each; those of the sixth are left out
+        "en-Noise-2", "en-Noise-3",  # typos in the second of each; those of the sixth are left out
         "en-Morphology-0", "en-Morphology-1", "en-Facts-0", "en-Facts-1",
     ]  # fmt: skip
