@@ -17,12 +17,12 @@ from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in_script, sentences
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.errors import DataError, UsageError
+from evenkeel.models.embedded import embedded_folder
 from evenkeel.run.benchmark import Built
 from evenkeel.run.registry import token_counter
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback
-from models.tiny import embedded_folder
 
 GOOD = "How do noise-cancelling headphones work, and why do they do better with a hum than with voices?"
 OTHER = "What should a small bakery consider before it begins to deliver bread in the neighbourhood?"

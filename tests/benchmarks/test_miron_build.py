@@ -20,7 +20,7 @@ from evenkeel.run.registry import load_benchmark
 
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
     """The files that `evenkeel build` writes, in a process of its own."""
-    done = evenkeel_process("build", "miron", "--out", folder, *args, **environment)
+    done = evenkeel_process("build", "miron", "--out", folder, *args, site=None, **environment)
     assert done.code == 0, done.stderr
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     assert done.stdout.split() == [str(folder / name) for name in files]

@@ -16,7 +16,8 @@ from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.make.generator import compose
-from models.tiny import embedded_folder, tiny_model
+from evenkeel.models.embedded import embedded_folder
+from models.tiny import tiny_model
 
 KINDS = ("bytes", "bpe", "sentencepiece")
 

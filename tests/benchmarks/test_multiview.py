@@ -25,9 +25,9 @@ from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
+from evenkeel.models.embedded import embedder_folder
 from evenkeel.types import Figure, Summary
 from loopback import Loopback
-from models.tiny import embedder_folder
 from stored import undeclared
 from triplets import interval, named, picks, store, store_tools, triplet
 

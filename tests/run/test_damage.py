@@ -118,7 +118,7 @@ def test_a_damaged_page_costs_its_own_answers_only(tmp_path: Path) -> None:
 def test_the_order_of_the_samples_survives_a_rescue(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     filled(path, 300)
-    samples = [Sample(id=name, group="g", tags={}, inputs={}) for name in ("b", "a", "c")]
+    samples: list[Sample] = [Sample(id=name, group="g", tags={}, inputs={}) for name in ("b", "a", "c")]
     with closing(Journal(path)) as journal:
         journal.put_samples(samples)
     scribbled(path, leaf_pages(path)[2])

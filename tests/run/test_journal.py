@@ -242,7 +242,9 @@ def test_whatever_stops_the_writer_is_raised_and_never_swallowed(
 
 
 def test_samples_come_back_in_their_order(tmp_path: Path) -> None:
-    samples = [Sample(id=name, group="g", tags={"level": 1}, inputs={}) for name in ("b", "a", "c")]
+    samples: list[Sample] = [
+        Sample(id=name, group="g", tags={"level": 1}, inputs={}) for name in ("b", "a", "c")
+    ]
     journal = Journal(tmp_path / "j.sqlite")
     journal.put_samples(samples)
     journal.close()

@@ -54,7 +54,7 @@ class Benchmark:
 
 def answered(name: str, group: str, text: str) -> Answered:
     request = Generate(prompt=name, sampling=Sampling())
-    sample = Sample(id=name, group=group, tags={}, inputs={})
+    sample: Sample = Sample(id=name, group=group, tags={}, inputs={})
     return Answered(sample, (request,), (Response(status="ok", text=text),))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.errors import UsageError
-from scripted import called
 
 CASES = '''
 from msgspec import Struct
@@ -55,7 +55,7 @@ class Cases(Benchmark):
 
 
 def test_subjects_are_compared_listed_and_shown_whatever_they_are_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cases.py").write_text(CASES)
     words = tmp_path / "words.jsonl"
@@ -72,10 +72,8 @@ def test_subjects_are_compared_listed_and_shown_whatever_they_are_called(
     assert compared.differences[0].difference == 0
     with pytest.raises(UsageError, match="several styles, each .* unchanged@upper, unchanged@lower"):
         ek.compare(one, two, metrics="unchanged")
-    capsys.readouterr()
-    assert called(monkeypatch, "list", "runs", tmp_path / "runs") == 0
-    assert "title" in capsys.readouterr().out
-    assert called(monkeypatch, "report", one.path) == 0
+    assert "title" in evenkeel("list", "runs", tmp_path / "runs").stdout
+    assert evenkeel("report", one.path).code == 0
     page = (one.path / "report.html").read_text()
     assert '<th scope="col">style</th>' in page
     assert "coverage of all styles 100%" in page

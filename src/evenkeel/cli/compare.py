@@ -108,7 +108,7 @@ def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: b
 )
 @click.pass_context
 def gate_command(
-    ctx: click.Context, run: str, baseline: str, form: str, out: Path | None, **settings: Any
+    ctx: click.Context, /, run: str, baseline: str, form: str, out: Path | None, **settings: Any
 ) -> None:
     """Exit with 1 if a run is significantly worse than a baseline, or too few requests were answered.
 

@@ -122,7 +122,7 @@ class _Output(io.FileIO):
 def _ignore_closed_output() -> None:
     """Let a command finish with its own exit code after the reader of its output has left."""
     output = sys.stdout
-    if output is not None and output is sys.__stdout__:
+    if sys.__stdout__ is not None and output is sys.__stdout__:
         file = io.BufferedWriter(_Output(output.fileno(), "w", closefd=False))
         sys.stdout = io.TextIOWrapper(
             file, encoding=output.encoding, errors=output.errors, line_buffering=output.line_buffering

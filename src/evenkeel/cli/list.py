@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec import Struct
 
 from evenkeel.cli.options import SuggestingGroup, data_option, examples, json_option, lang_option
@@ -93,12 +94,11 @@ def _read_run(path: Path) -> ListedRun:
 
     run = load_run(path)
     created = str(run.spec.provenance.get("created", ""))
-    listed = {"path": str(path), "benchmark": run.spec.benchmark, "model": run.spec.subject}
+    listed = ListedRun(path=str(path), benchmark=run.spec.benchmark, model=run.spec.subject, created=created)
     if not (path / "summary.json").is_file():
-        return ListedRun(**listed, created=created)
-    return ListedRun(
-        **listed,
-        created=created,
+        return listed
+    return msgspec.structs.replace(
+        listed,
         metric=benchmark_class(run.spec.benchmark).layout.headline,
         headline=run.headline,
         subjects=dict(zip(run.subjects, run.headlines.values(), strict=True)) if run.subjects else {},
@@ -118,8 +118,8 @@ def _table(runs: list[ListedRun]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):
-        justify = "right" if title in ("headline", "coverage") else "left"
-        table.add_column(title, justify=justify, no_wrap=True)
+        right = title in ("headline", "coverage")
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for run in runs:
         created = name(run.created[:16].replace("T", " ") or "–")
         models = "\n".join(map(name, run.subjects or [run.model]))
