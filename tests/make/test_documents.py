@@ -8,13 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.multiview.files import (
-    Triplet,
-    encode_triplets,
-    make_triplet,
-    read_triplets,
-)
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria
+from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, read_triplets
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, make_triplet, read_criteria
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.documents import Document, read_documents
 

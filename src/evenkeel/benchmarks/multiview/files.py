@@ -18,10 +18,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.errors import DataError
 from evenkeel.files.jsonfile import convert, json_lines
-from evenkeel.make.documents import Document
 from evenkeel.types import Records
 
 Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
@@ -79,37 +77,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     y: float | None = None
     views: dict[str, str] = {}
     """The anchor's known labels, by view."""
-
-
-def task_name(docset: str, criterion: str) -> str:
-    return f"{docset}__{criterion}"
-
-
-def make_triplet(
-    docset: str,
-    criterion: Criterion,
-    chosen: tuple[Document, Document, Document],
-    *,
-    labels: Sequence[dict[str, str]] | None = None,
-    hard_for: str = "",
-) -> Triplet:
-    """Anchor, positive and negative as a line of the triplet file."""
-    anchor, positive, negative = chosen
-    return Triplet(
-        task=task_name(docset, criterion.name),
-        criterion=criterion.name,
-        description=criterion.description,
-        anchor=anchor.text,
-        positive=positive.text,
-        negative=negative.text,
-        anchor_id=anchor.id,
-        positive_id=positive.id,
-        negative_id=negative.id,
-        hard_for=hard_for,
-        hints=criterion.hints,
-        instruction=criterion.instruction,
-        labels=dict(zip(ROLES, labels, strict=True)) if labels else {},
-    )
 
 
 def read_triplets(path: Path) -> list[Triplet]:

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 import evenkeel
-from evenkeel.benchmarks.multiview.files import encode_triplets, task_name
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria
+from evenkeel.benchmarks.multiview.files import encode_triplets
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria, task_name
 from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
 from evenkeel.benchmarks.multiview.make.triplets import JudgedTriplets, judge_triplets, label_triplets
 from evenkeel.errors import DataError, UsageError

@@ -1,4 +1,4 @@
-"""A criterion: what it means for documents to be alike, from the command line or a YAML file.
+"""A criterion: what it means for documents to be alike, from the command line or a YAML file; its triplets.
 
     arithmetic:
       description: Which operations lead from the numbers given to the answer.
@@ -18,10 +18,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from evenkeel.benchmarks.multiview.files import ROLES, Triplet
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
+from evenkeel.make.documents import Document
 
 LONGEST_NAME = 60
 SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
@@ -86,3 +88,34 @@ def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
     if isinstance(body.get("hints"), str):
         body = {**body, "hints": [body["hints"]]}
     return {"name": name, **body} if name else body
+
+
+def task_name(docset: str, criterion: str) -> str:
+    return f"{docset}__{criterion}"
+
+
+def make_triplet(
+    docset: str,
+    criterion: Criterion,
+    documents: tuple[Document, Document, Document],
+    *,
+    labels: Sequence[dict[str, str]] | None = None,
+    hard_for: str = "",
+) -> Triplet:
+    """Anchor, positive and negative as a line of the triplet file."""
+    anchor, positive, negative = documents
+    return Triplet(
+        task=task_name(docset, criterion.name),
+        criterion=criterion.name,
+        description=criterion.description,
+        anchor=anchor.text,
+        positive=positive.text,
+        negative=negative.text,
+        anchor_id=anchor.id,
+        positive_id=positive.id,
+        negative_id=negative.id,
+        hard_for=hard_for,
+        hints=criterion.hints,
+        instruction=criterion.instruction,
+        labels=dict(zip(ROLES, labels, strict=True)) if labels else {},
+    )

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.multiview.files import Triplet, make_triplet
-from evenkeel.benchmarks.multiview.make.criteria import Criterion
+from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
 from evenkeel.errors import UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.make.documents import Document

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.multiview.files import ROLES, Triplet, make_triplet
+from evenkeel.benchmarks.multiview.files import ROLES, Triplet
 from evenkeel.benchmarks.multiview.make.annotate import (
     Annotated,
     Annotation,
@@ -28,7 +28,7 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     shorten,
     template,
 )
-from evenkeel.benchmarks.multiview.make.criteria import Criterion
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
 from evenkeel.benchmarks.multiview.methods import Method, Outcome, by_verdicts
 from evenkeel.errors import UsageError
 from evenkeel.make.asking import Asking, Tally, ask
