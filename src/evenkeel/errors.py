@@ -96,7 +96,7 @@ class BudgetReached(EvenkeelError):
 
 
 def place_of(error: BaseException) -> str:
-    """`KeyError in rgb/matching.py:88`: the last line on the way to an error that is not a library's."""
+    """`KeyError in rgb/lenient.py:88`: the last line on the way to an error that is not a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     package = str(Path(__file__).parent)
     libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
+from evenkeel.errors import DataError
 from rgb_rules import (
     CORRECTION,
     DETECTION,
@@ -166,3 +170,25 @@ def test_noise_1_asked_for_two_abilities_stands_once_in_the_export(files: Path, 
     assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "no answer in the documents": 1}
     lines = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0"]
     assert [line["id"] for line in lines] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda record: record["sample"]["inputs"].pop("docs"), "docs"),
+        (lambda record: record["sample"]["inputs"].update(answer=[]), "'answer' is an empty list"),
+        (lambda record: record["sample"]["inputs"].update(kinds=["odd"]), "kinds"),
+        (lambda record: record["sample"]["inputs"].update(prompts={"system": "x"}), "instruction"),
+        (lambda record: record["score"]["detail"].pop("label"), "label"),
+    ],
+)
+def test_a_stored_record_of_another_shape_is_refused(
+    change: Callable[[Any], Any], says: str, files: Path, tmp_path: Path
+) -> None:
+    run = ask(files / "en.json", tmp_path / "run", rejecting, ability="rejection")
+    path = run.path / "records.jsonl"
+    record, *others = map(json.loads, path.read_text().splitlines())
+    change(record)
+    write(path, [record, *others])
+    with pytest.raises(DataError, match=says):
+        list(ek.load_run(run.path).records())

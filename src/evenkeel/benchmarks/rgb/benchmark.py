@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -52,9 +53,9 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     noise_rates: Annotated[
         str, Meta(description="Shares of irrelevant documents, for noise robustness.", extra=ASKING)
     ] = "0,0.2,0.4,0.6,0.8"
-    integration_rates: Annotated[
-        str, Meta(description="The same for information integration.", extra=ASKING)
-    ] = "0,0.2,0.4"
+    integration_rates: Annotated[str, Meta(description="The same, for integration.", extra=ASKING)] = (
+        "0,0.2,0.4"
+    )
     correct_rate: Annotated[
         str, Meta(description="Shares of true documents among false ones, counterfactual.", extra=ASKING)
     ] = "0"
@@ -62,21 +63,14 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     doc_order: Annotated[
         Literal["published", "balanced"],
         Meta(
-            description="As published, or balanced: the true document at every position equally often.",
-            extra=ASKING,
+            description="published, or balanced: the true document is at every position alike.", extra=ASKING
         ),
     ] = "published"
-    prompts: Annotated[
-        str, Meta(description="own, published (from the fetched data), or a YAML file.", extra=FILE)
-    ] = "own"
-    dataset: Annotated[
-        str, Meta(description="Of several data sets only these: en,en_fact.", extra=ASKING)
-    ] = ""
+    prompts: Annotated[str, Meta(description="own, published (fetched) or a YAML file.", extra=FILE)] = "own"
+    dataset: Annotated[str, Meta(description="Only these data sets: en,en_fact.", extra=ASKING)] = ""
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.2
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
-    judge: Annotated[
-        str | None, Meta(description="A model that also decides rejection and error detection.")
-    ] = None
+    judge: Annotated[str | None, Meta(description="A model that also judges rejection and detection.")] = None
 
     def __post_init__(self) -> None:
         parse_abilities(self.ability)
@@ -190,7 +184,7 @@ class Rgb(Benchmark):
                     f"Available: {', '.join(self._prompts)}."
                 )
         names = Counter(dataset.name for dataset in datasets)
-        if twice := [name for name, count in names.items() if count > 1]:
+        if twice := [name for name, number in names.items() if number > 1]:
             raise UsageError(f"two files are named '{twice[0]}': give one of them.")
         return datasets
 
@@ -271,15 +265,13 @@ class Rgb(Benchmark):
         file = PredictionFile.parse(path.stem)
         dataset = file.dataset if file else path.stem
         known = files.known_language(lang) or files.language(dataset, [row.query for row in rows])
-        repeats: Counter[tuple[str, tuple[str, ...]]] = Counter()
-        samples = []
-        for row in rows:
-            repeat = repeats[row.query, row.docs]
-            repeats[row.query, row.docs] += 1
-            samples.append(_recorded_sample(row, file, dataset, known, repeat))
+        repeats: defaultdict[tuple[str, tuple[str, ...]], Iterator[int]] = defaultdict(count)
         return Recorded(
             model=file.model if file else path.stem,
-            samples=samples,
+            samples=[
+                _recorded_sample(row, file, dataset, known, next(repeats[row.query, row.docs]))
+                for row in rows
+            ],
             responses=[[Response(status="ok", text=row.prediction)] for row in rows],
         )
 

@@ -92,11 +92,11 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
 
 def load_prompts(source: str) -> dict[str, Prompts]:
     """By language: those of this package (`own`), the `published` ones from the fetched data, or a file's."""
+    path = Path(source)
     if source == "own":
         path = package_data.data_path(__package__, "prompts.yaml")
-    else:
-        published = source == "published"
-        path = datasets.published_path("rgb", PUBLISHED_PROMPTS) if published else Path(source)
+    elif source == "published":
+        path = datasets.published_path("rgb", PUBLISHED_PROMPTS)
     prompts: dict[str, Prompts] = {}
     for line, lang, raw in read_entries(path, read_text(path)) or ():
         if not lang:
@@ -162,9 +162,7 @@ class Instance(Struct, frozen=True, kw_only=True):
         """What keeps the question from a data set of this kind, or nothing."""
         if kind != "int" and self.groups:
             return f"'positive' holds groups, in a file of kind '{kind}': a file holds one kind"
-        if kind == "int" and (
-            not self.groups or not all(self.groups) or len(self.groups) < len(self.raw_positive)
-        ):
+        if kind == "int" and not (all(self.groups) and 0 < len(self.raw_positive) == len(self.groups)):
             return "'positive' must hold groups, each with a document, as in the rest of the file"
         if kind != "fact":
             return ""
@@ -332,11 +330,8 @@ class PredictionFile(NamedTuple):
         where there is one, else a data set is taken to be one word.
         """
         rate = r"(\d+(?:\.\d+)?)"
-        match = re.fullmatch(
-            rf"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
-            rf"_temp{rate}_noise{rate}_passage(\d+)_correct{rate}",
-            stem,
-        )
+        names = r"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
+        match = re.fullmatch(rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", stem)
         if match is None:
             return None
         dataset, model, temperature, noise, passages, correct = match.groups()

@@ -95,8 +95,7 @@ def lenient(
 
 
 def _ends(text: str) -> str:
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
 
 
 def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:

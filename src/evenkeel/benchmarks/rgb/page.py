@@ -16,37 +16,30 @@ from evenkeel.types import RunSpec, Summary
 
 METRICS = (
     Metric(
-        "macro_published", "Mean accuracy over the abilities (published check)", "share", "higher",
-        mean_over="ability",
+        "macro_published", "Mean accuracy over the abilities (published check)", "share", mean_over="ability"
     ),
-    Metric(
-        "macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", "higher",
-        mean_over="ability",
-    ),
-    Metric("published", "right by the published check, of all prompts", "share", "higher"),
-    Metric("lenient", "right by the lenient check, of all prompts", "share", "higher"),
-    Metric("judge", "right by the judge, of what it judges", "share", "higher"),
-    Metric("rejected_*", "declined where the documents hold no answer", "share", "higher"),
-    Metric("detected_*", "errors detected", "share", "higher"),
-    Metric(
-        "corrected_published", "detected errors corrected", "share", "higher", ratio_to="detected_published"
-    ),
-    Metric("corrected_lenient", "detected errors corrected", "share", "higher", ratio_to="detected_lenient"),
+    Metric("macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", mean_over="ability"),
+    Metric("published", "right by the published check, of all prompts", "share"),
+    Metric("lenient", "right by the lenient check, of all prompts", "share"),
+    Metric("judge", "right by the judge, of what it judges", "share"),
+    Metric("rejected_*", "declined where the documents hold no answer", "share"),
+    Metric("detected_*", "errors detected", "share"),
+    Metric("corrected_published", "detected errors corrected", "share", ratio_to="detected_published"),
+    Metric("corrected_lenient", "detected errors corrected", "share", ratio_to="detected_lenient"),
     Metric("states_fake", "answers that name the false answer", "share", "lower"),
-    Metric("known_*", "known without documents", "share", "higher"),
+    Metric("known_*", "known without documents", "share"),
     Metric("judge_agrees_*", "judge and check agree", "share", None),
     Metric("judge_kappa_*", "agreement of judge and check beyond chance", "agreement", None),
     Metric("judge_unparsed", "verdicts that could not be read", "share", "lower"),
     Metric("lacks_documents", "prompts that lack documents", "share", "lower"),
-)  # fmt: skip
+)
 CHECKS = (Column("published", "published"), Column("lenient", "lenient"), Column("judge", "judge"))
-
-
-def _curve(title: str, metric: str, along: str, x_title: str) -> Curve:
-    return Curve(
-        title=title, metric=metric, along=along, lines="lang", x_title=x_title, y_title="answers right"
-    )
-
+CURVES = (
+    ("Accuracy by the share of noise, published check", "published", "noise"),
+    ("Accuracy by the share of noise, lenient check", "lenient", "noise"),
+    ("Accuracy where the answer is scattered over documents", "published", "integration_noise"),
+)
+"""Title, metric, and the tag along which it is drawn."""
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -68,23 +61,16 @@ LAYOUT = Layout(
         Column("judge_unparsed", "verdicts that could not be read"),
     ),
     pictures=(
-        _curve(
-            "Accuracy by the share of noise, published check",
-            "published",
-            "noise",
-            "share of documents that do not hold the answer",
-        ),
-        _curve(
-            "Accuracy by the share of noise, lenient check",
-            "lenient",
-            "noise",
-            "share of documents that do not hold the answer",
-        ),
-        _curve(
-            "Accuracy where the answer is scattered over documents",
-            "published",
-            "integration_noise",
-            "share of documents that hold no part of the answer",
+        *(
+            Curve(
+                title=title,
+                metric=metric,
+                along=tag,
+                lines="lang",
+                x_title="share of documents that hold no part of the answer",
+                y_title="answers right",
+            )
+            for title, metric, tag in CURVES
         ),
         Bars(
             title="Accuracy by the position of the one true document",
@@ -106,10 +92,7 @@ LAYOUT = Layout(
             total=False,
         ),
         Table(
-            title="By the position of the one true document",
-            rows="position",
-            metrics=CHECKS[:2],
-            total=False,
+            title="By the position of the one true document", rows="position", metrics=CHECKS[:2], total=False
         ),
     ),
     cautions=(
@@ -204,8 +187,8 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
         values = record.score.values
         return "lenient" in values and values.get("published") != values["lenient"]
 
-    def lacks_documents(record: RgbRecord) -> bool:
-        return bool(record.sample.inputs.note)
+    def group(title: str, is_shown: Callable[[RgbRecord], bool], note: str = "") -> Examples:
+        return Examples(title=title, note=note, items=first(records(), is_shown, _shown))
 
     return [
         Examples(
@@ -213,17 +196,14 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
             note="The same questions, answered from the same true documents among more that do not help.",
             items=_lost_to_noise(records, min(rates), most) if len(rates) > 1 else (),
         ),
-        Examples(title="Right under the most noise", items=first(records(), right_under_noise, _shown)),
-        Examples(
-            title="Answered though no document has the answer",
-            items=first(records(), answered_without_answer, _shown),
-        ),
-        Examples(title="Misled by false documents", items=first(records(), misled, _shown)),
-        Examples(title="Where the two checks differ", items=first(records(), checks_differ, _shown)),
-        Examples(
-            title="Prompts that lack documents",
-            note="The question has fewer documents than were asked for, or none that holds the answer.",
-            items=first(records(), lacks_documents, _shown),
+        group("Right under the most noise", right_under_noise),
+        group("Answered though no document has the answer", answered_without_answer),
+        group("Misled by false documents", misled),
+        group("Where the two checks differ", checks_differ),
+        group(
+            "Prompts that lack documents",
+            lambda record: bool(record.sample.inputs.note),
+            "The question has fewer documents than were asked for, or none that holds the answer.",
         ),
     ]
 

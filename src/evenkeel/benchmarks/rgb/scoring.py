@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,7 @@ from evenkeel.types import Answered, Figure, Request, Response, Score, Summary, 
 REJECTIONS = ("信息不足", "insufficient information")
 ERRORS = ("事实性错误", "factual errors")
 CHECKS = ("published", "lenient")
-Values = dict[str, float | None]
+Values: TypeAlias = dict[str, float | None]
 
 
 # Formulas
@@ -106,7 +106,7 @@ def kappa(decisions: Iterable[tuple[Hashable, Hashable]]) -> tuple[int, float | 
     return n, (share - chance) / (1 - chance) if n and chance < 1 else None
 
 
-# Scores per sample
+# Scores per sample. A judge reads the next two docstrings in the schema of its verdict: they are its prompt.
 
 
 class Rejection(Struct):
@@ -121,11 +121,7 @@ class Detection(Struct):
     reports_an_error: bool
 
 
-class Judged(NamedTuple):
-    """What a judge decided of one answer; None where its verdict could not be read."""
-
-    decision: bool | None
-    status: str
+Judged: TypeAlias = judge.Verdict[Rejection] | judge.Verdict[Detection]
 
 
 def judge_all(
@@ -139,16 +135,12 @@ def judge_all(
         (Detection, "detection", is_detection),
     ):
         items = [item for item in answered if is_judged(item.sample)]
-        verdicts: list[judge.Verdict[Any]] = yield from judge.ask(
-            kind,
-            [
-                user_prompt(prompts[name], QUERY=item.sample.inputs.query, REPLY=item.responses[0].text)
-                for item in items
-            ],
-        )
-        for item, verdict in zip(items, verdicts, strict=True):
-            decision = msgspec.structs.astuple(verdict.value)[0] if verdict.value else None
-            judged[item.sample.id] = Judged(decision, verdict.status)
+        questions = [
+            user_prompt(prompts[name], QUERY=item.sample.inputs.query, REPLY=item.responses[0].text)
+            for item in items
+        ]
+        verdicts: list[Any] = yield from judge.ask(kind, questions)
+        judged |= {item.sample.id: verdict for item, verdict in zip(items, verdicts, strict=True)}
     return judged
 
 
@@ -190,13 +182,13 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     return values, detail
 
 
-def judge_values(judged: Judged, values: Values) -> Values:
+def judge_values(verdict: Judged, values: Values) -> Values:
     """The judge's decision, and whether each check decided the same question the same way."""
     kind = "detected" if "detected_published" in values else "rejected"
-    decision = None if judged.decision is None else float(judged.decision)
+    decision = None if verdict.value is None else float(msgspec.structs.astuple(verdict.value)[0])
     result: Values = {"detected_judge" if kind == "detected" else "judge": decision}
     # A request that failed brought no verdict, neither one to be read nor one that could not be.
-    result["judge_unparsed"] = None if judged.status in ("error", "refused") else float(decision is None)
+    result["judge_unparsed"] = None if verdict.status in ("error", "refused") else float(decision is None)
     for check in CHECKS:
         if (ours := values.get(f"{kind}_{check}")) is not None:
             result[f"judge_agrees_{check}"] = None if decision is None else float(ours == decision)

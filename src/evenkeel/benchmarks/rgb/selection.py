@@ -18,7 +18,6 @@ from evenkeel.messages import suggestion
 from evenkeel.types import Tag
 
 SEED = 2333
-
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
 Order: TypeAlias = Literal["published", "balanced"]
 _Docs: TypeAlias = list[tuple[str, DocKind]]
@@ -30,11 +29,9 @@ ABILITIES: dict[Ability, str] = {
     "counterfactual": "counterfactual robustness",
 }
 DATA: dict[Ability, Kind] = {
-    "noise": "plain",
-    "rejection": "plain",
-    "integration": "int",
-    "counterfactual": "fact",
-}
+    "noise": "plain", "rejection": "plain", "integration": "int", "counterfactual": "fact",
+}  # fmt: skip
+"""The kind of data set that each is asked with."""
 
 
 # Settings
@@ -75,12 +72,8 @@ class Setting(NamedTuple):
         return tags
 
 
-REFERENCE: dict[Ability, Setting] = {
-    "noise": Setting("noise", 0.8, 5),
-    "rejection": Setting("rejection", 1.0, 5),
-    "integration": Setting("integration", 0.4, 5),
-    "counterfactual": Setting("counterfactual", 0.0, 5),
-}
+_HARDEST: dict[Ability, float] = {"noise": 0.8, "rejection": 1.0, "integration": 0.4, "counterfactual": 0.0}
+REFERENCE = {ability: Setting(ability, noise, passages=5) for ability, noise in _HARDEST.items()}
 """The hardest published setting of each ability, at which it enters the headline.
 
 One setting and not the mean of all that were asked: the headline does not depend on which others were.
