@@ -74,7 +74,7 @@ def test_the_function_run_is_not_hidden_by_the_package_run() -> None:
         import evenkeel, evenkeel.run.runner
         assert callable(evenkeel.run)
         from evenkeel import run
-        from evenkeel.run import journal
+        from evenkeel.journal import journal
         assert callable(run) and callable(evenkeel.run) and journal.Journal
     """
     subprocess.run([sys.executable, "-c", dedent(code)], check=True)

@@ -15,6 +15,7 @@ LAYERS = (
     "page",
     "text",
     "files",
+    "journal",
     "run",
     "models",
     "analysis",
@@ -105,7 +106,7 @@ def test_no_folder_is_crowded() -> None:
         ("click", {"cli"}),
         ("altair", {"report"}),
         ("jinja2", {"models", "report"}),
-        ("sqlite3", {"run"}),
+        ("sqlite3", {"journal"}),
     ],
 )
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:

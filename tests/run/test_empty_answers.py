@@ -14,7 +14,7 @@ from commandline import evenkeel
 from evenkeel.models.openai.protocol import read_chat, read_completion
 from evenkeel.models.openai.transport import Reply, RequestError
 from evenkeel.report.notes import ending_notes, endings
-from evenkeel.run.answers import Rule, is_blank
+from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects
+from evenkeel.journal.journal import Journal
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.journal import Journal
 from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.run.progress import Silent
 from evenkeel.run.registry import load_model

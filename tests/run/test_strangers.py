@@ -17,9 +17,9 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, RunConflict, UsageError
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.recording import Recording
 from evenkeel.report.export import export
-from evenkeel.run.journal import Journal
-from evenkeel.run.recording import Recording
 from loopback import Loopback
 from stored import store_run
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from evenkeel.api.setup import on_server
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
+from evenkeel.journal.journal import without_address
 from evenkeel.options import describe
 from evenkeel.run.engines import Engine
 from evenkeel.run.folder import served_at
-from evenkeel.run.journal import without_address
 from evenkeel.run.model import Model
 from evenkeel.run.registry import BACKENDS, backend, backend_class
 from evenkeel.run.runner import Refusal

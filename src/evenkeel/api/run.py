@@ -25,6 +25,8 @@ from evenkeel.api.setup import (
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.cache import slug
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.recording import Recording
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.progress import watcher
@@ -32,9 +34,7 @@ from evenkeel.run.benchmark import Benchmark, Recorded
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.engines import load_engine
 from evenkeel.run.folder import Run, RunFolder, member, read_spec
-from evenkeel.run.journal import Journal
 from evenkeel.run.progress import Progress
-from evenkeel.run.recording import Recording
 from evenkeel.run.registry import (
     benchmark_name,
     chosen_class,

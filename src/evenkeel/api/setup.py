@@ -18,11 +18,11 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.files import datasets
+from evenkeel.journal.journal import without_address
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Builder, Data
 from evenkeel.run.engines import Engine
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
-from evenkeel.run.journal import without_address
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable

@@ -15,7 +15,7 @@ from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.options import RUNTIME, identity_options
-from evenkeel.run.answers import BEFORE_TEXT, ending
+from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Request, Response, Status
 
 if TYPE_CHECKING:

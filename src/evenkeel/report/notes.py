@@ -8,9 +8,9 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from evenkeel.page.layout import Note
-from evenkeel.run.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
+from evenkeel.text.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
 MANY = 0.05

@@ -24,7 +24,7 @@ from evenkeel.options import document
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.layout import Column, Example, Examples, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.run.answers import Rule
+from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
     Capability,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
-from evenkeel.run.answers import is_blank
+from evenkeel.text.answers import is_blank
 from evenkeel.types import Generate, Message, Request, Response, Sampling, Status
 
 T = TypeVar("T", bound=Struct)

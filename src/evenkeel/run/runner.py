@@ -9,13 +9,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
 from evenkeel.files.cache import slug
+from evenkeel.journal.journal import LOOKUP, Journal, make_key, model_digest
+from evenkeel.journal.recording import Recording
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import Budget
 from evenkeel.run.folder import Run, RunFolder
-from evenkeel.run.journal import LOOKUP, Journal, make_key, model_digest
 from evenkeel.run.model import Model, Noted
 from evenkeel.run.progress import Progress, watch
-from evenkeel.run.recording import Recording
 from evenkeel.run.scoring import UNCAUGHT, Portion
 from evenkeel.types import Answered, Request, Response, RunSpec, Sample, Score
 

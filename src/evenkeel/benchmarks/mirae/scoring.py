@@ -17,8 +17,8 @@ from evenkeel.benchmarks.mirae.page import LAYOUT, READS
 from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.page.metrics import unit_of
-from evenkeel.run.answers import Rule, is_blank
 from evenkeel.run.benchmark import Scoring
+from evenkeel.text.answers import Rule, is_blank
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Embed, Request, Response, Score, Summary, Tag, tags_match
 

@@ -14,8 +14,8 @@ from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, examples, notes
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING
-from evenkeel.run.answers import Rule
 from evenkeel.run.benchmark import Benchmark, Data, Recorded
+from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (
     Answered,

@@ -11,7 +11,7 @@ import msgspec
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
 from evenkeel.page.metrics import units
-from evenkeel.run.answers import Rule
+from evenkeel.text.answers import Rule
 from evenkeel.types import Answered, Logprobs, Response, Score, Status, Summary, Tag
 
 RIGHT = 80.0

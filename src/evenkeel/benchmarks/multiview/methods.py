@@ -19,7 +19,7 @@ from evenkeel.files.package_data import read_json
 from evenkeel.messages import suggestion
 from evenkeel.models.vectors import unit_vector, usable
 from evenkeel.run import judge
-from evenkeel.run.answers import Rule
+from evenkeel.text.answers import Rule
 from evenkeel.text.prompts import fill, user_prompt
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
 

@@ -30,8 +30,8 @@ from evenkeel.models.openai.protocol import (
 from evenkeel.models.openai.retry import Call, Client, RequestFailed, ServerHealth
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.options import RUNTIME, identity_options
-from evenkeel.run.answers import ESTIMATED_LENGTH
 from evenkeel.run.progress import Progress, Silent
+from evenkeel.text.answers import ESTIMATED_LENGTH
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
 

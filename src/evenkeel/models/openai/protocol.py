@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.vectors import vector_problem
-from evenkeel.run.answers import BEFORE_TEXT, ending
+from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.types import Generate, Response, Status
 
 if TYPE_CHECKING:

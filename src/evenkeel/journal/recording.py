@@ -15,7 +15,7 @@ from typing import Any
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
-from evenkeel.run.journal import (
+from evenkeel.journal.journal import (
     check,
     decode,
     find,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.run.journal import Journal, make_key, model_digest
-from evenkeel.run.recording import Recording
+from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.journal.recording import Recording
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Response, Sample, Sampling
 
 MODEL = model_digest({"spec": "a"})
@@ -120,7 +120,7 @@ def test_what_is_put_is_on_disk_without_being_asked_for(tmp_path: Path) -> None:
 
 
 def test_an_answer_waits_for_company_for_less_than_the_promised_50_ms() -> None:
-    from evenkeel.run import journal as module
+    from evenkeel.journal import journal as module
 
     assert module.GATHER_SECONDS <= 0.03  # the rest is for the disk
 
@@ -165,7 +165,7 @@ def test_a_full_disk_is_reported_and_what_was_stored_is_kept(tmp_path: Path) -> 
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.close()
 
-    from evenkeel.run import journal as module
+    from evenkeel.journal import journal as module
 
     connect = module.connect
 
@@ -228,7 +228,7 @@ def test_what_this_process_put_is_not_asked_again_in_a_second_pass(tmp_path: Pat
 def test_whatever_stops_the_writer_is_raised_and_never_swallowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenkeel.run import journal as module
+    from evenkeel.journal import journal as module
 
     journal = Journal(tmp_path / "j.sqlite")
     monkeypatch.setattr(module, "_insert", lambda *_: 1 / 0)

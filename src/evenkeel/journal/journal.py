@@ -116,7 +116,7 @@ class Journal:
         refuse_links(path)
         with _storage_errors(path):
             if path.exists() and not _is_sound(path):
-                from evenkeel.run.recovery import rescue
+                from evenkeel.journal.recovery import rescue
 
                 self.rescued = rescue(path)
             with contextlib.ExitStack() as stack:

@@ -7,7 +7,7 @@ import sqlite3
 from itertools import count
 from pathlib import Path
 
-from evenkeel.run.journal import SCHEMA, harden
+from evenkeel.journal.journal import SCHEMA, harden
 
 TABLES = {
     "requests": ("digest, kind, body", ("digest",)),

@@ -1,0 +1,1 @@
+"""The journal: every answered request of a run with its answer, in SQLite."""
