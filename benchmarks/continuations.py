@@ -17,7 +17,7 @@ import torch
 
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
 

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.miron.benchmark import MironOptions
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.benchmark import RgbOptions
+    from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.folder import Run, load_run
-    from evenkeel.run.registry import load_model
     from evenkeel.types import (
         Embed,
         Generate,
@@ -74,7 +74,7 @@ _MODULES = {
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.folder": "Run load_run",
-    "evenkeel.run.registry": "load_model",
+    "evenkeel.models.registry": "load_model",
     "evenkeel.types": "Embed Generate LogLikelihood Message Rank Response Sample Sampling Score",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

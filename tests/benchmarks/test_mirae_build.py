@@ -18,8 +18,8 @@ from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, i
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.models.embedded import embedded_folder
+from evenkeel.models.registry import token_counter
 from evenkeel.run.benchmark import Built
-from evenkeel.run.registry import token_counter
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import file_sha256
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
 from models.tiny import tiny_gguf
 

@@ -16,7 +16,7 @@ from evenkeel.models.embedded import embedded_folder
 from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
 from evenkeel.models.local.generation import Generation, Prompt, Sampler, generate
 from evenkeel.models.reasoning import split_reasoning
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,
@@ -47,7 +47,7 @@ def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
 def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
     code = (
         "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
-        "from evenkeel.run.registry import load_model\n"
+        "from evenkeel.models.registry import load_model\n"
         f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
         "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
     )

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from evenkeel.models.hf import HuggingFace
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
 

@@ -11,7 +11,7 @@ import torch
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
-from evenkeel.run.registry import token_counter, tokenizer
+from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.types import LogLikelihood, Logprobs, Request
 from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
 

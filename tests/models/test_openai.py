@@ -11,8 +11,8 @@ from evenkeel.errors import UsageError
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.protocol import read_chat, seed_of
 from evenkeel.models.openai.transport import repaired
+from evenkeel.models.registry import load_model
 from evenkeel.options import describe
-from evenkeel.run.registry import load_model
 from evenkeel.types import Generate, Message, Sampling
 from loopback import Loopback
 from models.hostile import answers, chat, model_of, one

@@ -17,7 +17,7 @@ from evenkeel.models.openai.logprobs import (
     read_loglikelihood,
     read_prefix,
 )
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response, Sampling
 from loopback import Loopback
 from models.served import Served

@@ -16,8 +16,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.models.openai.protocol import MISPLACED, read_vectors
+from evenkeel.models.registry import load_model
 from evenkeel.models.vectors import usable, vector_problem
-from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, Response
 from loopback import DIMENSIONS, Loopback, embedding
 from models.hostile import answers, model_of

@@ -11,7 +11,7 @@ from aiohttp import web
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai import retry
 from evenkeel.models.openai.transport import Reply, requested_wait
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood
 from loopback import Loopback
 from models.hostile import KEY, Hostile, Recorder, chat, fixed, model_of, one, says

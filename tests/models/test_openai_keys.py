@@ -14,7 +14,7 @@ import pytest
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.redaction import Redaction
-from evenkeel.run.registry import load_model
+from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Request, Sampling
 from loopback import Loopback
 from models.hostile import KEY, chat, failing, fixed, model_of, one, says

@@ -121,7 +121,7 @@ def test_an_empty_stream_gives_nothing() -> None:
 def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
     script = (
         "import sys\n"
-        "from evenkeel.run.registry import load_model\n"
+        "from evenkeel.models.registry import load_model\n"
         "from evenkeel.types import Generate, Sampling\n"
         "print('ready', flush=True)\n"
         "model = load_model('openai:m', base_url=sys.argv[1])\n"

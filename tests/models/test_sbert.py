@@ -16,8 +16,8 @@ import pytest
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from evenkeel.models.local.checks import Loading
+from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import Embedder, SentenceTransformer
-from evenkeel.run.registry import load_model
 from evenkeel.types import Embed, LogLikelihood
 from models.tiny import ask, change_tensors, drop_tensors
 

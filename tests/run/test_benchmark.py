@@ -13,9 +13,9 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
+from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.run import registry
 from evenkeel.run.benchmark import Benchmark, Data
-from evenkeel.run.registry import Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 
 
@@ -82,7 +82,7 @@ class Counted:
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry._LOADED, "echo", Echo)
-    monkeypatch.setitem(registry.BACKENDS, "counted", Backend(f"{__name__}:Counted", True, "counts"))
+    monkeypatch.setitem(BACKENDS, "counted", Backend(f"{__name__}:Counted", True, "counts"))
     monkeypatch.setattr(Counted, "asked", [])
     words = [("keel", "en"), ("mast", "en"), ("empty", "en"), ("Kiel", "de"), ("Mast", "de")]
     path = tmp_path / "words.jsonl"

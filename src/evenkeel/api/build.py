@@ -13,10 +13,10 @@ from evenkeel.api.setup import open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
+from evenkeel.models.engines import load_engine
 from evenkeel.report.progress import watcher
 from evenkeel.run.benchmark import Built
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.engines import load_engine
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, load_builder
 from evenkeel.run.runner import RequestPath, complete

@@ -16,11 +16,11 @@ from typing import Any
 from evenkeel.api.setup import on_server
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal.journal import without_address
+from evenkeel.models.engines import Engine
+from evenkeel.models.registry import BACKENDS, backend, backend_class
 from evenkeel.options import describe
-from evenkeel.run.engines import Engine
 from evenkeel.run.folder import served_at
 from evenkeel.run.model import Model
-from evenkeel.run.registry import BACKENDS, backend, backend_class
 from evenkeel.run.runner import Refusal
 from evenkeel.types import ModelRef, RunSpec
 

@@ -22,10 +22,11 @@ from evenkeel.api.run import merged_options, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import UsageError
 from evenkeel.journal.journal import Journal
+from evenkeel.models.registry import check_spec
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import Budget, Limits, Plan, estimate
 from evenkeel.run.progress import Silent
-from evenkeel.run.registry import benchmark_name, check_spec, load_benchmark
+from evenkeel.run.registry import benchmark_name, load_benchmark
 from evenkeel.run.runner import RequestPath, ask, score_chunks
 from evenkeel.types import (
     KIND_NEEDS,

@@ -27,21 +27,15 @@ from evenkeel.files import datasets
 from evenkeel.files.cache import slug
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
+from evenkeel.models.engines import load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.progress import watcher
 from evenkeel.run.benchmark import Benchmark, Recorded
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.engines import load_engine
 from evenkeel.run.folder import Run, RunFolder, member, read_spec
 from evenkeel.run.progress import Progress
-from evenkeel.run.registry import (
-    benchmark_name,
-    chosen_class,
-    load_benchmark,
-    load_stored,
-    sample_type,
-)
+from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
 from evenkeel.run.runner import TITLES, RequestPath, ask, publish, score_samples
 from evenkeel.run.scoring import UNCAUGHT
 from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary

@@ -19,9 +19,9 @@ import evenkeel
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
+from evenkeel.models.engines import Engine
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Builder, Data
-from evenkeel.run.engines import Engine
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch

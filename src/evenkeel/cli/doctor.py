@@ -188,7 +188,7 @@ def _devices() -> Iterator[Check]:
 
 
 def _embedded() -> Iterator[Check]:
-    from evenkeel.run.registry import BACKENDS, load_model
+    from evenkeel.models.registry import BACKENDS, load_model
 
     for spec in EMBEDDED:
         try:

@@ -18,7 +18,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, OptionError, place_of
 from evenkeel.page.format import visible
-from evenkeel.run.registry import PluginWarning
+from evenkeel.run.plugins import PluginWarning
 
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),

@@ -49,8 +49,8 @@ def list_benchmarks() -> None:
 @list_command.command(name="models")
 def list_models() -> None:
     """Kinds of model, with their --model-arg keys."""
+    from evenkeel.models.registry import backend_class, backends
     from evenkeel.options import describe
-    from evenkeel.run.registry import backend_class, backends
 
     for scheme, backend in backends().items():
         say(f"{scheme}:NAME" if backend.named else scheme)

@@ -78,9 +78,9 @@ def _run(
     **settings: Any,
 ) -> int:
     from evenkeel import api
+    from evenkeel.models.engines import load_engine
+    from evenkeel.models.registry import parse_args
     from evenkeel.report.progress import Watcher
-    from evenkeel.run.engines import load_engine
-    from evenkeel.run.registry import parse_args
 
     settings["model_args"] = parse_args(model_args)
     if dry_run:
@@ -206,8 +206,8 @@ def rescore_command(
     a run's folder may come from anyone, and does not choose which servers this machine talks to.
     """
     from evenkeel import api
+    from evenkeel.models.registry import parse_args
     from evenkeel.report.progress import Watcher
-    from evenkeel.run.registry import parse_args
 
     scored = api.rescore(
         run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()

@@ -8,10 +8,10 @@ from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
 from evenkeel.models.boundary import find_boundary
+from evenkeel.models.registry import tokenizer
 from evenkeel.page.metrics import Metric, units
 from evenkeel.page.tables import Grid, figure, values_of
 from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import tokenizer
 from evenkeel.types import Score, Summary
 
 METRICS = (

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from evenkeel.errors import UsageError
 from evenkeel.messages import suggestion
+from evenkeel.models.registry import open_model
 from evenkeel.run.model import Model
-from evenkeel.run.registry import open_model
 from evenkeel.types import ModelRef
 
 ENGINES = ("local",)

@@ -1,0 +1,172 @@
+"""Backends by the scheme of a model's spec: built in, or of other packages (entry points `evenkeel.models`).
+
+A spec is `scheme` or `scheme:name`. A backend is imported when its spec is first asked for, so that nobody
+pays for torch who talks to a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from evenkeel.errors import UsageError
+from evenkeel.messages import suggestion
+from evenkeel.options import describe, parse
+from evenkeel.run.model import Model
+from evenkeel.run.plugins import entry_points, load, load_plugin, warn
+from evenkeel.text.token_estimate import TokenCounter
+from evenkeel.types import ModelRef
+
+GROUP = "evenkeel.models"
+
+
+class Backend(NamedTuple):
+    target: str
+    """`module:class`"""
+    named: bool
+    """Whether the spec carries a name after the colon."""
+    about: str
+
+
+BACKENDS: dict[str, Backend] = {
+    "embedded": Backend(
+        "evenkeel.models.embedded:Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, log-likelihood"
+    ),
+    "embedded-embedder": Backend(
+        "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
+    ),
+    "hf": Backend(
+        "evenkeel.models.hf:HuggingFace", True, "any causal model of transformers: generate, log-likelihood"
+    ),
+    "openai": Backend(
+        "evenkeel.models.openai.backend:OpenAI",
+        True,
+        "any OpenAI-compatible server: generate, log-likelihood, embed",
+    ),
+    "sbert": Backend(
+        "evenkeel.models.sbert:SentenceTransformer", True, "any model of sentence-transformers: embed, rank"
+    ),
+    "replay": Backend(
+        "evenkeel.models.replay:Replay", True, "answers recorded earlier: generate, log-likelihood"
+    ),
+}
+
+
+def backends() -> dict[str, Backend]:
+    """Every backend by its scheme; those of plug-ins are loaded to be described."""
+    known = dict(BACKENDS)
+    for scheme, point in entry_points(GROUP).items():
+        try:
+            known.setdefault(scheme, _described(point))
+        except UsageError as error:
+            warn(str(error))
+    return known
+
+
+def backend(scheme: str) -> Backend | None:
+    """The backend of a scheme; None where there is none."""
+    if scheme in BACKENDS:
+        return BACKENDS[scheme]
+    point = entry_points(GROUP).get(scheme)
+    return _described(point) if point else None
+
+
+def load_model(spec: str, **args: Any) -> Model:
+    """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`.
+
+    model = ek.load_model("embedded")
+    request = ek.Generate(prompt=(ek.Message("user", "Hello!"),), sampling=ek.Sampling(max_tokens=16))
+    [(request, response)] = model.answer([request])
+    model.close()
+    """
+    options = check_spec(spec, args)
+    scheme, colon, name = spec.partition(":")
+    cls = backend_class(scheme)
+    model: Model = cls(name, options) if colon else cls(options)
+    return model
+
+
+def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
+    """The backend's options for a spec and its arguments, or a UsageError that says what is known."""
+    for text in (spec, *(f"{key}={value}" for key, value in args.items())):
+        if not _is_unicode(text):
+            shown = text.partition("=")[0].encode("ascii", "backslashreplace").decode()
+            raise UsageError(f"'{shown}' is not valid UTF-8.")
+    scheme, colon, name = spec.partition(":")
+    entry = backend(scheme)
+    if entry is None or bool(colon and name) != entry.named:
+        known = backends()
+        hint = "" if scheme in known else suggestion(scheme, known)
+        forms = ", ".join(f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items())
+        raise UsageError(f"unknown model '{spec}'.{hint} Available: {forms}.")
+    options: type[Struct] = backend_class(scheme).Options
+    return parse(options, args, of=f"the model '{spec}'")
+
+
+def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
+    """`load_model` for a ref; the ceiling on requests at once goes to backends that have one."""
+    args = dict(ref.args)
+    scheme = ref.spec.partition(":")[0]
+    if concurrency is not None and backend(scheme) and "concurrency" in option_names(scheme):
+        args.setdefault("concurrency", concurrency)
+    return load_model(ref.spec, **args)
+
+
+def backend_class(scheme: str) -> Any:
+    if scheme in BACKENDS:
+        return load(BACKENDS[scheme].target)
+    return load_plugin(entry_points(GROUP)[scheme])
+
+
+def option_names(scheme: str) -> list[str]:
+    return [option.name for option in describe(backend_class(scheme).Options)]
+
+
+def tokenizer(spec: str) -> Callable[[str], list[int]]:
+    """The tokenizer of a model without its weights: `embedded` or `hf:ID-or-path`.
+
+    It gives the tokens of a text as the model would read it, a start token included where it has one.
+    """
+    scheme, _, name = spec.partition(":")
+    entry = backend(scheme)
+    make = getattr(backend_class(scheme), "tokenizer", None) if entry else None
+    if entry is None or make is None or bool(name) != entry.named:
+        raise UsageError(f"'{spec}' has no tokenizer that can be read alone: give embedded or hf:ID-or-path.")
+    tokenise: Callable[[str], list[int]] = make(name)
+    return tokenise
+
+
+def token_counter(spec: str) -> TokenCounter:
+    """Counts with the tokenizer of a model; a start token does not count."""
+    tokenise = tokenizer(spec)
+    start = len(tokenise(""))
+    return TokenCounter(spec, lambda text: len(tokenise(text)) - start)
+
+
+def parse_args(pairs: Iterable[str]) -> Mapping[str, str]:
+    """`key=value` strings of the command line as a mapping."""
+    args = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"'{key}' is not a model argument: write key=value.")
+        args[key] = value
+    return args
+
+
+def _is_unicode(text: str) -> bool:
+    """False where a command line's bytes were not UTF-8, so that Python keeps them as halves of pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _described(point: metadata.EntryPoint) -> Backend:
+    cls = load_plugin(point)
+    about = (cls.__doc__ or point.value).strip().partition("\n")[0]
+    return Backend(point.value, getattr(cls, "named", True), about)

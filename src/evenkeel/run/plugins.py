@@ -1,0 +1,50 @@
+"""Plug-ins: classes of other packages, registered as entry points, imported when their name is asked for.
+
+A plug-in that cannot be loaded is an error for whoever names it, and a warning for whoever lists them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from evenkeel.errors import UsageError, place_of
+
+
+class PluginWarning(UserWarning):
+    """A plug-in cannot be used."""
+
+
+def load(target: str) -> Any:
+    """The object of `module:name`."""
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@cache
+def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
+    """The plug-ins of a group by name. Of two with one name, the first is used."""
+    points: dict[str, metadata.EntryPoint] = {}
+    for point in metadata.entry_points(group=group):
+        if points.setdefault(point.name, point).value != point.value:
+            warn(f"{_origin(point)} is left out: the name '{point.name}' is taken.")
+    return points
+
+
+def load_plugin(point: metadata.EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # whatever a stranger's module raises when it is imported
+        raise UsageError(f"{_origin(point)} cannot be loaded: {place_of(error)}: {error}.") from error
+
+
+def warn(problem: str) -> None:
+    warnings.warn(problem, PluginWarning, stacklevel=3)
+
+
+def _origin(point: metadata.EntryPoint) -> str:
+    package = f" of the package '{point.dist.name}'" if point.dist else ""
+    return f"the plug-in '{point.name}' ({point.value}){package}"
