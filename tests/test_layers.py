@@ -25,7 +25,7 @@ LAYERS = (
     "api",
     "cli",
 )
-BASE = {"types", "errors", "options", "messages"}
+BASE = {"types", "errors", "options"}
 PUBLIC = {"__init__", "__main__"}
 """The public API, which may reach anywhere."""
 MOST_FILES = 12

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_o
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.errors import OptionError, UsageError
-from evenkeel.messages import LONGEST, explain, sentence, shown, suggestion
+from evenkeel.errors import LONGEST, OptionError, UsageError, explain, sentence, shown, suggestion
 
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""

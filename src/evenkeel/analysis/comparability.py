@@ -12,8 +12,7 @@ from math import isclose
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import UsageError
-from evenkeel.messages import suggestion
+from evenkeel.errors import UsageError, suggestion
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run, spec_differences

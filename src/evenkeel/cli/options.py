@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import click
 from msgspec import NODEFAULT, Struct
 
-from evenkeel.messages import suggestion
+from evenkeel.errors import suggestion
 from evenkeel.options import Option, describe
 from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
 

@@ -16,10 +16,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_bytes
-from evenkeel.messages import suggestion
 
 CHUNK = 1 << 16
 TIMEOUT = 30

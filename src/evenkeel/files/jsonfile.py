@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from evenkeel.errors import DataError
-from evenkeel.messages import explain
+from evenkeel.errors import DataError, explain
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors write before UTF-8."""

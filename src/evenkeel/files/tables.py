@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, explain
 from evenkeel.files.jsonfile import BOM, json_lines, open_file, read_bytes
-from evenkeel.messages import explain
 
 
 class Row(NamedTuple):

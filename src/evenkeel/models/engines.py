@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from evenkeel.errors import UsageError
-from evenkeel.messages import suggestion
+from evenkeel.errors import UsageError, suggestion
 from evenkeel.models.registry import open_model
 from evenkeel.run.model import Model
 from evenkeel.types import ModelRef

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.errors import UsageError
-from evenkeel.messages import suggestion
+from evenkeel.errors import UsageError, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.run.model import Model
 from evenkeel.run.plugins import entry_points, load, load_plugin, warn

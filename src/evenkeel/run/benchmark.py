@@ -16,10 +16,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
-from evenkeel.messages import suggestion
 from evenkeel.options import document
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.layout import Column, Example, Examples, Layout, Note, Table

@@ -16,8 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenkeel.errors import EvenkeelError, UsageError, place_of
-from evenkeel.messages import suggestion
+from evenkeel.errors import EvenkeelError, UsageError, place_of, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.run.benchmark import Benchmark, Builder
 from evenkeel.run.plugins import entry_points, load, load_plugin, warn

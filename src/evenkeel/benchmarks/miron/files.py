@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, suggestion
 from evenkeel.files.tables import Row, read_rows
-from evenkeel.messages import suggestion
 from evenkeel.run.benchmark import Data, Recorded
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 

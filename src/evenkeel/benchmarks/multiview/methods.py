@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.files import Pick, Triplet
-from evenkeel.errors import UsageError
+from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.package_data import read_json
-from evenkeel.messages import suggestion
 from evenkeel.models.vectors import unit_vector, usable
 from evenkeel.run import judge
 from evenkeel.text.answers import Rule

@@ -15,13 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, UsageError, explain
 from evenkeel.files import datasets, package_data
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
-from evenkeel.messages import explain
 from evenkeel.text.prompts import fill
 from evenkeel.types import Message, Record, Sample
 

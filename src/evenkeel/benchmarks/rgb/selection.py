@@ -14,7 +14,7 @@ from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import DocKind, Instance, Kind
-from evenkeel.messages import suggestion
+from evenkeel.errors import suggestion
 from evenkeel.types import Tag
 
 SEED = 2333

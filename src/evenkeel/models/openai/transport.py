@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import aiohttp
 import msgspec
 
-from evenkeel.messages import explain
+from evenkeel.errors import explain
 
 if TYPE_CHECKING:
     from yarl import URL

@@ -10,8 +10,7 @@ import pytest
 from msgspec import Meta, Struct
 
 import evenkeel as ek
-from evenkeel.errors import OptionError, UsageError
-from evenkeel.messages import explain, suggestion
+from evenkeel.errors import OptionError, UsageError, explain, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.page.tables import in_order, is_number
 from evenkeel.run.budget import Limits
