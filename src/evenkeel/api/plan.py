@@ -20,7 +20,6 @@ from msgspec.structs import fields
 
 from evenkeel.api.run import merged_options, parse_langs
 from evenkeel.api.setup import read_samples
-from evenkeel.errors import UsageError
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import check_spec
 from evenkeel.run.benchmark import Benchmark
@@ -73,10 +72,6 @@ def dry_run(
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
-    if model is None and "model" in loaded.roles:
-        raise UsageError(
-            f"{benchmark} needs the model to ask: --model SPEC; `evenkeel list models` lists them."
-        )
     samples, _ = read_samples(loaded, benchmark_name(benchmark), str(data), parse_langs(lang), limit)
     return count_requests(loaded, samples, limits)
 
