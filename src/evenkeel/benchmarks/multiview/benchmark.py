@@ -108,7 +108,12 @@ class Multiview(Benchmark):
             for triplet in files.read_triplets(file.path):
                 tasks[triplet.task].append(triplet)
         return [
-            _sample(triplet, f"{task}-{number:04d}")
+            Sample(
+                id=(name := f"{task}-{number:04d}"),
+                group=name,
+                tags={"task": task, "docset": triplet.docset},
+                inputs=triplet,
+            )
             for task, triplets in tasks.items()
             for number, triplet in enumerate(triplets, 1)
         ]
@@ -166,7 +171,3 @@ class Multiview(Benchmark):
         from evenkeel.benchmarks.multiview.make.builder import MultiviewBuilder
 
         return MultiviewBuilder
-
-
-def _sample(triplet: Triplet, name: str) -> Sample[Triplet]:
-    return Sample(id=name, group=name, tags={"task": triplet.task, "docset": triplet.docset}, inputs=triplet)

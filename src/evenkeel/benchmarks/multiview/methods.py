@@ -115,13 +115,6 @@ class Choice(Struct):
     more_alike: Literal["first", "second", "tie"]
 
 
-class Reading(NamedTuple):
-    """What is embedded of a document; empty where there is nothing, with the status that says why."""
-
-    text: str
-    status: str = "ok"
-
-
 # Names
 
 
@@ -172,7 +165,10 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
             return by_bm25(triplets)
         case "embed":
             template = (instruct or instruct_template(method.spec)) if method.options else "{TEXT}"
-            readings = [[Reading(text) for text in _instructed(template, triplet)] for triplet in triplets]
+            readings = [
+                [Response(status="ok", text=text) for text in _instructed(template, triplet)]
+                for triplet in triplets
+            ]
             return (yield from by_cosine(method, readings))
         case "rewrite":
             return (yield from by_cosine(method, (yield from _summaries(method, triplets))))
@@ -199,18 +195,18 @@ def by_bm25(triplets: Sequence[Triplet]) -> list[Outcome]:
     return [_by_margin(margins[index], ("ok",)) for index in range(len(triplets))]
 
 
-def by_cosine(method: Method, readings: Sequence[Sequence[Reading]]) -> Ordering:
-    """Cosine of the anchor with both documents, each embedded as its reading has it."""
+def by_cosine(method: Method, readings: Sequence[Sequence[Response]]) -> Ordering:
+    """Cosine of the anchor with both documents, each by its text in `readings`; empty: it failed."""
     texts = list(dict.fromkeys(reading.text for three in readings for reading in three if reading.text))
     embedded = usable((yield [Embed(text=text, role=method.role) for text in texts]))
     responses = dict(zip(texts, embedded, strict=True))
     vectors = {text: unit_vector(response.vector) for text, response in responses.items() if response.vector}
     outcomes = []
     for three in readings:
-        statuses = tuple(responses[text].status if text else status for text, status in three)
+        statuses = tuple(responses.get(reading.text, reading).status for reading in three)
         margin = math.nan
-        if all(text in vectors for text, _ in three):
-            anchor, positive, negative = (vectors[text] for text, _ in three)
+        if all(reading.text in vectors for reading in three):
+            anchor, positive, negative = (vectors[reading.text] for reading in three)
             margin = float(anchor @ positive - anchor @ negative)
         outcomes.append(_by_margin(margin, statuses))
     return outcomes
@@ -322,7 +318,7 @@ def _instructed(template: str, triplet: Triplet) -> list[str]:
 
 def _summaries(
     method: Method, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], list[list[Reading]]]:
+) -> Generator[Sequence[Request], Sequence[Response], list[list[Response]]]:
     """What a language model wrote of each document of each triplet under the criterion."""
     views = dict.fromkeys((t.criterion, t.description, text) for t in triplets for text in t.documents)
     requests = [
@@ -337,11 +333,12 @@ def _summaries(
     return [[_summary(responses[t.criterion, t.description, text]) for text in t.documents] for t in triplets]
 
 
-def _summary(response: Response) -> Reading:
+def _summary(response: Response) -> Response:
     if SUMMARIES.counts(response):
-        return Reading(response.text)
+        return response
     # What was cut off before it began is as unreadable as what is empty.
-    return Reading("", "unparsed" if response.status == "truncated" else SUMMARIES.status(response))
+    truncated = response.status == "truncated"
+    return Response(status="unparsed" if truncated else SUMMARIES.status(response))
 
 
 # Picks
