@@ -376,7 +376,7 @@ def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
             "--data", files, "--out", tmp_path / "run", "--confidence", "yes",
         ).code  # fmt: skip
     assert code == 2
-    assert "cannot weigh a continuation: the server returned no prompt logprobs" in capsys.readouterr().err
+    assert "cannot give log-likelihoods: the server returned no prompt logprobs" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
