@@ -131,7 +131,8 @@ def score_prompts(
     sentences = probe_sentences()
     langs = _distinct(str(item.sample.tags["lang"]) for item in answered)
     probed = [lang for lang in langs if lang != "en" and lang in sentences]
-    inputs = [*texts, *(s for lang in (("en", *probed) if probed else ()) for s in sentences[lang])]
+    probe_langs = ["en", *probed] if probed else []
+    inputs = [*texts, *(sentence for lang in probe_langs for sentence in sentences[lang])]
     responses = iter((yield [Embed(text=text, role=role) for role in embedders for text in inputs]))
     embedded = {
         role: dict(zip(inputs, usable(islice(responses, len(inputs))), strict=True)) for role in embedders
