@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "evenkeel"
 LAYERS = (
     "base",  # types, errors, options
     "page",
-    "text",
     "files",
+    "text",
     "journal",
     "run",
     "models",

@@ -84,14 +84,10 @@ def ending_notes(run: Run) -> list[Note]:
             "empty": counts.empty,
         }
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
-        text = (
-            f"{missing:,} of {counts.requests:,} requests brought no answer: {listed}. They are not scored."
-        )
+        text = f"{missing:,} of {counts.requests:,} requests have no answer: {listed}. They are not scored."
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if counts.cut > MANY * counts.requests:
-        text = (
-            f"{counts.cut:,} of {counts.requests:,} answers were cut off, and are scored as far as they go."
-        )
+        text = f"{counts.cut:,} of {counts.requests:,} answers were cut off: they are scored as they are."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     if counts.estimated:
         texts.append(
