@@ -20,9 +20,9 @@ settings.load_profile("steady")
 SLOW = {
     "subprocess", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
     "loopback", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
-    "commandline.command", "commandline.evenkeel_process", "designs", "pymorphy3", "lemminflect",
+    "commandline.command", "commandline.evenkeel_process", "designs",
 }  # fmt: skip
-"""What starts a process, a server, a browser or a model, simulates at length, or loads a dictionary."""
+"""What starts a process, a server, a browser or a model, or simulates at length."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
