@@ -7,7 +7,7 @@ READY   = $(VENV)/.ready
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo pictures test lint types tests bench format clean
+.PHONY: demo pictures test quick lint types tests bench format clean
 
 demo: $(READY)
 	$(BIN)/evenkeel demo
@@ -28,6 +28,10 @@ types: $(READY)
 # A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
 tests: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+
+# No process, no server, no browser, no model: what to run after every change.
+quick: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --quick
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py

@@ -20,13 +20,13 @@ settings.load_profile("steady")
 SLOW = {
     "subprocess", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
     "loopback", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
-    "commandline.command", "commandline.evenkeel_process",
+    "commandline.command", "commandline.evenkeel_process", "designs",
 }  # fmt: skip
-"""What starts a process, a server, a browser or a model."""
+"""What starts a process, a server, a browser or a model, or simulates at length."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "leave out test files that import what starts a process, a server, a browser or a model"
+    text = "leave out the tests that start a process, a server, a browser or a model, or take long"
     parser.addoption("--quick", action="store_true", help=text)
 
 
@@ -34,6 +34,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """With --quick, a slow test file is not even imported."""
     is_test = collection_path.match("test_*.py")
     return True if is_test and config.getoption("--quick") and _imports(collection_path) & SLOW else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick, tests marked as slow are left out, and those that read the large published files."""
+    if config.getoption("--quick"):
+        items[:] = [
+            item
+            for item in items
+            if not item.get_closest_marker("slow") and "reference" not in getattr(item, "fixturenames", ())
+        ]
 
 
 def _imports(path: Path) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,16 @@ def module_name(path: Path) -> str:
 NAMES = {module_name(path) for path in MODULES}
 
 
+@cache
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file, wherever in it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """The modules of the package that a file imports."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "evenkeel")
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "evenkeel":
@@ -112,7 +120,7 @@ def test_no_folder_is_crowded() -> None:
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:
     importers = set()
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.partition(".")[0] == library for name in names):

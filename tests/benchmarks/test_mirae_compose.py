@@ -33,6 +33,8 @@ from evenkeel.files import package_data
 from evenkeel.files.package_data import read_json
 from evenkeel.text.token_estimate import TokenCounter, estimate_tokens
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -16,6 +16,7 @@ from evenkeel.benchmarks.miron.make import english, russian
 from evenkeel.benchmarks.miron.make.frames import Draft, read_bank, rng_for
 from evenkeel.benchmarks.miron.make.generator import clean_drafts
 
+pytestmark = pytest.mark.slow
 lemminflect: Any = pytest.importorskip("lemminflect")
 inflect: Any = pytest.importorskip("inflect")
 pymorphy3: Any = pytest.importorskip("pymorphy3")

@@ -15,6 +15,7 @@ from evenkeel.benchmarks.rgb.phrases import errors, given_as_answer, guesses, op
 from evenkeel.benchmarks.rgb.scoring import published
 from evenkeel.text.normalization import plain, words
 
+pytestmark = pytest.mark.slow
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
 FAKE = (("Glenmore",),)
 LONG = 40_000

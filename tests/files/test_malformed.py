@@ -23,6 +23,8 @@ from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.make.documents import read_documents
 
+pytestmark = pytest.mark.slow
+
 SEEDS = int(os.environ.get("EVENKEEL_MALFORMED", "12"))
 """Random damages to each file; the suite takes a few, and thousands when a reader is changed."""
 

@@ -36,9 +36,9 @@ def test_a_text_of_two_parts_is_about_as_long_as_both(one: str, other: str) -> N
 
 def test_a_megabyte_takes_well_under_two_seconds() -> None:
     text = "Plain words, with some punctuation, in a long text. " * 20_000
-    start = time.perf_counter()
+    start = time.process_time()
     estimate_tokens(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_the_counter_is_named_with_its_version() -> None:
