@@ -61,8 +61,8 @@ class DataError(UsageError):
     """A data file is missing or is not what was expected."""
 
     def __init__(self, file: str | Path, problem: str, *, line: int | None = None, where: str = "") -> None:
-        place = f"{file}, line {line}" if line is not None else str(file)
-        super().__init__(f"{place}{f', {where}' if where else ''}: {problem}")
+        location = f"{file}, line {line}" if line is not None else str(file)
+        super().__init__(f"{location}{f', {where}' if where else ''}: {problem}")
 
 
 class OptionError(UsageError):
@@ -118,8 +118,8 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     package = str(Path(__file__).parent)
     libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
-    own = [f for f in frames if f.filename.startswith(package) or not f.filename.startswith(libraries)]
-    frame = (own or frames)[-1]
+    relevant = [f for f in frames if f.filename.startswith(package) or not f.filename.startswith(libraries)]
+    frame = (relevant or frames)[-1]
     file = "/".join(Path(frame.filename).parts[-2:])
     return f"{type(error).__name__} in {file}:{frame.lineno}"
 
@@ -179,8 +179,8 @@ _PROBLEMS = (
 
 def _problem(message: str, value: Any) -> str:
     for pattern, wording in _PROBLEMS:
-        if found := re.fullmatch(pattern, message, re.DOTALL):
-            parts = found.groupdict()
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            parts = match.groupdict()
             kind = " or ".join(KINDS.get(part, part) for part in parts.get("kind", "").split(" | "))
             got = parts.get("got", "")
             named = KINDS.get(got, got or "this") if value is _NOTHING else shown(value)

@@ -65,20 +65,20 @@ def document(options: type[Struct]) -> None:
 
 
 def parse(
-    options: type[OptionsT], given: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
+    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
 ) -> OptionsT:
     """Build an options struct from names and values (strings are converted); an unknown name is an error.
 
     `also` are names that may be given beside the options: one of them may have been meant.
     """
     known = [option.name for option in describe(options)]
-    unknown = sorted(set(given) - set(known))
+    unknown = sorted(set(values) - set(known))
     if unknown:
         hint = suggestion(unknown[0], [*known, *also])
         raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(known) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
-    listed = {name: [v] if name in several and isinstance(v, str) else v for name, v in given.items()}
+    listed = {name: [v] if name in several and isinstance(v, str) else v for name, v in values.items()}
     try:
         return msgspec.convert(listed, options, strict=False)
     except msgspec.ValidationError as error:
@@ -88,7 +88,7 @@ def parse(
             raise UsageError(sentence(f"{of}: {fault.problem}")) from None
         flag = f"--model-arg {name}=" if of.startswith("the model ") else ""
         problem = _one_of(options, name) or fault.problem
-        raise OptionError(name, _typed(given[name]), problem, of=of, flag=flag) from None
+        raise OptionError(name, _typed(values[name]), problem, of=of, flag=flag) from None
 
 
 def _one_of(options: type[Struct], name: str) -> str:
@@ -107,5 +107,5 @@ def _typed(value: Any) -> str:
 
 def identity_options(options: Struct, *, asking: bool = True) -> dict[str, Any]:
     """The options that decide what is answered, for a model's identity and a run's spec."""
-    kept = (o for o in describe(type(options)) if not o.runtime and (asking or not o.asking))
-    return {option.name: getattr(options, option.name) for option in kept}
+    deciding = (o for o in describe(type(options)) if not o.runtime and (asking or not o.asking))
+    return {option.name: getattr(options, option.name) for option in deciding}

@@ -251,5 +251,5 @@ def to_jsonable(record: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(record))
 
 
-def tags_match(tags: Mapping[str, Tag], wanted: Mapping[str, Tag]) -> bool:
-    return all(tags.get(name) == value for name, value in wanted.items())
+def tags_match(tags: Mapping[str, Tag], scope: Mapping[str, Tag]) -> bool:
+    return all(tags.get(name) == value for name, value in scope.items())

@@ -304,10 +304,10 @@ def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, pai
     return list(dict.fromkeys(sentences))
 
 
-def _settings(there: Run, here: Run) -> dict[str, str]:
+def _settings(stored: Run, current: Run) -> dict[str, str]:
     """What two runs were asked differently, by name, except what is under test."""
-    tested = ("models.model.",) if there.subject == "model" else ("models.", f"options.{there.subject}")
-    by_name = {text.partition(" is ")[0]: text for text in spec_differences(there.spec, here.spec)}
+    tested = ("models.model.",) if stored.subject == "model" else ("models.", f"options.{stored.subject}")
+    by_name = {text.partition(" is ")[0]: text for text in spec_differences(stored.spec, current.spec)}
     return {
         name: _readable(text) for name, text in by_name.items() if not name.startswith(("subjects", *tested))
     }
@@ -319,10 +319,10 @@ def _readable(text: str) -> str:
     return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
 
 
-def _sample_difference(there: Mapping[str, bytes], here: Mapping[str, bytes]) -> list[str]:
+def _sample_difference(stored: Mapping[str, bytes], current: Mapping[str, bytes]) -> list[str]:
     """In one sentence, how the samples of two runs differ; empty where those in common ask the same."""
-    common = [sample for sample in there if sample in here]
+    common = [sample for sample in stored if sample in current]
     if not common:
         return ["they have no sample in common"]
-    unlike = next((sample for sample in common if there[sample] != here[sample]), None)
+    unlike = next((sample for sample in common if stored[sample] != current[sample]), None)
     return [] if unlike is None else [f"sample {unlike} does not ask the same"]

@@ -258,12 +258,12 @@ def _carry_out(
 
 
 @contextlib.contextmanager
-def _recording(folder: Path, here: RunSpec, progress: Progress) -> Iterator[Recording]:
+def _recording(folder: Path, current: RunSpec, progress: Progress) -> Iterator[Recording]:
     """Another run's answers."""
-    there = read_spec(folder) if member(folder, "spec.json") is not None else None
-    if there is not None:
-        note_other_server(there, here, progress)
-    known = list(identities(there).values()) if there is not None else []
+    other_spec = read_spec(folder) if member(folder, "spec.json") is not None else None
+    if other_spec is not None:
+        note_other_server(other_spec, current, progress)
+    known = list(identities(other_spec).values()) if other_spec is not None else []
     with contextlib.closing(Recording(folder / "journal.sqlite", identities=known)) as recording:
         yield recording
 

@@ -195,25 +195,25 @@ def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
 def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
     """Say, and write down, that a run goes on with a server at another address than before."""
     before, now = served_at(folder.spec), served_at(spec)
-    moved = {role: held for role, held in now.items() if not set(held) <= set(before.get(role, held))}
-    for role, held in moved.items():
+    moved = {role: urls for role, urls in now.items() if not set(urls) <= set(before.get(role, urls))}
+    for role, urls in moved.items():
         progress.note(
             f"{spec.models[role]['spec']} was reached at {', '.join(before[role])} and is reached at "
-            f"{', '.join(held)} now: it is taken for the same model."
+            f"{', '.join(urls)} now: it is taken for the same model."
         )
     if moved:
-        servers = {role: list(dict.fromkeys([*before.get(role, ()), *held])) for role, held in now.items()}
+        servers = {role: list(dict.fromkeys([*before.get(role, ()), *urls])) for role, urls in now.items()}
         provenance = {**folder.spec.provenance, "servers": servers}
         folder.spec = msgspec.structs.replace(folder.spec, provenance=provenance)
         folder.write_json("spec.json", folder.spec)
 
 
-def note_other_server(there: RunSpec, here: RunSpec, progress: Progress) -> None:
+def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress) -> None:
     """Say where a model was reached whose answers are taken over, if that was elsewhere."""
-    for role, model in here.models.items():
-        for other, former in there.models.items():
+    for role, model in current.models.items():
+        for other, former in other_spec.models.items():
             if without_address(former["identity"]) == without_address(model["identity"]):
-                old, new = served_at(there).get(other, []), served_at(here).get(role, [])
+                old, new = served_at(other_spec).get(other, []), served_at(current).get(role, [])
                 if old != new:
                     progress.note(
                         f"{model['spec']} was reached at {', '.join(old)} there and is reached at "

@@ -191,8 +191,8 @@ class Journal:
         """Whether any request was answered, however it ended; what failed was not."""
         self.flush()
         with _storage_errors(self.path):
-            found = self._reader.execute("SELECT 1 FROM responses WHERE status != 'error' LIMIT 1")
-            return found.fetchone() is not None
+            row = self._reader.execute("SELECT 1 FROM responses WHERE status != 'error' LIMIT 1")
+            return row.fetchone() is not None
 
     def put_samples(self, samples: Iterable[Sample]) -> None:
         """Keep what the run is about, so that the folder alone is enough to score it again."""

@@ -44,7 +44,7 @@ class Recording:
 
     def digest_of(self, identity: Mapping[str, Any]) -> bytes:
         """Under which digest a model's answers are filed here, wherever it was reached."""
-        same = (there for there in self._identities if without_address(there) == without_address(identity))
+        same = (former for former in self._identities if without_address(former) == without_address(identity))
         return model_digest(next(same, identity))
 
     def find(self, request: Request) -> Response | None:
@@ -62,16 +62,16 @@ class Recording:
             return None
         if len(rows) > 1:
             raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
-        found = decode(*rows[0]) if rows else None
-        self.damaged += bool(rows) and found is None
-        return found
+        response = decode(*rows[0]) if rows else None
+        self.damaged += bool(rows) and response is None
+        return response
 
     def find_keys(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
         """The answers that are there under some keys."""
         with _reading_errors(self.path):
-            found, damaged = find(self._connection, keys)
+            responses, damaged = find(self._connection, keys)
         self.damaged += len(damaged)
-        return found
+        return responses
 
     def close(self) -> None:
         self._stack.close()

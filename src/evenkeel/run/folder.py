@@ -118,24 +118,24 @@ class Run(Displayed):
 
     def failures(self) -> Counter[str]:
         """How often requests ended other than well, and scoring lacked something, by reason."""
-        found: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
         for record in self.records():
-            found.update(record.score.failures)
-            found.update(
+            reasons.update(record.score.failures)
+            reasons.update(
                 f"{answer.status}: {answer.reason}" if answer.reason else answer.status
                 for answer in record.answers
                 if answer.status != "ok"
             )
-        return found
+        return reasons
 
     def agreement(self) -> str | None:
         """How our figures compare with those that the recorded file itself gave; None where it gave none."""
         differences = [
-            abs(value - given[name])
+            abs(value - published[name])
             for record in self.records()
-            if (given := published_figures(record.sample.inputs))
+            if (published := published_figures(record.sample.inputs))
             for name, value in record.score.values.items()
-            if name in given and value is not None
+            if name in published and value is not None
         ]
         if not differences:
             return None
@@ -229,11 +229,11 @@ def read_spec(folder: Path) -> RunSpec:
     raw = read_json(path)
     if not isinstance(raw, dict) or _depth(raw) > DEEPEST:
         raise DataError(path, "this is not the spec of a run.")
-    there = raw.get("format")
-    if type(there) is not int or there != FORMAT:
+    version = raw.get("format")
+    if type(version) is not int or version != FORMAT:
         raise DataError(
             path,
-            f"the run has format {_shown(there)}; this Evenkeel reads format {FORMAT}. "
+            f"the run has format {_shown(version)}; this Evenkeel reads format {FORMAT}. "
             "Use the Evenkeel that made it.",
         )
     spec: RunSpec = convert(path, raw, RunSpec)
@@ -248,9 +248,9 @@ def _check_options(path: Path, spec: RunSpec) -> None:
         return
     kind = benchmark_class(spec.benchmark).Options
     known = {option.name for option in describe(kind)}
-    given = {name: value for name, value in spec.options.items() if name in known and value is not None}
+    options = {name: value for name, value in spec.options.items() if name in known and value is not None}
     try:
-        parse(kind, given, of=f"the benchmark '{spec.benchmark}'")
+        parse(kind, options, of=f"the benchmark '{spec.benchmark}'")
     except UsageError as error:
         raise DataError(path, str(error), where="options") from None
 
@@ -343,8 +343,8 @@ class RunFolder:
     def add_notes(self, notes: Mapping[str, list[str]]) -> None:
         """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
         if notes:
-            kept = {**self.spec.provenance.get("notes", {}), **notes}
-            provenance = {**self.spec.provenance, "notes": kept}
+            merged = {**self.spec.provenance.get("notes", {}), **notes}
+            provenance = {**self.spec.provenance, "notes": merged}
             self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
             self.write_json("spec.json", self.spec)
 
@@ -373,9 +373,9 @@ class RunFolder:
             yield file
 
 
-def spec_differences(there: RunSpec, here: RunSpec) -> list[str]:
+def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
     """What two specs ask differently, in words; provenance and servers' addresses do not count."""
-    old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (there, here))
+    old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
     return [f"{name} is {_shown(old.get(name))} there and {_shown(new.get(name))} here" for name in names]
 

@@ -89,22 +89,22 @@ class RequestPath:
         self, reuse: Recording, title: str, role: str, requests: Callable[[], Iterator[Request]], total: int
     ) -> None:
         """File what another run was answered to these very requests, by this very model."""
-        wanted, taken = 0, 0
-        there = reuse.digest_of(self._identities[role])
+        missing, copied = 0, 0
+        digest = reuse.digest_of(self._identities[role])
         stream = self._unanswered(role, requests())
         while chunk := list(islice(stream, LOOKUP)):
-            keys = {make_key(there, r).key: (make_key(self._digests[role], r), r) for r in chunk}
-            wanted += len(keys)
+            keys = {make_key(digest, r).key: (make_key(self._digests[role], r), r) for r in chunk}
+            missing += len(keys)
             for name, response in reuse.find_keys(list(keys)).items():
                 if response.status != "error":
                     self.journal.put(*keys[name], response)
-                    taken += 1
+                    copied += 1
         self.journal.flush()
-        if taken:
+        if copied:
             self._progress.note(
-                f"{title}: {taken:,} of {total:,} answers taken over from {reuse.path.parent}"
+                f"{title}: {copied:,} of {total:,} answers taken over from {reuse.path.parent}"
             )
-        elif wanted and role == "model":
+        elif missing and role == "model":
             self._progress.note(
                 f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
                 "from this model."
@@ -145,7 +145,7 @@ class RequestPath:
     def read(self, requests: Sequence[Request]) -> list[Response]:
         """The stored answers to requests of any roles, in order."""
         streams = {
-            role: self.journal.read(self._digests[role], asked) for role, asked in by_role(requests).items()
+            role: self.journal.read(self._digests[role], group) for role, group in by_role(requests).items()
         }
         responses = [next(streams[request.role]) for request in requests]
         self._tell_damage("counted as errors")
@@ -234,8 +234,8 @@ def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], path: Request
     requests = [_requests(benchmark, sample) for sample in samples]
     responses = iter(path.read(list(chain.from_iterable(requests))))
     return [
-        Answered(sample, asked, tuple(islice(responses, len(asked))))
-        for sample, asked in zip(samples, requests, strict=True)
+        Answered(sample, group, tuple(islice(responses, len(group))))
+        for sample, group in zip(samples, requests, strict=True)
     ]
 
 

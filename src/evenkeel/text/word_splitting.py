@@ -44,12 +44,12 @@ def normalized(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """
     if text.isascii():
         return text
-    kept, marks = [], 0
+    letters, marks = [], 0
     for char in text:
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks <= MARKS:
-            kept.append(char)
-    return unicodedata.normalize(form, "".join(kept))
+            letters.append(char)
+    return unicodedata.normalize(form, "".join(letters))
 
 
 def _words(text: str, *, chinese: bool) -> list[str]:
