@@ -26,7 +26,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
             "No such command 'squad'. Available: mirae, rgb, miron, multiview",
         ),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
-        ((*MIRAE, "--levels", "some"), "'some' is no range of levels"),
+        ((*MIRAE, "--levels", "some"), "'some' is not a range of levels"),
         ((*MIRAE, "--samples", "1"), "samples"),
         ((*MIRAE, "--temperature", "hot"), "'hot' is not a valid float"),
         ((*MIRAE, "--limit", "0"), "--limit 0"),
