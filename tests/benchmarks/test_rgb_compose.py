@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -264,7 +265,11 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(lang: str, kind: 
         "print(hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest())"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
     )
     assert run.stdout.strip() == digest(rows_of(lang, kind, 1))
 
