@@ -14,7 +14,7 @@ from evenkeel.errors import OptionError, UsageError, explain, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.page.tables import in_order, is_number
 from evenkeel.run.budget import Limits
-from evenkeel.run.registry import RUN_OPTIONS
+from evenkeel.run.registry import RUN_ARGUMENTS
 
 
 class Part(Struct, forbid_unknown_fields=True):
@@ -116,7 +116,7 @@ def test_a_misspelt_name_in_python_is_answered_with_the_right_one(call: dict[str
 
 def test_the_names_that_every_run_takes_are_all_known() -> None:
     names = set(inspect.signature(ek.run).parameters) - {"benchmark", "benchmark_options"}
-    assert names == set(RUN_OPTIONS)
+    assert names == set(RUN_ARGUMENTS)
     assert {option.name for option in describe(Limits)} <= names
 
 

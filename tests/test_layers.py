@@ -130,5 +130,5 @@ def test_a_library_has_one_home(library: str, homes: set[str]) -> None:
 
 def test_the_check_finds_a_lazy_import_that_points_up(tmp_path: Path) -> None:
     path = tmp_path / "journal.py"
-    path.write_text("def late():\n    from evenkeel.report.page import render\n    return render\n")
-    assert list(imported(path)) == ["evenkeel.report.page"]
+    path.write_text("def late():\n    from evenkeel.report.html_page import render\n    return render\n")
+    assert list(imported(path)) == ["evenkeel.report.html_page"]

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, make_starter
 from evenkeel.benchmarks.mirae.files import TARGETS
 from evenkeel.benchmarks.mirae.make import phrases
-from evenkeel.benchmarks.mirae.make.generator import TOLERANCE, compose, compose_levels
+from evenkeel.benchmarks.mirae.make.generator import compose
+from evenkeel.benchmarks.mirae.make.lengths import TOLERANCE, compose_levels
 from evenkeel.benchmarks.mirae.make.phrases import (
     DOMAINS,
     KINDS,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.lenient import lenient
-from evenkeel.benchmarks.rgb.phrases import PHRASES
+from evenkeel.benchmarks.rgb.rejection import PHRASES
 from evenkeel.benchmarks.rgb.scoring import Published, kappa, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
 from evenkeel.text.normalization import plain, words

@@ -11,7 +11,7 @@ import random
 import pytest
 
 from evenkeel.benchmarks.rgb.lenient import lenient
-from evenkeel.benchmarks.rgb.phrases import errors, given_as_answer, guesses, opening, rejections
+from evenkeel.benchmarks.rgb.rejection import errors, given_as_answer, guesses, opening, rejections
 from evenkeel.benchmarks.rgb.scoring import published
 from evenkeel.text.normalization import plain, words
 

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import evenkeel as ek
 from evenkeel.page.format import visible
-from evenkeel.report.page import render
+from evenkeel.report.html_page import render
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from scripted import Scripted

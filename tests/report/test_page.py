@@ -17,7 +17,7 @@ from evenkeel.page.examples import answer_parts, fitting
 from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
-from evenkeel.report.page import render
+from evenkeel.report.html_page import render
 from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit

@@ -277,7 +277,7 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from evenkeel.report.page import render
+    from evenkeel.report.html_page import render
 
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))

@@ -33,7 +33,7 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     With several runs of one benchmark, the page is of the first and shows the others beside it.
     """
     from evenkeel.files.cache import write_whole
-    from evenkeel.report.page import render
+    from evenkeel.report.html_page import render
     from evenkeel.run.folder import load_run
 
     loaded = [load_run(run) for run in runs]

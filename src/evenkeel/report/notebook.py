@@ -23,7 +23,7 @@ def run_html(run: Run) -> str:
     """The headline with its interval and coverage, and the benchmark's first table."""
     from evenkeel.page.format import counts, interval, share, statuses, value
     from evenkeel.page.tables import arrange
-    from evenkeel.report.html import render
+    from evenkeel.report.templates import render
     from evenkeel.run.registry import benchmark_class
 
     try:
@@ -44,7 +44,7 @@ def run_html(run: Run) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     from evenkeel.report.comparison import comparison_tables, footnote, heading, run_lines
-    from evenkeel.report.html import render
+    from evenkeel.report.templates import render
 
     lines = [*run_lines(comparison), *comparison.differs, footnote(comparison)]
     return render(
@@ -61,7 +61,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 def gate_html(gate: Gate) -> str:
     from evenkeel.report.comparison import gate_table, verdict
-    from evenkeel.report.html import render
+    from evenkeel.report.templates import render
 
     return render("notebook.html", title=verdict(gate), lines=[], grids=[gate_table(gate)])
 
@@ -74,8 +74,8 @@ def gate_text(gate: Gate) -> str:
 
 
 def scorecard_html(card: Scorecard) -> str:
-    from evenkeel.report.html import render
     from evenkeel.report.scorecard import tables, title
+    from evenkeel.report.templates import render
 
     return render("notebook.html", title=title(card), lines=card.notes, grids=tables(card))
 
@@ -90,7 +90,7 @@ def scorecard_text(card: Scorecard) -> str:
 def plan_html(plan: Plan) -> str:
     """A row for each kind of request."""
     from evenkeel.page.tables import Grid
-    from evenkeel.report.html import render
+    from evenkeel.report.templates import render
 
     rows = [
         (kind, [f"{count:,}", f"{plan.tokens_in.get(kind, 0):,}", f"≤ {written:,}" if written else "–"])

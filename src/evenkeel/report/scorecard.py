@@ -22,7 +22,7 @@ from evenkeel.page.examples import shortened
 from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
 from evenkeel.page.notebook import Displayed
 from evenkeel.page.tables import Cell, Content, Grid
-from evenkeel.report import html
+from evenkeel.report import templates
 from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class, benchmark_names
@@ -233,7 +233,7 @@ def render(card: Scorecard, out: Path) -> str:
         (f"{name}-others", f"{name}: {_others_title(card)}", members)
         for name, members in _by_benchmark(card.others)
     ]
-    return html.render(
+    return templates.render(
         "scorecard.html",
         title=title(card),
         card=card,

@@ -28,7 +28,7 @@ BENCHMARKS = {
     for name in ("mirae", "rgb", "miron", "multiview")
 }
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
-RUN_OPTIONS = (
+RUN_ARGUMENTS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
     "engine", "concurrency", "progress", "max_requests", "max_tokens_total", "max_usd", "price_in",
     "price_out",
@@ -96,7 +96,7 @@ def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int 
                 f"{type(options).__name__} is not the options of '{name}': give {cls.Options.__name__}."
             )
         return cls(options, seed=seed)
-    parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_OPTIONS)
+    parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_ARGUMENTS)
     return cls(parsed, seed=seed)
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb import phrases
+from evenkeel.benchmarks.rgb import rejection
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.phrases import PHRASES
+from evenkeel.benchmarks.rgb.rejection import PHRASES
 from evenkeel.text.normalization import HAN, Word, plain, words
 
 LONGEST = 20_000
@@ -62,10 +62,10 @@ def lenient(
     is denied.
     """
     text = _ends(plain(_ends(prediction)))  # a character may unfold to many
-    hits = phrases.rejections(text)
+    hits = rejection.rejections(text)
     strong = next((hit for hit in reversed(hits) if hit.strong), None)
     all_words = words(text)
-    counted = words(phrases.after_turn(text[strong.end :])) if strong else all_words
+    counted = words(rejection.after_turn(text[strong.end :])) if strong else all_words
     ways = [_given(part, counted, fake, query) for part in answer]
     states_fake = bool(fake) and all(_given(part, all_words, answer, query, equal=True) for part in fake)
     misled = states_fake and _settles_for_fake(text, answer, fake, query)
@@ -74,8 +74,8 @@ def lenient(
         not any(ways)
         and not states_fake
         and bool(hits)
-        and hits[0].sentence <= phrases.opening(text)
-        and not phrases.guesses(text, hits)
+        and hits[0].sentence <= rejection.opening(text)
+        and not rejection.guesses(text, hits)
     )
     rejected = strong is not None or weak
     if right:
@@ -88,7 +88,7 @@ def lenient(
         parts=tuple(int(bool(way)) for way in ways),
         right=rejected if noise == 1 else right,
         rejected=rejected,
-        detected=any(hit.strong or right or not states_fake for hit in phrases.errors(text)),
+        detected=any(hit.strong or right or not states_fake for hit in rejection.errors(text)),
         states_fake=states_fake,
         how=how,
     )
@@ -100,7 +100,7 @@ def _ends(text: str) -> str:
 
 def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:
     """Whether what is called the answer is the false one and not the right one, though both are named."""
-    settled = words(phrases.given_as_answer(text))
+    settled = words(rejection.given_as_answer(text))
     return all(_given(part, settled, answer, query, equal=True) for part in fake) and not all(
         _given(part, settled, fake, query) for part in answer
     )

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
-from evenkeel.benchmarks.mirae.make import generator
+from evenkeel.benchmarks.mirae.make import generator, lengths
 from evenkeel.benchmarks.mirae.make.phrases import generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.errors import DataError, UsageError
@@ -140,7 +140,7 @@ class MiraeBuilder:
             for attempt in range(TRIES):
                 rng = random.Random(f"{seed}/{attempt}")
                 try:
-                    levels[question] = generator.compose_levels(
+                    levels[question] = lengths.compose_levels(
                         question.text, bank, rng, TARGETS, self._counter.count
                     )
                     break

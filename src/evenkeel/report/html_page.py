@@ -16,7 +16,7 @@ from evenkeel.page.examples import fitting, shortened
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Cell, Content, Grid, arrange, side_by_side
-from evenkeel.report import charts, html
+from evenkeel.report import charts, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
@@ -35,7 +35,7 @@ def render(run: Run, *others: Run) -> str:
     layout = benchmark.layout
     several = len(runs) > 1
     of_run = f", of {next(iter(runs))}" if several else ""
-    return html.render(
+    return templates.render(
         "page.html",
         title=_title(layout, list(runs)),
         layout=layout,
