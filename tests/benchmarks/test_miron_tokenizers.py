@@ -338,16 +338,16 @@ def test_the_comparison_finds_the_merges_that_a_run_finds(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["gpt"], "'gpt' is no tokenizer: write embedded or hf:ID-or-path."),
-        (["openai:gpt-4o"], "'openai:gpt-4o' is no tokenizer"),
-        (["hf:"], "'hf:' is no tokenizer"),
+        (["gpt"], "'gpt' has no tokenizer that can be read alone: give embedded or hf:ID-or-path."),
+        (["openai:gpt-4o"], "'openai:gpt-4o' has no tokenizer"),
+        (["hf:"], "'hf:' has no tokenizer"),
         (["hf:/nowhere/at/all"], "there is nothing at /nowhere/at/all"),
         (["embedded", "--lang", "ko"], "no starter set in 'ko'"),
         (["embedded", "--data", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         ([], "Missing argument"),
     ],
 )
-def test_what_is_no_tokenizer_is_refused(
+def test_what_has_no_tokenizer_is_refused(
     args: list[str], said: str, planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     data = [] if "--data" in args or "--lang" in args else ["--data", str(planted)]
