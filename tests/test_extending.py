@@ -60,8 +60,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bad = wheel(
         folder,
         "broken_plugin",
-        {"broken.py": BROKEN},
-        "[evenkeel.benchmarks]\nbroken = broken:Broken\n[evenkeel.models]\nsplit = broken:Split\n",
+        {"broken.py": BROKEN, "leaves.py": "import sys\nsys.exit(3)\n", "empty.py": "class Empty: ...\n"},
+        "[evenkeel.benchmarks]\nbroken = broken:Broken\nleaves = leaves:Leaves\nempty = empty:Empty\n"
+        "mirae = empty:Empty\n[evenkeel.models]\nsplit = broken:Split\nbare = empty:Empty\n",
     )
     target = folder / "site"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", str(target)]
@@ -122,12 +123,19 @@ def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_
     assert "half of it is missing" in listed.stderr
     assert "Traceback" not in listed.stderr
     assert "mirae" in listed.stdout
+    assert "the plug-in 'leaves' (leaves:Leaves)" in listed.stderr
+    assert (
+        "the plug-in 'empty' (empty:Empty) of the package 'broken_plugin' is not a subclass" in listed.stderr
+    )
+    assert "is left out: the name 'mirae' is taken" in listed.stderr
     models = shell(site, tmp_path, "list", "models")
     assert "'split'" in models.stderr
+    assert "is not a backend: it lacks Options, capabilities" in models.stderr
+    assert models.returncode == 0
     assert "embedded" in models.stdout
     named = shell(site, tmp_path, "run", "broken", "--model", "embedded")
     assert (named.returncode, "half of it is missing" in named.stderr) == (2, True)
-    assert shell(site, tmp_path, "run", "mirae", "--help").stderr == ""
+    assert "cannot be loaded" not in shell(site, tmp_path, "run", "mirae", "--help").stderr
 
 
 def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path) -> None:
@@ -159,6 +167,22 @@ def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
+def test_a_file_does_not_take_the_name_of_another_benchmark(tmp_path: Path) -> None:
+    path = tmp_path / "mirae.py"
+    path.write_text(blocks()["parrot.py"])
+    with pytest.raises(UsageError, match="there is a benchmark 'mirae' already. Rename the file"):
+        registry.chosen_class(path)
+
+
+def test_a_row_that_lacks_a_field_is_an_error_about_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "wren.py"
+    path.write_text(blocks()["parrot.py"])
+    words = tmp_path / "words.jsonl"
+    words.write_text('{"term": "keel"}\n')
+    with pytest.raises(UsageError, match=r"sample 1: this is not a sample .* KeyError in"):
+        ek.dry_run(path, "embedded", data=words)
+
+
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
@@ -168,6 +192,8 @@ def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
             "lacks: Options, roles, metrics, samples",
         ),
         ("1 / 0\n", "cannot be loaded: ZeroDivisionError"),
+        ("import sys\nsys.exit(3)\n", "cannot be loaded: SystemExit"),
+        ("class A(:\n", r"cannot be loaded: SyntaxError in .*odd\.py:1"),
     ],
 )
 def test_a_file_that_is_not_a_benchmark_says_what_it_lacks(code: str, problem: str, tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ NAMES = {module_name(path) for path in MODULES}
 
 
 @cache
-def nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """The imports of a file, wherever in it."""
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Constant]:
+    """The imports of a file, wherever in it, and its constants."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Constant)]
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -53,10 +53,18 @@ def imported(path: Path) -> Iterator[str]:
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "evenkeel")
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield "evenkeel"  # a relative import hides its layer
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "evenkeel":
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in NAMES else str(node.module)
+                if inner != "evenkeel.__version__":
+                    yield inner if inner in NAMES else str(node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # A module named in a string, for importlib: only the registries may do that.
+            module = node.value.partition(":")[0]
+            if path.name != "registry.py" and module in NAMES - {"evenkeel"}:
+                yield module
 
 
 def layer(module: str) -> str:
@@ -66,12 +74,13 @@ def layer(module: str) -> str:
 
 
 def upward(path: Path) -> list[str]:
-    own = layer(module_name(path))
-    return [
-        target
-        for target in imported(path)
-        if layer(target) and LAYERS.index(layer(target)) > LAYERS.index(own)
-    ]
+    own = LAYERS.index(layer(module_name(path)))
+    return [target for target in imported(path) if height(target) > own]
+
+
+def height(module: str) -> int:
+    """How high the layer of a module is; the package itself, which reaches anywhere, is with the API."""
+    return LAYERS.index(layer(module) or "api")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -132,3 +141,23 @@ def test_the_check_finds_a_lazy_import_that_points_up(tmp_path: Path) -> None:
     path = tmp_path / "journal.py"
     path.write_text("def late():\n    from evenkeel.report.html_page import render\n    return render\n")
     assert list(imported(path)) == ["evenkeel.report.html_page"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from evenkeel.report.html_page import render",
+        "import evenkeel.report.html_page",
+        "from evenkeel.report import html_page",
+        "from evenkeel import report",
+        "from evenkeel import compare",
+        "import evenkeel",
+        "from ..report import html_page",
+        "importlib.import_module('evenkeel.report.html_page')",
+        "if TYPE_CHECKING:\n        from evenkeel.run.folder import Run",
+    ],
+)
+def test_the_check_fails_on_every_form_of_import_that_points_up(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "bm25.py"
+    path.write_text(f"def late():\n    {line}\n")
+    assert [target for target in imported(path) if height(target) > LAYERS.index("text")]

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         Score,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "evenkeel.analysis.comparison": "compare",

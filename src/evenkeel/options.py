@@ -48,7 +48,7 @@ def describe(options: type[Struct]) -> list[Option]:
             Option(
                 field.name,
                 kind,
-                field.default,
+                field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory(),
                 meta.description or "",
                 runtime=bool(extra.get("runtime")),
                 asking=bool(extra.get("asking")),

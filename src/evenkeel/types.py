@@ -191,7 +191,7 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """One number of a summary, with how sure it is and what it stands on."""
+    """One number of a summary, with its interval and what it is computed from."""
 
     value: float | None
     low: float | None

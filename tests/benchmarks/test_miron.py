@@ -381,7 +381,9 @@ def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
 
 
 def test_a_model_that_cannot_write_is_refused(files: Path, tmp_path: Path) -> None:
-    with pytest.raises(CapabilityError, match="miron needs models that can generate and loglikelihood"):
+    with pytest.raises(
+        CapabilityError, match="miron needs models that can generate and give log-likelihoods"
+    ):
         ek.run("miron", "embedded-embedder", data=files, out=tmp_path / "run")
 
 

@@ -174,6 +174,61 @@ def test_help_describes_every_option(name: str) -> None:
     assert all(f"{field}: " in options.__doc__ for field in options.__struct_fields__)
 
 
+def test_options_given_as_an_instance_are_checked_too(data: Path) -> None:
+    with pytest.raises(UsageError, match="must be at least 0"):
+        ek.dry_run("mirae", "counted:m", options=ek.MiraeOptions(temperature=-1))
+
+
+def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Held(Struct):
+        word: str
+
+    def sample(number: str, inputs: Any) -> Sample:
+        return Sample(id=number, group=number, tags={"lang": "en"}, inputs=inputs)
+
+    for samples, problem in (
+        ([sample("1", {}), sample("1", {})], "the sample id '1' appears twice"),
+        ([sample("1", Held("keel"))], "must give samples whose inputs are dict"),
+        ([{"id": "1"}], "cannot read this data: AttributeError"),
+    ):
+        monkeypatch.setattr(Echo, "samples", lambda self, data, samples=samples: iter(samples))
+        with pytest.raises(UsageError, match=problem):
+            ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    assert Counted.asked == []
+
+
+def test_rows_of_several_files_have_names_of_their_own(data: Path) -> None:
+    other = data.with_name("more.jsonl")
+    other.write_bytes(data.read_bytes())
+    names = [row.name for row in Data([data_file(data), data_file(other)]).rows()]
+    assert len(set(names)) == 10
+    assert (names[0], names[-1]) == ("words-1", "more-5")
+
+
+def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
+        ek.Metric("x", "X", unit="foo")  # type: ignore[arg-type]
+
+    class Roles(Echo):
+        """?"""
+
+        roles = {"model": {"generate"}, "referee": {"generate"}}
+
+    with pytest.raises(UsageError, match="has a role 'referee' and no option of that name"):
+        _ = Roles(Options()).helpers
+
+
+@pytest.mark.parametrize("result", [[], None])
+def test_a_wrong_number_of_scores_is_named(
+    result: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Echo, "score", lambda self, answered: result)
+    with pytest.raises(DataError, match="score gave (0|NoneType) for 1 samples"):
+        ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+
+
 def test_a_score_lacks_its_values_unless_all_was_answered() -> None:
     request = Generate(prompt="x", sampling=Sampling())
     sample: Sample = Sample(id="s", group="s", tags={}, inputs={})

@@ -24,7 +24,7 @@ from evenkeel.types import ModelRef
 
 
 def build(
-    benchmark: str,
+    benchmark: str | Path,
     out: str | Path,
     *,
     model_args: Mapping[str, Any] | None = None,

@@ -42,7 +42,7 @@ from evenkeel.types import (
 
 
 def dry_run(
-    benchmark: str,
+    benchmark: str | Path,
     model: str | None = None,
     *,
     options: Struct | None = None,
@@ -51,6 +51,9 @@ def dry_run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    max_requests: int | None = None,
+    max_tokens_total: int | None = None,
+    max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
     **benchmark_options: Any,
@@ -60,13 +63,7 @@ def dry_run(
     plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
     plan.requests, plan.usd
     """
-    limits = Limits.of(
-        benchmark_options.pop("max_requests", None),
-        benchmark_options.pop("max_tokens_total", None),
-        benchmark_options.pop("max_usd", None),
-        price_in,
-        price_out,
-    )
+    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     if model:
         check_spec(model, dict(model_args or {}))
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)

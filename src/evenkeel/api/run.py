@@ -44,7 +44,7 @@ RUNS = Path("runs")
 
 
 def run(
-    benchmark: str,
+    benchmark: str | Path,
     model: str | None = None,
     *,
     options: Struct | None = None,
@@ -96,7 +96,7 @@ def run(
 
 
 def score(
-    benchmark: str,
+    benchmark: str | Path,
     file: str | Path,
     *,
     options: Struct | None = None,
@@ -134,7 +134,7 @@ def score(
         return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
 
 
-def read_recorded(benchmark: str, path: Path, *, lang: str | None) -> Recorded:
+def read_recorded(benchmark: str | Path, path: Path, *, lang: str | None) -> Recorded:
     """Recorded answers, or a clear error; nothing is scored yet."""
     if lang and "," in lang:
         raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
@@ -303,6 +303,12 @@ def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:
     breakdown: dict[str, list[tuple[str, ...]]] = {
         metric.name: [(), *((tag,) for tag in metric.by)] for metric in benchmark.metrics
     }
+    names = dict.fromkeys(name for score in scores for name in score.values)
+    if absent := [name for name in breakdown if name not in names]:
+        raise UsageError(
+            f"{type(benchmark).__name__} declares the metric '{absent[0]}', of which no sample has a value. "
+            f"Its scores have: {', '.join(names) or 'none'}."
+        )
     units = {metric.name: metric.unit for metric in benchmark.metrics}
     return analysis.summarise(scores, breakdown, units=units)
 

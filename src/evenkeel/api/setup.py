@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 from msgspec import Struct
 
 import evenkeel
-from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.models.engines import Engine
@@ -27,6 +27,8 @@ from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
+ABILITIES = {"loglikelihood": "give log-likelihoods"}
+"""The words for a capability whose name is not a verb."""
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""
 
@@ -126,16 +128,16 @@ def open_models(
         lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
+            needs = " and ".join(ABILITIES.get(capability, capability) for capability in sorted(lacking))
             raise CapabilityError(
-                f"{name} needs {_plural(role)} that can {' and '.join(sorted(lacking))}; "
-                f"'{ref.spec}' offers: {offers}.",
+                f"{name} needs {_plural(role)} that can {needs}; '{ref.spec}' offers: {offers}.",
                 lacking=lacking,
             )
     return models
 
 
 def _plural(role: str) -> str:
-    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) stands as it is."""
+    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) is left as it is."""
     return f"a model for {role}" if ":" in role else f"{role}s"
 
 
@@ -145,11 +147,32 @@ def read_samples(
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit}: must be at least 1.")
     files = Data(datasets.find(name, data, langs, starter=benchmark.starter), langs=langs, limit=limit)
-    samples = list(benchmark.choose(benchmark.samples(files), files))
-    if not samples:
-        raise UsageError(f"--data {data} gives no samples.")
+    try:
+        samples = list(benchmark.choose(list(benchmark.samples(files)), files))
+    except (EvenkeelError, MemoryError):
+        raise
+    except Exception as error:
+        raise DataError(data, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
+    check_samples(benchmark, samples, data)
     source = data if data in ("starter", "published") else "file"
     return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
+
+
+def check_samples(benchmark: Benchmark, samples: Sequence[Sample], data: str) -> None:
+    """Refuse samples that could not be stored or read again, before anything is asked."""
+    if not samples:
+        raise UsageError(f"--data {data} gives no samples.")
+    kind = get_origin(benchmark.Inputs) or benchmark.Inputs
+    seen: set[str] = set()
+    for sample in samples:
+        if not isinstance(sample, Sample) or not isinstance(sample.inputs, kind):
+            raise UsageError(
+                f"{type(benchmark).__name__}.samples must give samples whose inputs are {kind.__name__}, as "
+                "`Inputs` declares."
+            )
+        if sample.id in seen:
+            raise UsageError(f"--data {data}: the sample id '{sample.id}' appears twice. Ids must be unique.")
+        seen.add(sample.id)
 
 
 def make_spec(

@@ -129,6 +129,8 @@ def data_file(path: Path) -> DataFile:
 def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> DataFile:
     if stem not in starter.sha256:
         langs = dict.fromkeys(stem.partition("_")[0] for stem in starter.sha256)
+        if not langs:
+            raise UsageError(f"{benchmark} has no starter set: name your data with --data PATH.")
         hint = suggestion(lang, langs)
         raise UsageError(f"{benchmark} has no starter set in '{lang}'.{hint} Available: {', '.join(langs)}.")
     pinned = starter.sha256[stem]

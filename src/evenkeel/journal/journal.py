@@ -391,7 +391,7 @@ def _storage_errors(path: Path) -> Iterator[None]:
     except (sqlite3.OperationalError, OSError) as error:
         raise StorageError(
             f"{path}: the journal cannot be written ({error}). What was stored before is kept: "
-            "make room or mend the permissions, then run the same command again."
+            "make room or fix the permissions, then run the same command again."
         ) from error
     except sqlite3.DatabaseError as error:
         raise RunConflict(

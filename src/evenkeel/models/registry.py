@@ -15,7 +15,7 @@ from msgspec import Struct
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.run.model import Model
-from evenkeel.run.plugins import entry_points, load, load_plugin, warn
+from evenkeel.run.plugins import entry_points, load, load_plugin, origin, warn
 from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
 
@@ -57,9 +57,9 @@ BACKENDS: dict[str, Backend] = {
 def backends() -> dict[str, Backend]:
     """Every backend by its scheme; those of plug-ins are loaded to be described."""
     known = dict(BACKENDS)
-    for scheme, point in entry_points(GROUP).items():
+    for scheme, point in _plugins().items():
         try:
-            known.setdefault(scheme, _described(point))
+            known[scheme] = _described(point)
         except UsageError as error:
             warn(str(error))
     return known
@@ -69,7 +69,7 @@ def backend(scheme: str) -> Backend | None:
     """The backend of a scheme; None where there is none."""
     if scheme in BACKENDS:
         return BACKENDS[scheme]
-    point = entry_points(GROUP).get(scheme)
+    point = _plugins().get(scheme)
     return _described(point) if point else None
 
 
@@ -117,7 +117,7 @@ def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
 def backend_class(scheme: str) -> Any:
     if scheme in BACKENDS:
         return load(BACKENDS[scheme].target)
-    return load_plugin(entry_points(GROUP)[scheme])
+    return _plugin_class(_plugins()[scheme])
 
 
 def option_names(scheme: str) -> list[str]:
@@ -165,7 +165,19 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _described(point: metadata.EntryPoint) -> Backend:
+def _plugins() -> dict[str, metadata.EntryPoint]:
+    return entry_points(GROUP, frozenset(BACKENDS))
+
+
+def _plugin_class(point: metadata.EntryPoint) -> Any:
     cls = load_plugin(point)
+    members = ("Options", "capabilities", "identity", "probe", "answer", "close")
+    if missing := [member for member in members if not hasattr(cls, member)]:
+        raise UsageError(f"{origin(point)} is not a backend: it lacks {', '.join(missing)}.")
+    return cls
+
+
+def _described(point: metadata.EntryPoint) -> Backend:
+    cls = _plugin_class(point)
     about = (cls.__doc__ or point.value).strip().partition("\n")[0]
     return Backend(point.value, getattr(cls, "named", True), about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -31,6 +31,12 @@ class Metric(Struct, frozen=True):
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            raise ValueError(
+                f"the unit '{self.unit}' of '{self.name}' is not one of: {', '.join(get_args(Unit))}"
+            )
 
 
 def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:

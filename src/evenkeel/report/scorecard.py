@@ -165,8 +165,10 @@ def title(card: Scorecard) -> str:
 
 def tables(card: Scorecard) -> list[Grid]:
     """One table of all entries, and one of the methods that do not use the models."""
-    named = len({entry.name for entry in card.entries}) > 1
-    grids = [_table("", card.entries, named=named)]
+    names = {entry.name for entry in card.entries}
+    several = len(card.entries) > len({entry.benchmark for entry in card.entries})
+    named = len(names) > 1 and (several or not card.model)
+    grids = [_table("", card.entries, named=named, model=card.model)]
     if card.others:
         grids.append(_table(capitalised(_others_title(card)), card.others, named=True))
     return grids
@@ -176,8 +178,9 @@ def _others_title(card: Scorecard) -> str:
     return f"methods without {card.model}" if card.model else "methods without these models"
 
 
-def _table(heading: str, entries: Sequence[Entry], *, named: bool) -> Grid:
-    """A row for each figure of each entry; a column says whose it is where the names differ."""
+def _table(heading: str, entries: Sequence[Entry], *, named: bool, model: str = "") -> Grid:
+    """A row for each figure of each entry. Whose it is, is in a column where entries of one benchmark differ,
+    and with the headline where one differs from the model of the title."""
     rows: list[tuple[str, list[Content]]] = []
     for benchmark, members in _by_benchmark(entries):
         for figure_title, lines in _figure_rows(members):
@@ -186,8 +189,9 @@ def _table(heading: str, entries: Sequence[Entry], *, named: bool) -> Grid:
                     continue
                 figure, top = line.figure, line is entry.headline
                 name = shortened(entry.name, 40) if top or len(members) > 1 else ""
+                by = f" by {name}" if top and not named and model and entry.name != model else ""
                 cells: list[Content] = [
-                    figure_title if top else f"  {figure_title}",
+                    f"{figure_title}{by}" if top else f"  {figure_title}",
                     *([name] if named else []),
                     Cell(value(figure), "strong" if top else ""),
                     " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),

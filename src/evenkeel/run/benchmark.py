@@ -77,14 +77,15 @@ class Data(tuple[DataFile, ...]):
             if lang not in langs:
                 raise UsageError(
                     f"--lang {lang}: the data has no such language.{suggestion(lang, langs)} "
-                    f"Available: {', '.join(langs)}."
+                    f"Available: {', '.join(filter(None, langs)) or 'none'}."
                 )
         return self.langs or langs
 
     def rows(self) -> Iterator[Row]:
-        """The rows of all files: JSON lines, CSV or Parquet."""
+        """The rows of all files: JSON lines, CSV or Parquet; of several files, named after the file too."""
         for file in self:
-            yield from read_rows(file.path)
+            prefix = f"{file.path.stem}-" if len(self) > 1 else ""
+            yield from (row._replace(name=f"{prefix}{row.name}") for row in read_rows(file.path))
 
 
 class Benchmark:
@@ -151,7 +152,10 @@ class Benchmark:
     @cached_property
     def helpers(self) -> Mapping[str, str]:
         """The spec of the model in each role but `model`."""
-        return {role: getattr(self.options, role) for role in self.roles if role != "model"}
+        roles = [role for role in self.roles if role != "model"]
+        if missing := [role for role in roles if not hasattr(self.options, role)]:
+            raise UsageError(f"{type(self).__name__} has a role '{missing[0]}' and no option of that name.")
+        return {role: getattr(self.options, role) for role in roles}
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -225,14 +229,14 @@ class Benchmark:
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         """Answers recorded elsewhere. Default: rows of the data with a field `answer` or `answers` more."""
-        samples = self.samples(Data([data_file(path)], langs=[lang] if lang else None))
+        samples = list(self.samples(Data([data_file(path)], langs=[lang] if lang else None)))
         rows = list(read_rows(path))
         if len(rows) != len(samples):
             raise DataError(path, f"{len(samples)} samples in {len(rows)} rows: a row must be one sample.")
         responses = []
         for row, sample in zip(rows, samples, strict=True):
             answers = row.fields.get("answers", [row.fields.get("answer")])
-            count = len(self.requests(sample))
+            count = len(list(self.requests(sample)))
             if not isinstance(answers, list) or len(answers) != count:
                 raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
             responses.append([_recorded(answer) for answer in answers])

@@ -13,6 +13,9 @@ from typing import Any
 
 from evenkeel.errors import UsageError, place_of
 
+UNLOADABLE = (Exception, SystemExit)
+"""What importing the code of another package may raise."""
+
 
 class PluginWarning(UserWarning):
     """A plug-in cannot be used."""
@@ -25,26 +28,33 @@ def load(target: str) -> Any:
 
 
 @cache
-def entry_points(group: str) -> dict[str, metadata.EntryPoint]:
-    """The plug-ins of a group by name. Of two with one name, the first is used."""
+def entry_points(group: str, built_in: frozenset[str]) -> dict[str, metadata.EntryPoint]:
+    """The plug-ins of a group by name. What is built in keeps its name; of two others, the first is used."""
     points: dict[str, metadata.EntryPoint] = {}
     for point in metadata.entry_points(group=group):
-        if points.setdefault(point.name, point).value != point.value:
-            warn(f"{_origin(point)} is left out: the name '{point.name}' is taken.")
+        if point.name in built_in or points.setdefault(point.name, point).value != point.value:
+            warn(f"{origin(point)} is left out: the name '{point.name}' is taken.")
     return points
 
 
 def load_plugin(point: metadata.EntryPoint) -> Any:
     try:
         return point.load()
-    except Exception as error:  # whatever a stranger's module raises when it is imported
-        raise UsageError(f"{_origin(point)} cannot be loaded: {place_of(error)}: {error}.") from error
+    except UNLOADABLE as error:
+        raise UsageError(f"{origin(point)} cannot be loaded: {described(error)}.") from error
+
+
+def described(error: BaseException) -> str:
+    """What went wrong in code of another package, and where."""
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError in {error.filename}:{error.lineno}: {error.msg}"
+    return f"{place_of(error)}: {error}"
 
 
 def warn(problem: str) -> None:
     warnings.warn(problem, PluginWarning, stacklevel=3)
 
 
-def _origin(point: metadata.EntryPoint) -> str:
+def origin(point: metadata.EntryPoint) -> str:
     package = f" of the package '{point.dist.name}'" if point.dist else ""
     return f"the plug-in '{point.name}' ({point.value}){package}"

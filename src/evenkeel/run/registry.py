@@ -11,15 +11,17 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import EvenkeelError, UsageError, place_of, suggestion
+from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.options import describe, parse
 from evenkeel.run.benchmark import Benchmark, Builder
-from evenkeel.run.plugins import entry_points, load, load_plugin, warn
+from evenkeel.run.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
 from evenkeel.types import Record, RunSpec, Sample
 
 GROUP = "evenkeel.benchmarks"
@@ -42,8 +44,7 @@ _LOADED: dict[str, type[Benchmark]] = {}
 
 def benchmark_names() -> list[str]:
     """Every benchmark that can be named: built in, of plug-ins, of files that a person named."""
-    plugins = entry_points(GROUP)
-    return list(dict.fromkeys([*BENCHMARKS, *plugins, *_named_files(), *_LOADED]))
+    return list(dict.fromkeys([*BENCHMARKS, *_plugins(), *_named_files(), *_LOADED]))
 
 
 def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
@@ -63,8 +64,8 @@ def benchmark_class(name: str) -> type[Benchmark]:
         return _LOADED[name]
     if name in (files := _named_files()):
         return _from_file(files[name])
-    if name in (plugins := entry_points(GROUP)):
-        return _as_benchmark(name, load_plugin(plugins[name]))
+    if name in (plugins := _plugins()):
+        return _as_benchmark(origin(plugins[name]), load_plugin(plugins[name]))
     available = benchmark_names()
     raise UsageError(
         f"unknown benchmark '{name}'.{suggestion(name, available)} Available: {', '.join(available)}. "
@@ -72,9 +73,9 @@ def benchmark_class(name: str) -> type[Benchmark]:
     )
 
 
-def chosen_class(text: str) -> type[Benchmark]:
+def chosen_class(choice: str | Path) -> type[Benchmark]:
     """The class of a benchmark that a person chose: by its name, or by the path of its Python file."""
-    return _from_file(Path(text).resolve()) if text.endswith(".py") else benchmark_class(text)
+    return _from_file(Path(choice).resolve()) if str(choice).endswith(".py") else benchmark_class(str(choice))
 
 
 def about(name: str) -> str:
@@ -82,12 +83,12 @@ def about(name: str) -> str:
     return chosen_class(name).layout.question
 
 
-def benchmark_name(name: str) -> str:
+def benchmark_name(choice: str | Path) -> str:
     """The name under which a run is stored: of a file, the file's."""
-    return Path(name).stem if name.endswith(".py") else name
+    return Path(choice).stem if str(choice).endswith(".py") else str(choice)
 
 
-def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int = 0) -> Benchmark:
+def load_benchmark(name: str | Path, options: Mapping[str, Any] | Struct, *, seed: int = 0) -> Benchmark:
     """A benchmark that a person chose, with its options."""
     cls = chosen_class(name)
     if isinstance(options, Struct):
@@ -95,7 +96,7 @@ def load_benchmark(name: str, options: Mapping[str, Any] | Struct, *, seed: int 
             raise UsageError(
                 f"{type(options).__name__} is not the options of '{name}': give {cls.Options.__name__}."
             )
-        return cls(options, seed=seed)
+        options = msgspec.structs.asdict(options)  # a struct does not check its values by itself
     parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_ARGUMENTS)
     return cls(parsed, seed=seed)
 
@@ -116,10 +117,14 @@ def record_type(cls: type[Benchmark]) -> Any:
     return Record[cls.Inputs, cls.Detail]  # type: ignore[name-defined]
 
 
-def load_builder(name: str, options: Mapping[str, Any]) -> Builder:
+def load_builder(name: str | Path, options: Mapping[str, Any]) -> Builder:
     cls = chosen_class(name).builder()
     builder: Builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
     return builder
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    return entry_points(GROUP, frozenset(BENCHMARKS))
 
 
 def _named_files() -> dict[str, Path]:
@@ -133,6 +138,8 @@ def _from_file(path: Path) -> type[Benchmark]:
     """The one benchmark that a Python file defines. The file is run, as a person asked for by naming it."""
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file.")
+    if path.stem in BENCHMARKS or path.stem in _plugins():
+        raise UsageError(f"{path}: there is a benchmark '{path.stem}' already. Rename the file.")
     name = f"evenkeel_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -143,8 +150,8 @@ def _from_file(path: Path) -> type[Benchmark]:
         spec.loader.exec_module(module)
     except EvenkeelError:
         raise
-    except Exception as error:
-        raise UsageError(f"{path} cannot be loaded: {place_of(error)}: {error}.") from error
+    except UNLOADABLE as error:
+        raise UsageError(f"{path} cannot be loaded: {described(error)}.") from error
     classes = [
         value
         for value in vars(module).values()
@@ -157,9 +164,9 @@ def _from_file(path: Path) -> type[Benchmark]:
     return classes[0]
 
 
-def _as_benchmark(name: str, cls: Any) -> type[Benchmark]:
+def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
     if not (isinstance(cls, type) and issubclass(cls, Benchmark)):
-        raise UsageError(f"'{name}' is not a benchmark: {cls!r} is not a subclass of evenkeel.Benchmark.")
+        raise UsageError(f"{source} is not a subclass of evenkeel.Benchmark.")
     missing = [
         member
         for member in ("Options", "roles", "metrics", "samples", "requests", "score")
@@ -167,7 +174,13 @@ def _as_benchmark(name: str, cls: Any) -> type[Benchmark]:
         and not _set_later(cls, member)
     ]
     if missing:
-        raise UsageError(f"the benchmark '{name}' ({cls.__name__}) lacks: {', '.join(missing)}.")
+        raise UsageError(f"the benchmark {cls.__name__} of {source} lacks: {', '.join(missing)}.")
+    for option in describe(cls.Options):
+        if option.name in RUN_ARGUMENTS:
+            raise UsageError(
+                f"the benchmark {cls.__name__} of {source} has an option '{option.name}', as every run has. "
+                "Rename it."
+            )
     return cls
 
 

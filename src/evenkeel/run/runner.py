@@ -17,7 +17,7 @@ from evenkeel.run.folder import Run, RunFolder
 from evenkeel.run.model import Model, Noted
 from evenkeel.run.progress import Progress, watch
 from evenkeel.run.scoring import UNCAUGHT, Portion
-from evenkeel.types import Answered, Request, Response, RunSpec, Sample, Score
+from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
 
@@ -163,7 +163,7 @@ def ask(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> N
     """Have the model answer what the journal does not hold yet, where a model is under test."""
     if "model" not in benchmark.roles:
         return
-    path.ask("model", lambda: chain.from_iterable(benchmark.requests(sample) for sample in samples))
+    path.ask("model", lambda: chain.from_iterable(_requests(benchmark, sample) for sample in samples))
 
 
 def score_samples(
@@ -242,12 +242,16 @@ def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], path: Request
 def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
     """What is asked for a sample, which may be stored and of any shape."""
     try:
-        return tuple(benchmark.requests(sample))
+        requests = tuple(benchmark.requests(sample))
     except UNCAUGHT:
         raise
     except Exception as error:
         problem = f"this is not a sample of the run's benchmark: {place_of(error)}."
         raise DataError(f"sample {sample.id}", problem) from error
+    if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
+        kind = type(odd[0]).__name__
+        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
+    return requests
 
 
 def complete(asking: Generator[Sequence[Request], Sequence[Response], T], path: RequestPath) -> T:

@@ -109,7 +109,7 @@ class Portion:
         def scoring() -> Scoring:
             responses: Sequence[Response] | None = None
             try:
-                asking = _generator(self._benchmark.score(included))
+                asking = _generator(self._benchmark.score(included), len(included))
                 while True:
                     requests = next(asking) if responses is None else asking.send(responses)
                     msgspec.json.encode(requests)  # what cannot be written down cannot be asked
@@ -144,15 +144,16 @@ class Portion:
             statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
         )  # fmt: skip
         try:
-            asking = _generator(self._benchmark.score([self._as_failed(item)]))
+            asking = _generator(self._benchmark.score([self._as_failed(item)]), 1)
             requests = next(asking)
             while True:
                 requests = asking.send([FAILED] * len(requests))
         except StopIteration as done:
-            return done.value[0] if len(done.value) == 1 else blank
+            score: Score = done.value[0]
+            return score
         except UNCAUGHT:
             raise
-        except Exception:  # noqa: BLE001  # its place is known from the first failure
+        except (Exception, SystemExit):  # noqa: BLE001  # its place is known from the first failure
             return blank
 
     def _without_values(self, others: dict[str, Scored]) -> dict[str, Scored]:
@@ -169,16 +170,20 @@ class Portion:
         }
 
 
-def _generator(scoring: Scoring | list[Score]) -> Scoring:
-    """A benchmark that asks nothing further may return its scores at once."""
-    return (yield from scoring) if isinstance(scoring, Generator) else scoring
+def _generator(scoring: Scoring | list[Score], count: int) -> Scoring:
+    """The scores, one for each sample. A benchmark that asks nothing further may return them at once."""
+    scores = (yield from scoring) if isinstance(scoring, Generator) else scoring
+    if not isinstance(scores, list) or len(scores) != count:
+        amount = len(scores) if isinstance(scores, list) else type(scores).__name__
+        raise Unscorable(f"score gave {amount} for {count} samples")
+    return scores
 
 
 def _unscorable(scoring: Scoring) -> Scoring:
     """A scoring that raises Unscorable for whatever goes wrong in it."""
     try:
         return (yield from scoring)
-    except UNCAUGHT:
+    except (*UNCAUGHT, Unscorable):
         raise
-    except Exception as error:  # it becomes the error of a sample
+    except (Exception, SystemExit) as error:  # it becomes the error of a sample
         raise Unscorable(place_of(error)) from error

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-import evenkeel
+from evenkeel import __version__
 from evenkeel.benchmarks.multiview.files import encode_triplets
 from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria, task_name
 from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
@@ -246,7 +246,7 @@ class MultiviewBuilder:
         names = {name: Path(options[name]).name for name in ("docs", "criteria") if options[name]}
         manifest = {
             "format": FORMAT,
-            "evenkeel": evenkeel.__version__,
+            "evenkeel": __version__,
             "seed": options.pop("seed"),
             "judge": portable_spec(options.pop("judge")),
             "options": {**options, **names},
