@@ -394,8 +394,8 @@ def test_an_example_is_weighed_and_written_unless_told_otherwise(files: Path) ->
     path = data_file(files / "miron_en.jsonl")
     (sample, *_) = Miron(MironOptions()).samples(Data([path], langs=None, limit=None))
     prefix, target = sample.inputs.prefix, sample.inputs.target
-    weigh, write = Miron(MironOptions()).requests(sample)
-    assert weigh == LogLikelihood(prefix=prefix, continuation=target)
+    scored, write = Miron(MironOptions()).requests(sample)
+    assert scored == LogLikelihood(prefix=prefix, continuation=target)
     assert isinstance(write, Generate)
     assert (write.prompt, write.sampling.length_of, write.sampling.stop) == (prefix, target, ("\n",))
     (alone,) = Miron(MironOptions(confidence="no")).requests(sample)
