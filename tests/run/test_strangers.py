@@ -304,6 +304,20 @@ def test_formats_of_another_version_are_refused_by_every_command(
     assert "left out: " in capsys.readouterr().err
 
 
+def test_answers_of_a_run_of_the_older_format_are_reused(
+    run: Path, questions: Path, server: Loopback, tmp_path: Path
+) -> None:
+    alter(run, lambda spec: spec.update(format=1))
+    with pytest.raises(DataError, match="has format 1; .* Take its answers into a new run with --reuse"):
+        _ = ek.load_run(run).spec
+    again = ek.run(
+        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
+        embedder="openai:embed", out=tmp_path / "new", reuse=run,
+    )  # fmt: skip
+    assert again.headline.coverage == 1.0
+    assert server.requests == 0
+
+
 def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:
     with (run / "spec.json").open("ab") as file:
         file.truncate(2**34)  # sparse: it takes no room

@@ -33,7 +33,7 @@ from evenkeel.options import describe
 from evenkeel.report.progress import watcher
 from evenkeel.run.benchmark import Benchmark, Recorded
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.folder import Run, RunFolder, member, read_spec
+from evenkeel.run.folder import OlderFormat, Run, RunFolder, member, read_spec
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
 from evenkeel.run.runner import TITLES, RequestPath, ask, publish, score_samples
@@ -260,7 +260,10 @@ def _carry_out(
 @contextlib.contextmanager
 def _recording(folder: Path, current: RunSpec, progress: Progress) -> Iterator[Recording]:
     """Another run's answers."""
-    other_spec = read_spec(folder) if member(folder, "spec.json") is not None else None
+    try:
+        other_spec = read_spec(folder) if member(folder, "spec.json") is not None else None
+    except OlderFormat:  # its answers are found by what was asked of whom
+        other_spec = None
     if other_spec is not None:
         note_other_server(other_spec, current, progress)
     known = list(identities(other_spec).values()) if other_spec is not None else []

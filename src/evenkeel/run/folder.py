@@ -42,6 +42,10 @@ DEEPEST = 8
 """Levels of lists and objects in a spec."""
 
 
+class OlderFormat(DataError):
+    """The run was written by an older version, whose journal can still be read."""
+
+
 class Run(Displayed):
     """A finished run, read from its folder."""
 
@@ -231,11 +235,10 @@ def read_spec(folder: Path) -> RunSpec:
         raise DataError(path, "this is not the spec of a run.")
     version = raw.get("format")
     if type(version) is not int or version != FORMAT:
-        raise DataError(
-            path,
-            f"the run has format {_shown(version)}; this Evenkeel reads format {FORMAT}. "
-            "Use the Evenkeel that made it.",
-        )
+        problem = f"the run has format {_shown(version)}; this Evenkeel reads format {FORMAT}."
+        if version == 1:
+            raise OlderFormat(path, f"{problem} Take its answers into a new run with --reuse.")
+        raise DataError(path, f"{problem} Use the Evenkeel that made it.")
     spec: RunSpec = convert(path, raw, RunSpec)
     convert(path, raw, _Parts)
     _check_options(path, spec)
