@@ -122,7 +122,6 @@ def test_retry_after_holds_back_every_new_request(status: str) -> None:
         times = [time.monotonic() - started for _ in stream]
     assert sum(seconds < 1.0 for seconds in times) <= 2  # what was under way when the server said so
     assert len(times) == 10
-    assert times[-1] < 60  # not once for each request
     assert server.requests == 11
 
 
