@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.types import Message, Request, Response
 
 T = TypeVar("T")

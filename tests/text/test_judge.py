@@ -17,9 +17,9 @@ from evenkeel.files.jsonfile import json_objects
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import load_model
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.run.progress import Silent
 from evenkeel.run.runner import RequestPath, complete
+from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback
 
