@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -250,35 +250,6 @@ class Benchmark:
     def builder(cls) -> Any:
         """The `Builder` class that makes its data sets."""
         raise UsageError(f"{cls.__name__} has no builder of data sets.")
-
-
-class Built(NamedTuple):
-    """A data set that was made: its files, notes on them, and what failed."""
-
-    files: Mapping[str, bytes]
-    """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
-    notes: list[str]
-    failures: list[str]
-
-    def __repr__(self) -> str:
-        """At Python's prompt the names, not the contents."""
-        return f"<Built {', '.join(self.files)}: {len(self.notes)} notes, {len(self.failures)} failures>"
-
-
-class Builder(Protocol):
-    """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
-
-    Options: ClassVar[type[Struct]]
-    folder: ClassVar[bool]
-    """Whether `--out` is a folder of several files, or one file."""
-
-    @property
-    def roles(self) -> Mapping[str, Set[Capability]]: ...
-
-    @property
-    def helpers(self) -> Mapping[str, str]: ...
-
-    def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]: ...
 
 
 def question(cls: type[Benchmark]) -> str:

@@ -36,23 +36,12 @@ class Limits(Struct, frozen=True, kw_only=True):
             raise ValueError("--max-usd needs --price-in or --price-out")
 
     @classmethod
-    def of(
-        cls,
-        max_requests: int | None,
-        max_tokens_total: int | None,
-        max_usd: float | None,
-        price_in: float | None,
-        price_out: float | None,
-    ) -> Limits:
-        """The limits of a call, checked; a price of None is 0."""
-        values = {
-            "max_requests": max_requests,
-            "max_tokens_total": max_tokens_total,
-            "max_usd": max_usd,
-            "price_in": price_in,
-            "price_out": price_out,
+    def of(cls, *values: float | None) -> Limits:
+        """The limits of a call, checked; they come in the order of the fields, and a price of None is 0."""
+        known = {
+            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
         }
-        return parse(cls, {k: value for k, value in values.items() if value is not None}, of="the run")
+        return parse(cls, known, of="the run")
 
     def usd(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6

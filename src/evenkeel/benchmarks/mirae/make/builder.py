@@ -18,10 +18,9 @@ from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_que
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Asking, Draft, ask_until_usable
-from evenkeel.make.languages import parse_languages
+from evenkeel.make.builder import Built, parse_languages
 from evenkeel.models.registry import token_counter
 from evenkeel.models.vectors import usable
-from evenkeel.run.benchmark import Built
 from evenkeel.text.prompts import user_prompt
 from evenkeel.text.token_estimate import APPROXIMATE
 from evenkeel.types import Capability, Embed, Generate, Response, Sampling
