@@ -20,7 +20,8 @@ from evenkeel.report.progress import watcher
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class
-from evenkeel.run.runner import RequestPath, complete
+from evenkeel.run.runner import RequestPath
+from evenkeel.run.scoring import complete
 from evenkeel.types import ModelRef
 
 
@@ -76,7 +77,7 @@ def build(
             progress=watching,
         )
         with note_stored_answers(journal, f"{beside}: the same command goes on from there."):
-            built = complete(builder.build(), requests)
+            built = complete(builder.build(), requests.answer)
         paths = _paths(target, built, folder=in_folder)
         if taken := [path for path in paths if path.resolve() in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")

@@ -68,6 +68,16 @@ def decode(content: bytes) -> Any:
         return msgspec.json.decode(replace_half_pairs(content.decode()))
 
 
+def depth(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, whatever the depth."""
+    levels, parts = 0, [value]
+    while parts:
+        levels += 1
+        containers = [part for part in parts if isinstance(part, dict | list)]
+        parts = [inner for c in containers for inner in (c.values() if isinstance(c, dict) else c)]
+    return levels
+
+
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[BinaryIO]:
     """A data file to read from. A pipe or a device has no end, or can be read only once."""

@@ -7,8 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from evenkeel.make.asking import Asking
-from evenkeel.types import Capability
+from evenkeel.types import Asking, Capability
 
 
 class Built(NamedTuple):

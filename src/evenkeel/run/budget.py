@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -14,16 +14,15 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
 
 FREE = (Embed, Rank)
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
-    max_requests: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop after this many requests.")
-    ] = None
+    max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
     max_tokens_total: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop before this many tokens, in and out.")
+        Count | None, Meta(description="Stop before this many tokens, in and out.")
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None, Meta(description="Stop before this many dollars; needs prices.")

@@ -159,7 +159,7 @@ def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
         member
         for member in ("Options", "roles", "metrics", "samples", "requests", "score")
         if getattr(cls, member, None) in (None, getattr(Benchmark, member, None))
-        and not _set_later(cls, member)
+        and not (member == "roles" and "__init__" in vars(cls))  # they may depend on the options
     ]
     if missing:
         raise UsageError(f"the benchmark {cls.__name__} of {source} lacks: {', '.join(missing)}.")
@@ -170,8 +170,3 @@ def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
                 "Rename it."
             )
     return cls
-
-
-def _set_later(cls: type[Benchmark], member: str) -> bool:
-    """`roles` may depend on the options, and is set when a benchmark is made."""
-    return member == "roles" and "__init__" in vars(cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations, islice
 from math import log, log2
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ from evenkeel.page.metrics import unit_of
 from evenkeel.run.benchmark import Scoring
 from evenkeel.text.answers import Rule, is_blank
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Answered, Embed, Request, Response, Score, Summary, Tag, tags_match
+from evenkeel.types import Answered, Asking, Embed, Response, Score, Summary, Tag, tags_match
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -268,9 +268,7 @@ def _share(facts: Iterable[bool | None]) -> float | None:
 # Long answers and other languages
 
 
-def _embed_whole(
-    texts: Sequence[str], embedded: Mapping[str, Response]
-) -> Generator[Sequence[Request], Sequence[Response], dict[str, bytes]]:
+def _embed_whole(texts: Sequence[str], embedded: Mapping[str, Response]) -> Asking[dict[str, bytes]]:
     """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
     known = dict(embedded)
     windows = {text: [text] for text in texts}
