@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from evenkeel import analysis
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS, MiraeDetail, MiraeInputs
@@ -18,13 +19,11 @@ from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.page.metrics import unit_of
 from evenkeel.run.benchmark import Scoring
-from evenkeel.text.answers import Rule, is_blank
+from evenkeel.text.answers import Rule, is_blank, is_refusal
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Summary, Tag, tags_match
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
 
 HEADLINE_ROLE = "embedder"
@@ -236,13 +235,6 @@ def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Scor
             pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
         ),
     )
-
-
-def is_refusal(text: str, lang: str) -> bool:
-    """Whether an answer begins as refusals do; a phrase is looked for in its first hundred characters."""
-    opening = text[:100].lower().replace("’", "'")
-    phrases = read_json(__package__, "refusals.json", type=dict[str, list[str]])
-    return any(phrase in opening for phrase in phrases.get(lang, []))
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
