@@ -14,8 +14,8 @@ from evenkeel import api
 from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.annotate import Annotation
 from evenkeel.benchmarks.multiview.make.generator import compose_documents
+from evenkeel.make.builder import Built
 from evenkeel.make.documents import Document
-from evenkeel.run.benchmark import Built
 from loopback import Loopback
 
 MATH = {document.text: document for document in compose_documents("math")}

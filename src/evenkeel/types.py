@@ -5,7 +5,7 @@ They are msgspec structs: immutable, hashable where their fields are, and encode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeAlias
 
 import msgspec
@@ -128,6 +128,12 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why the status is not `ok`, in a few words: `content_filter`, `HTTP 500`, `timeout`."""
     tokens_in: int | None = None
     tokens_out: int | None = None
+
+
+T = TypeVar("T")
+
+Asking: TypeAlias = Generator[Sequence[Request], Sequence[Response], T]
+"""Scoring, building: yields requests, is sent their responses in the same order, and returns a result."""
 
 
 class Sample(Struct, Generic[InputsT], frozen=True, kw_only=True):

@@ -17,9 +17,9 @@ from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in_script, sentences
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.errors import DataError, UsageError
+from evenkeel.make.builder import Built
 from evenkeel.models.embedded import embedded_folder
 from evenkeel.models.registry import token_counter
-from evenkeel.run.benchmark import Built
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, Request, Response
 from loopback import Loopback

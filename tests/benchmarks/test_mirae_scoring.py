@@ -15,7 +15,8 @@ from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.benchmarks.mirae.scoring import halved, is_refusal, probe_sentences
+from evenkeel.benchmarks.mirae.scoring import halved, probe_sentences
+from evenkeel.text.answers import is_refusal
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]

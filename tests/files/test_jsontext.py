@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.types import Response
 
 LONG = 50_000

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from evenkeel.errors import BudgetReached, DataError
+from evenkeel.run.benchmark import Scoring
 from evenkeel.run.scoring import Portion, Scored
 from evenkeel.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
-
-Asking = Generator[Sequence[Request], Sequence[Response], list[Score]]
 
 
 class Benchmark:
@@ -21,7 +20,7 @@ class Benchmark:
         self.further = further
         self.calls = 0
 
-    def score(self, answered: Sequence[Answered]) -> Asking:
+    def score(self, answered: Sequence[Answered]) -> Scoring:
         self.calls += 1
         if self.further:
             yield [Embed(text=item.sample.id) for item in answered]
@@ -58,19 +57,13 @@ def answered(name: str, group: str, text: str) -> Answered:
     return Answered(sample, (request,), (Response(status="ok", text=text),))
 
 
-def run(asking: Asking) -> list[Score]:
-    try:
-        further = next(asking)
-        while True:
-            further = asking.send([Response(status="ok")] * len(further))
-    except StopIteration as done:
-        scores: list[Score] = done.value
-        return scores
+def answer(requests: Sequence[Request]) -> list[Response]:
+    return [Response(status="ok")] * len(requests)
 
 
 def scored(items: Sequence[Answered], benchmark: Any = None) -> tuple[list[Scored], dict[str, str]]:
     chosen: Any = benchmark or Benchmark()
-    portion = Portion(chosen, items, run)
+    portion = Portion(chosen, items, answer)
     return portion.scored(), portion.failed
 
 
@@ -122,7 +115,7 @@ class Broken(Benchmark):
         super().__init__(further=True)
         self.names = names
 
-    def score(self, answered: Sequence[Answered]) -> Asking:
+    def score(self, answered: Sequence[Answered]) -> Scoring:
         if any(item.sample.id in self.names for item in answered):
             raise RuntimeError
         return (yield from super().score(answered))
@@ -144,7 +137,7 @@ def test_where_nothing_can_be_scored_that_is_said() -> None:
 class Judged(Benchmark):
     """Fails on what is asked further, as a judge's odd verdict might."""
 
-    def score(self, answered: Sequence[Answered]) -> Asking:
+    def score(self, answered: Sequence[Answered]) -> Scoring:
         responses = yield [Embed(text=item.sample.id) for item in answered]
         if any(
             r.status == "ok" and item.sample.id == "s1" for r, item in zip(responses, answered, strict=True)
@@ -172,7 +165,7 @@ def test_what_is_asked_further_counts_as_failed_too() -> None:
 class Surrogate(Benchmark):
     """Keeps a half of a pair in the detail, which no file can hold."""
 
-    def score(self, answered: Sequence[Answered]) -> Asking:
+    def score(self, answered: Sequence[Answered]) -> Scoring:
         yield from ()
         return [
             Score(
@@ -192,8 +185,7 @@ def test_what_cannot_be_written_is_that_samples_error() -> None:
 
 @pytest.mark.parametrize("error", [BudgetReached("stopped"), MemoryError(), KeyboardInterrupt()])
 def test_what_must_stop_a_run_stops_it(error: BaseException) -> None:
-    def raising(asking: Iterator[Any]) -> list[Score]:
-        next(asking)
+    def raising(requests: Sequence[Request]) -> list[Response]:
         raise error
 
     with pytest.raises(type(error)):

@@ -19,8 +19,8 @@ from rich.console import Console
 
 import evenkeel as ek
 from commandline import command, evenkeel
-from evenkeel.cli.output import as_json
 from evenkeel.journal.journal import Journal, model_digest
+from evenkeel.page.format import as_json
 from evenkeel.report.export import export
 from evenkeel.report.progress import Watcher
 from evenkeel.types import Response, RunSpec

@@ -13,13 +13,15 @@ from evenkeel.api.setup import open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
+from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines import load_engine
+from evenkeel.options import parse
 from evenkeel.report.progress import watcher
-from evenkeel.run.benchmark import Built
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.progress import Progress
-from evenkeel.run.registry import benchmark_name, load_builder
-from evenkeel.run.runner import RequestPath, complete
+from evenkeel.run.registry import benchmark_name, chosen_class
+from evenkeel.run.runner import RequestPath
+from evenkeel.run.scoring import complete
 from evenkeel.types import ModelRef
 
 
@@ -47,7 +49,8 @@ def build(
     `out`, so that a build that was stopped goes on.
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
-    builder = load_builder(benchmark, options)
+    cls = chosen_class(benchmark).builder()
+    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
     target, in_folder = Path(out), builder.folder
     sources = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
     if target.resolve() in sources:
@@ -74,7 +77,7 @@ def build(
             progress=watching,
         )
         with note_stored_answers(journal, f"{beside}: the same command goes on from there."):
-            built = complete(builder.build(), requests)
+            built = complete(builder.build(), requests.answer)
         paths = _paths(target, built, folder=in_folder)
         if taken := [path for path in paths if path.resolve() in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")

@@ -19,9 +19,10 @@ import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
+from evenkeel.make.builder import Builder
 from evenkeel.models.engines import Engine
 from evenkeel.options import identity_options
-from evenkeel.run.benchmark import Benchmark, Builder, Data
+from evenkeel.run.benchmark import Benchmark, Data
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch

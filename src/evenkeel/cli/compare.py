@@ -1,20 +1,15 @@
-"""Commands that set runs against each other: `compare`, and `gate` with its formats for CI."""
+"""Commands that set runs against each other: `compare` and `gate`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import examples
-from evenkeel.cli.output import as_json, print_result
-from evenkeel.page.format import visible
-
-if TYPE_CHECKING:
-    from evenkeel.analysis.gate import Check, Gate
+from evenkeel.cli.output import print_result
 
 
 @click.command(
@@ -118,99 +113,10 @@ def gate_command(
     """
     from evenkeel.analysis.gate import gate
     from evenkeel.files.cache import write_whole
+    from evenkeel.report.gate import FORMATS
 
     result = gate(run, baseline, **settings)
     if out:
         write_whole(out, FORMATS[form](result))
     click.echo(FORMATS["text" if out else form](result), nl=False)
     ctx.exit(0 if result.passed else 1)
-
-
-def _failed_first(gate: Gate) -> list[Check]:
-    """A log is often read from the top."""
-    return sorted(gate.checks, key=lambda check: check.passed)
-
-
-def _correction(gate: Gate) -> list[str]:
-    return [f"p is corrected for several metrics: {gate.correction}."] if gate.correction else []
-
-
-def _text(gate: Gate) -> str:
-    """One line for each check."""
-    from evenkeel.report.comparison import gate_lines
-
-    return "".join(f"{line}\n" for line in gate_lines(gate))
-
-
-def _markdown(gate: Gate) -> str:
-    """A table, as for the summary of a CI job; nothing in it is read as markup."""
-
-    def escaped(text: str) -> str:
-        line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
-        return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
-
-    outcome = "passed" if gate.passed else "failed"
-    lines = [
-        f"**Gate {outcome}**: {escaped(gate.run)} against {escaped(gate.baseline)}",
-        "",
-        "| | check | why |",
-        "| --- | --- | --- |",
-    ]
-    for check in _failed_first(gate):
-        result = "pass" if check.passed else "**FAIL**"
-        lines.append(f"| {result} | {escaped(check.name)} | {escaped(check.reason)} |")
-    if gate.correction:
-        lines += ["", *_correction(gate)]
-    return "\n".join([*lines, ""])
-
-
-def _junit(gate: Gate) -> str:
-    """One test case for each check, as CI systems read them."""
-    from xml.etree import ElementTree
-
-    def escaped(text: str) -> str:
-        """Text that XML can hold: control characters are shown, non-characters replaced."""
-        return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
-
-    failures = str(sum(not check.passed for check in gate.checks))
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(
-        suites, "testsuite", name="evenkeel gate", tests=str(len(gate.checks)), failures=failures, errors="0"
-    )
-    for check in gate.checks:
-        names = {"classname": escaped(gate.run), "name": escaped(check.name)}
-        case = ElementTree.SubElement(suite, "testcase", names)
-        if check.passed:
-            ElementTree.SubElement(case, "system-out").text = escaped(check.reason)
-        else:
-            failure = ElementTree.SubElement(case, "failure", message=escaped(check.reason))
-            failure.text = escaped(f"{gate.run} against {gate.baseline}")
-    ElementTree.indent(suites)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
-
-
-def _github(gate: Gate) -> str:
-    """One annotation for each check, as GitHub Actions reads them from the log."""
-
-    def escaped(text: str, more: str = "") -> str:
-        """What would end or change a workflow command, as GitHub quotes it."""
-        return text.translate({ord(mark): f"%{ord(mark):02X}" for mark in "%\r\n" + more})
-
-    return "".join(
-        f"::{'notice' if check.passed else 'error'} "
-        f"title={escaped(f'evenkeel gate: {check.name}', ':,')}::{escaped(visible(check.reason))}\n"
-        for check in gate.checks
-    )
-
-
-def _json(gate: Gate) -> str:
-    return f"{as_json(gate)}\n"
-
-
-FORMATS: dict[str, Callable[[Gate], str]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "junit": _junit,
-    "github": _github,
-    "json": _json,
-}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.page.format import escaped_json, share, visible
+from evenkeel.page.format import as_json, share, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,12 +28,6 @@ def say_error(text: object) -> None:
     """Print `error: …` to stderr, in red unless NO_COLOR is set."""
     label = "error:" if os.environ.get("NO_COLOR") else click.style("error:", fg="red", bold=True)
     click.echo(f"{label} {visible(str(text))}", err=True)
-
-
-def as_json(value: Any) -> str:
-    import msgspec
-
-    return escaped_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def print_result(value: Any, show: Callable[[Console, Any], None], *, json: bool) -> None:

@@ -9,7 +9,8 @@ import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
-from evenkeel.cli.output import as_json, check_coverage, say, show_run
+from evenkeel.cli.output import check_coverage, say, show_run
+from evenkeel.page.format import as_json
 from evenkeel.run.budget import Limits
 from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 

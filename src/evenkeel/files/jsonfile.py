@@ -68,6 +68,29 @@ def decode(content: bytes) -> Any:
         return msgspec.json.decode(replace_half_pairs(content.decode()))
 
 
+def indented(value: Any, spaces: int) -> bytes:
+    """JSON to be read, all lines but the first moved in by so many spaces more."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    return text.replace(b"\n", b"\n" + b" " * spaces)
+
+
+def described(value: Any) -> str:
+    """What a file holds in the place of what was expected."""
+    if isinstance(value, dict):
+        return f"It is an object with {', '.join(repr(key) for key in list(value)[:6]) or 'nothing'}."
+    return f"It is {'a list' if isinstance(value, list) else type(value).__name__}."
+
+
+def depth(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, whatever the depth."""
+    levels, parts = 0, [value]
+    while parts:
+        levels += 1
+        containers = [part for part in parts if isinstance(part, dict | list)]
+        parts = [inner for c in containers for inner in (c.values() if isinstance(c, dict) else c)]
+    return levels
+
+
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[BinaryIO]:
     """A data file to read from. A pipe or a device has no end, or can be read only once."""

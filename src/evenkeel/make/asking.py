@@ -6,20 +6,18 @@ Like scoring, the functions here are generators that yield requests and are sent
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.run import judge
-from evenkeel.types import Message, Request, Response
+from evenkeel.text import judge
+from evenkeel.types import Asking as Asking
+from evenkeel.types import Message
 
-T = TypeVar("T")
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 Fields = TypeVar("Fields", bound=Struct)
-
-Asking: TypeAlias = Generator[Sequence[Request], Sequence[Response], T]
 
 
 class Tally(defaultdict[str, Counter[str]]):

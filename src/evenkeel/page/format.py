@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
@@ -168,8 +170,9 @@ def visible(text: str) -> str:
     return text.translate(_SUBSTITUTES)
 
 
-def escaped_json(text: str) -> str:
-    """The same JSON with every character that a terminal would obey as a \\u escape."""
+def as_json(value: Any) -> str:
+    """A value as JSON to be read, with every character that a terminal would obey as a \\u escape."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return re.sub(r"[^\x00-\x7e]", lambda match: _json_escape(match[0]), text)
 
 

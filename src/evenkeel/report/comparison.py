@@ -1,14 +1,11 @@
-"""A comparison and a gate as tables and lines, once for the terminal, the page and a notebook."""
+"""A comparison as tables and lines, once for the terminal, the page and a notebook."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from evenkeel.analysis.comparison import Comparison, Difference
-from evenkeel.analysis.gate import Gate
 from evenkeel.page.format import (
     capitalised,
     chance,
@@ -19,7 +16,6 @@ from evenkeel.page.format import (
     share,
     signed,
     signed_bound,
-    visible,
 )
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Cell, Content, Grid, Style
@@ -120,23 +116,3 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
         show_table(console, grid)
     console.print()
     console.print(Text(footnote(comparison), style="dim"), highlight=False)
-
-
-def verdict(gate: Gate) -> str:
-    return f"{'Passed' if gate.passed else 'Failed'}: {gate.run} against {gate.baseline}"
-
-
-def gate_lines(gate: Gate) -> list[str]:
-    """A line for each check, the failed ones first, and how the decisions are corrected."""
-    checks = sorted(gate.checks, key=lambda check: check.passed)
-    lines = [f"{'pass' if check.passed else 'FAIL'}  {visible(check.reason)}" for check in checks]
-    correction = f"p is corrected for several metrics: {gate.correction}." if gate.correction else ""
-    return [*lines, *filter(None, [correction])]
-
-
-def gate_table(gate: Gate) -> Grid:
-    checks: Sequence[tuple[str, list[Content]]] = [
-        (check.name, [Cell("pass") if check.passed else Cell("FAIL", "strong"), check.reason])
-        for check in gate.checks
-    ]
-    return Grid("", "check", ["", "reason"], list(checks), left=3)

@@ -60,7 +60,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def gate_html(gate: Gate) -> str:
-    from evenkeel.report.comparison import gate_table, verdict
+    from evenkeel.report.gate import gate_table, verdict
     from evenkeel.report.templates import render
 
     return render("notebook.html", title=verdict(gate), lines=[], grids=[gate_table(gate)])
@@ -68,7 +68,7 @@ def gate_html(gate: Gate) -> str:
 
 def gate_text(gate: Gate) -> str:
     from evenkeel.page.format import visible
-    from evenkeel.report.comparison import gate_lines, verdict
+    from evenkeel.report.gate import gate_lines, verdict
 
     return "\n".join([visible(verdict(gate)), *gate_lines(gate)])
 

@@ -8,10 +8,11 @@ scores. It knows no engine, no provider and no file of the run. What scoring nee
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,7 @@ from evenkeel.page.metrics import Metric
 from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
+    Asking,
     Capability,
     Record,
     Records,
@@ -37,8 +39,7 @@ from evenkeel.types import (
     Summary,
 )
 
-Scoring: TypeAlias = Generator[Sequence[Request], Sequence[Response], list[Score]]
-"""Scoring yields further requests, is sent their responses in the same order, and returns the scores."""
+Scoring: TypeAlias = Asking[list[Score]]
 
 
 class Recorded(NamedTuple):
@@ -179,23 +180,19 @@ class Benchmark:
     def scored(self, item: Answered, **values: float | None) -> Score:
         """The score of one sample. Unless every request was answered, each value is None: a failure is never
         a score."""
-        counted = [self.answers.counts(response) or _other_answer(response) for response in item.responses]
-        known = all(counted)
+        rule = self.answers
+        endings = [(each, rule.counts(each) or _other_answer(each)) for each in item.responses]
+        known = all(counts for _, counts in endings)
         return Score(
             sample_id=item.sample.id,
             group=item.sample.group,
             tags=item.sample.tags,
-            values={name: _number(value) if known else None for name, value in values.items()},
-            statuses=Counter(
-                response.status if counts else self.answers.status(response)
-                for response, counts in zip(item.responses, counted, strict=True)
-            ),
-            answered=sum(counted),
-            failures=tuple(
-                failure
-                for response, counts in zip(item.responses, counted, strict=True)
-                for failure in ([] if counts else self.answers.failure(response))
-            ),
+            values={
+                name: float(value) if known and value is not None else None for name, value in values.items()
+            },
+            statuses=Counter(each.status if counts else rule.status(each) for each, counts in endings),
+            answered=sum(counts for _, counts in endings),
+            failures=tuple(chain.from_iterable(rule.failure(each) for each, counts in endings if not counts)),
         )
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
@@ -252,40 +249,6 @@ class Benchmark:
         raise UsageError(f"{cls.__name__} has no builder of data sets.")
 
 
-class Built(NamedTuple):
-    """A data set that was made: its files, notes on them, and what failed."""
-
-    files: Mapping[str, bytes]
-    """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
-    notes: list[str]
-    failures: list[str]
-
-    def __repr__(self) -> str:
-        """At Python's prompt the names, not the contents."""
-        return f"<Built {', '.join(self.files)}: {len(self.notes)} notes, {len(self.failures)} failures>"
-
-
-class Builder(Protocol):
-    """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
-
-    Options: ClassVar[type[Struct]]
-    folder: ClassVar[bool]
-    """Whether `--out` is a folder of several files, or one file."""
-
-    @property
-    def roles(self) -> Mapping[str, Set[Capability]]: ...
-
-    @property
-    def helpers(self) -> Mapping[str, str]: ...
-
-    def build(self) -> Generator[Sequence[Request], Sequence[Response], Built]: ...
-
-
-def question(cls: type[Benchmark]) -> str:
-    """What a benchmark asks, in one line: the first of its docstring."""
-    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
-
-
 def _recorded(answer: Any) -> Response:
     if not isinstance(answer, str):
         return Response(status="error", reason="not recorded")
@@ -302,7 +265,7 @@ def _layout(cls: type[Benchmark]) -> Layout:
     tags = dict.fromkeys(tag for metric in cls.metrics for tag in metric.by)
     return Layout(
         metrics=tuple(cls.metrics),
-        question=question(cls),
+        question=(cls.__doc__ or cls.__name__).strip().partition("\n")[0],
         counted=("samples", "groups"),
         tables=tuple(
             Table(
@@ -317,10 +280,5 @@ def _layout(cls: type[Benchmark]) -> Layout:
 
 def _other_answer(response: Response) -> bool:
     """Log-probabilities, a vector or a rank: an answer that is not a text."""
-    return response.status == "ok" and (
-        response.logprobs is not None or response.vector is not None or response.rank is not None
-    )
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    others = (response.logprobs, response.vector, response.rank)
+    return response.status == "ok" and others != (None, None, None)

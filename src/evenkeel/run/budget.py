@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -14,16 +14,15 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
 
 FREE = (Embed, Rank)
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
-    max_requests: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop after this many requests.")
-    ] = None
+    max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
     max_tokens_total: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Stop before this many tokens, in and out.")
+        Count | None, Meta(description="Stop before this many tokens, in and out.")
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None, Meta(description="Stop before this many dollars; needs prices.")
@@ -36,23 +35,12 @@ class Limits(Struct, frozen=True, kw_only=True):
             raise ValueError("--max-usd needs --price-in or --price-out")
 
     @classmethod
-    def of(
-        cls,
-        max_requests: int | None,
-        max_tokens_total: int | None,
-        max_usd: float | None,
-        price_in: float | None,
-        price_out: float | None,
-    ) -> Limits:
-        """The limits of a call, checked; a price of None is 0."""
-        values = {
-            "max_requests": max_requests,
-            "max_tokens_total": max_tokens_total,
-            "max_usd": max_usd,
-            "price_in": price_in,
-            "price_out": price_out,
+    def of(cls, *values: float | None) -> Limits:
+        """The limits of a call, checked; they come in the order of the fields, and a price of None is 0."""
+        known = {
+            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
         }
-        return parse(cls, {k: value for k, value in values.items() if value is not None}, of="the run")
+        return parse(cls, known, of="the run")
 
     def usd(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6

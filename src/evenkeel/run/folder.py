@@ -20,7 +20,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import replacing
-from evenkeel.files.jsonfile import convert, read_json, read_json_lines
+from evenkeel.files.jsonfile import convert, depth, read_json, read_json_lines
 from evenkeel.options import describe, parse
 from evenkeel.page.format import interval, share, value, visible
 from evenkeel.page.metrics import scope_name, scope_of
@@ -53,8 +53,7 @@ class Run(Displayed):
         self.path = Path(path)
         self.problems: list[str] = []
         """What could not be written when it was made: the page, published files. The figures are whole."""
-        if member(self.path, "spec.json") is None:
-            raise DataError(self.path, "this is not a run's folder: it has no spec.json.")
+        _spec_file(self.path)
 
     @cached_property
     def spec(self) -> RunSpec:
@@ -63,21 +62,19 @@ class Run(Displayed):
     @cached_property
     def summary(self) -> Summary:
         """Every figure by name: `run.summary["mean_similarity"].value`."""
-        _ = self.spec  # of a format that is known here
-        path = member(self.path, "summary.json")
-        if path is None:
-            raise DataError(self.path, UNFINISHED)
+        path = self._result("summary.json")
         figures = read_json(path, dict[str, Figure])
         if not figures:
             raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
-        return {name: _named(name, figure) for name, figure in figures.items()}
+        summary = {}
+        for name, figure in figures.items():
+            metric, scope = scope_of(name)
+            summary[name] = msgspec.structs.replace(figure, metric=metric, scope=scope)
+        return summary
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        _ = self.spec
-        path = member(self.path, "records.jsonl")
-        if path is None:
-            raise DataError(self.path, UNFINISHED)
+        path = self._result("records.jsonl")
         known = self.spec.benchmark in benchmark_names()
         return read_json_lines(path, record_type(self._benchmark) if known else Record)
 
@@ -115,6 +112,13 @@ class Run(Displayed):
                 self.path / "summary.json", f"there is no '{name}' in it: `evenkeel rescore` the run."
             )
         return self.summary[name]
+
+    def _result(self, name: str) -> Path:
+        """A file that a finished run has; its spec must be of a format that is known here."""
+        _ = self.spec
+        if (path := member(self.path, name)) is None:
+            raise DataError(self.path, UNFINISHED)
+        return path
 
     @property
     def _benchmark(self) -> type[Benchmark]:
@@ -225,13 +229,17 @@ class _Parts(Struct):
     provenance: _Provenance
 
 
+def _spec_file(folder: Path) -> Path:
+    if (path := member(folder, "spec.json")) is None:
+        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+    return path
+
+
 def read_spec(folder: Path) -> RunSpec:
     """A run's spec, if it is of the format that this version writes and has its shape."""
-    path = member(folder, "spec.json")
-    if path is None:
-        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+    path = _spec_file(folder)
     raw = read_json(path)
-    if not isinstance(raw, dict) or _depth(raw) > DEEPEST:
+    if not isinstance(raw, dict) or depth(raw) > DEEPEST:
         raise DataError(path, "this is not the spec of a run.")
     version = raw.get("format")
     if type(version) is not int or version != FORMAT:
@@ -258,31 +266,10 @@ def _check_options(path: Path, spec: RunSpec) -> None:
         raise DataError(path, str(error), where="options") from None
 
 
-def _depth(value: Any) -> int:
-    """How deep lists and objects are nested; counted level by level, whatever the depth."""
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        inner = [
-            part.values() if isinstance(part, dict) else part
-            for part in level
-            if isinstance(part, dict | list)
-        ]
-        level = [value for part in inner for value in part]
-    return depth
-
-
 def published_figures(inputs: Any) -> Mapping[str, float]:
     """The figures that a recorded file itself gave for a sample."""
-    if isinstance(inputs, Mapping):
-        return inputs.get("published") or {}
-    return getattr(inputs, "published", None) or {}
-
-
-def _named(name: str, figure: Figure) -> Figure:
-    """A figure with the metric and the scope that its key in summary.json names."""
-    metric, scope = scope_of(name)
-    return msgspec.structs.replace(figure, metric=metric, scope=scope)
+    figures = inputs.get("published") if isinstance(inputs, Mapping) else getattr(inputs, "published", None)
+    return figures or {}
 
 
 def load_run(path: str | Path) -> Run:
@@ -358,13 +345,12 @@ class RunFolder:
             del figure["metric"], figure["scope"]
         self.write_json("summary.json", figures)
 
-    def write_json(self, name: str, value: Any) -> Path:
-        return self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
-    def write_bytes(self, name: str, content: bytes) -> Path:
+    def write_bytes(self, name: str, content: bytes) -> None:
         with self.writing(name) as file:
             file.write(content)
-        return self.path / name
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:

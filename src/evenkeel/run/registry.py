@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.options import describe, parse
-from evenkeel.run.benchmark import Benchmark, Builder
+from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
 from evenkeel.types import Record, RunSpec, Sample
 
@@ -36,7 +36,6 @@ RUN_ARGUMENTS = (
     "price_out",
 )  # fmt: skip
 """What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
-
 
 _LOADED: dict[str, type[Benchmark]] = {}
 """The benchmarks of files that this process was given, by name."""
@@ -78,11 +77,6 @@ def chosen_class(choice: str | Path) -> type[Benchmark]:
     return _from_file(Path(choice).resolve()) if str(choice).endswith(".py") else benchmark_class(str(choice))
 
 
-def about(name: str) -> str:
-    """What a benchmark asks, in one line."""
-    return chosen_class(name).layout.question
-
-
 def benchmark_name(choice: str | Path) -> str:
     """The name under which a run is stored: of a file, the file's."""
     return Path(choice).stem if str(choice).endswith(".py") else str(choice)
@@ -115,12 +109,6 @@ def sample_type(cls: type[Benchmark]) -> Any:
 
 def record_type(cls: type[Benchmark]) -> Any:
     return Record[cls.Inputs, cls.Detail]  # type: ignore[name-defined]
-
-
-def load_builder(name: str | Path, options: Mapping[str, Any]) -> Builder:
-    cls = chosen_class(name).builder()
-    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
-    return builder
 
 
 def _plugins() -> dict[str, EntryPoint]:
@@ -171,7 +159,7 @@ def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
         member
         for member in ("Options", "roles", "metrics", "samples", "requests", "score")
         if getattr(cls, member, None) in (None, getattr(Benchmark, member, None))
-        and not _set_later(cls, member)
+        and not (member == "roles" and "__init__" in vars(cls))  # they may depend on the options
     ]
     if missing:
         raise UsageError(f"the benchmark {cls.__name__} of {source} lacks: {', '.join(missing)}.")
@@ -182,8 +170,3 @@ def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
                 "Rename it."
             )
     return cls
-
-
-def _set_later(cls: type[Benchmark], member: str) -> bool:
-    """`roles` may depend on the options, and is set when a benchmark is made."""
-    return member == "roles" and "__init__" in vars(cls)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
 from evenkeel.files.cache import slug
@@ -20,8 +20,6 @@ from evenkeel.run.scoring import UNCAUGHT, Portion
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
-
-T = TypeVar("T")
 
 Opener: TypeAlias = Callable[[str], Model]
 """Gives the model of a role, loading nothing before it is asked."""
@@ -134,6 +132,12 @@ class RequestPath:
             )
         return bool(self.budget.exhausted)
 
+    def answer(self, requests: Sequence[Request]) -> list[Response]:
+        """Have requests of any roles answered that are not yet; the answers in order."""
+        for role, group in by_role(requests).items():
+            self.ask(role, group.__iter__)
+        return self.read(requests)
+
     def notes(self) -> dict[str, list[str]]:
         """By role, what the models that were asked have to say beside the figures."""
         noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, Noted)}
@@ -190,8 +194,7 @@ def score_samples(
 def score_chunks(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> Iterator[Portion]:
     """Portions of the samples with their stored answers; scoring one asks what it needs further."""
     for chunk in in_chunks(benchmark, samples):
-        answered = _with_answers(benchmark, chunk, path)
-        yield Portion(benchmark, answered, lambda scoring: complete(scoring, path))
+        yield Portion(benchmark, _with_answers(benchmark, chunk, path), path.answer)
 
 
 def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
@@ -252,16 +255,3 @@ def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
         kind = type(odd[0]).__name__
         raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
     return requests
-
-
-def complete(asking: Generator[Sequence[Request], Sequence[Response], T], path: RequestPath) -> T:
-    """Run what yields requests (scoring, building) to its end, having each answered; what it returns."""
-    try:
-        further = next(asking)
-        while True:
-            for role, requests in by_role(further).items():
-                path.ask(role, requests.__iter__)
-            further = asking.send(path.read(further))
-    except StopIteration as done:
-        result: T = done.value
-        return result

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from evenkeel.errors import DataError, EvenkeelError, place_of
 from evenkeel.run.benchmark import Benchmark, Scoring
-from evenkeel.types import Answered, Record, Response, Score
+from evenkeel.types import Answered, Asking, Record, Request, Response, Score
 
-Complete: TypeAlias = Callable[[Scoring], list[Score]]
-"""Runs a scoring to its end, having its requests answered."""
+T = TypeVar("T")
+
+Answer: TypeAlias = Callable[[Sequence[Request]], Sequence[Response]]
+"""Has requests answered, in order."""
 
 FAILED = Response(status="error", reason="scoring failed")
 UNCAUGHT = (EvenkeelError, MemoryError)
@@ -40,12 +42,12 @@ class Unscorable(Exception):
 class Portion:
     """Samples that are scored together."""
 
-    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], complete: Complete) -> None:
+    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], answer: Answer) -> None:
         self.failed: dict[str, str] = {}
         """How and where scoring failed, by sample."""
         self._benchmark = benchmark
         self._items = {item.sample.id: item for item in items}
-        self._complete = complete
+        self._answer = answer
         self._excluded: dict[str, Score] = {}
         """The scores of samples that cannot be scored even where their answers count as errors."""
 
@@ -102,26 +104,17 @@ class Portion:
     def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
         """The scores of some samples in one go, by sample, without those that are excluded."""
         included = [self._as_failed(item) for item in items if item.sample.id not in self._excluded]
-        if not included:
-            return {}
-        lines: dict[str, Scored] = {}
+        return complete(self._scoring(included), self._answer) if included else {}
 
-        def scoring() -> Scoring:
-            responses: Sequence[Response] | None = None
-            try:
-                asking = _generator(self._benchmark.score(included), len(included))
-                while True:
-                    requests = next(asking) if responses is None else asking.send(responses)
-                    msgspec.json.encode(requests)  # what cannot be written down cannot be asked
-                    responses = yield requests
-            except StopIteration as done:
-                scores: list[Score] = done.value
-                for item, score in zip(included, scores, strict=True):
-                    lines[item.sample.id] = self._line(item, score)
-                return scores
-
-        self._complete(_unscorable(scoring()))
-        return lines
+    def _scoring(self, items: Sequence[Answered]) -> Asking[dict[str, Scored]]:
+        """Score and write down; whatever goes wrong in that is raised as Unscorable."""
+        try:
+            scores = yield from _encodable(_generator(self._benchmark.score(items), len(items)))
+            return {item.sample.id: self._line(item, s) for item, s in zip(items, scores, strict=True)}
+        except (*UNCAUGHT, Unscorable):
+            raise
+        except (Exception, SystemExit) as error:  # it becomes the error of a sample
+            raise Unscorable(place_of(error)) from error
 
     def _as_failed(self, item: Answered) -> Answered:
         if item.sample.id not in self.failed:
@@ -144,13 +137,8 @@ class Portion:
             statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
         )  # fmt: skip
         try:
-            asking = _generator(self._benchmark.score([self._as_failed(item)]), 1)
-            requests = next(asking)
-            while True:
-                requests = asking.send([FAILED] * len(requests))
-        except StopIteration as done:
-            score: Score = done.value[0]
-            return score
+            scoring = _generator(self._benchmark.score([self._as_failed(item)]), 1)
+            return complete(scoring, lambda requests: [FAILED] * len(requests))[0]
         except UNCAUGHT:
             raise
         except (Exception, SystemExit):  # noqa: BLE001  # its place is known from the first failure
@@ -170,6 +158,17 @@ class Portion:
         }
 
 
+def complete(asking: Asking[T], answer: Answer) -> T:
+    """Run what yields requests (scoring, building) to its end; what it returns."""
+    try:
+        requests = next(asking)
+        while True:
+            requests = asking.send(answer(requests))
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
 def _generator(scoring: Scoring | list[Score], count: int) -> Scoring:
     """The scores, one for each sample. A benchmark that asks nothing further may return them at once."""
     scores = (yield from scoring) if isinstance(scoring, Generator) else scoring
@@ -179,11 +178,13 @@ def _generator(scoring: Scoring | list[Score], count: int) -> Scoring:
     return scores
 
 
-def _unscorable(scoring: Scoring) -> Scoring:
-    """A scoring that raises Unscorable for whatever goes wrong in it."""
+def _encodable(scoring: Scoring) -> Scoring:
+    """The same, with each request checked: what cannot be written down cannot be asked."""
     try:
-        return (yield from scoring)
-    except (*UNCAUGHT, Unscorable):
-        raise
-    except (Exception, SystemExit) as error:  # it becomes the error of a sample
-        raise Unscorable(place_of(error)) from error
+        requests = next(scoring)
+        while True:
+            msgspec.json.encode(requests)
+            requests = scoring.send((yield requests))
+    except StopIteration as done:
+        scores: list[Score] = done.value
+        return scores

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from evenkeel.files.package_data import read_json
 from evenkeel.types import Response, Status
 
 EMPTY = "empty answer"
@@ -55,6 +56,13 @@ def ending(status: Status, text: str, reasoning: str, *, closed: bool, cut: str)
     if is_blank(text):
         return "unparsed", f"{EMPTY} after the reasoning" if reasoning else EMPTY
     return status, ""
+
+
+def is_refusal(text: str, lang: str) -> bool:
+    """Whether an answer begins as refusals do; a phrase is looked for in its first hundred characters."""
+    opening = text[:100].lower().replace("’", "'")
+    phrases = read_json(__package__, "refusals.json", type=dict[str, list[str]])
+    return any(phrase in opening for phrase in phrases.get(lang, []))
 
 
 _SPECIAL = re.compile(r"<\|[a-z_0-9]{1,30}\|>|</?(?:s|bos|eos|pad|unk|end_of_turn|answer)>", re.IGNORECASE)

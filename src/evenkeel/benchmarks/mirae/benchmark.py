@@ -17,18 +17,7 @@ from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import (
-    Answered,
-    Capability,
-    Generate,
-    Message,
-    Records,
-    RunSpec,
-    Sample,
-    Sampling,
-    Score,
-    Summary,
-)
+from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
     "en": "b3ec47794ece5a7e7f5c0e3e2ab8a346723f02d44b5b0b0389d6c6ff8dbeae55",
@@ -131,8 +120,7 @@ class Mirae(Benchmark):
             "embedder" if number == 1 else f"embedder-{number}": spec
             for number, spec in enumerate(options.embedder, 1)
         }
-        needs: dict[str, frozenset[Capability]] = dict.fromkeys(self.helpers, frozenset({"embed"}))
-        self.roles = {"model": frozenset({"generate"}), **needs}
+        self.roles = {"model": {"generate"}, **{role: {"embed"} for role in self.helpers}}
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import convert, read_json
+from evenkeel.files.jsonfile import convert, described, indented, read_json
 from evenkeel.run.benchmark import Recorded
 from evenkeel.types import Record, Records, Response, RunSpec, Sample, Tag
 
@@ -26,6 +26,8 @@ TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
 METRICS = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
 """The figures of a published results file."""
+NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+"""How a whole number is written: no leading zeros, no digits of other scripts."""
 
 
 class MiraeInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,7 +111,7 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     """
     raw = read_json(path)
     if not isinstance(raw, dict) or "questions" not in raw:
-        raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {_describe(raw)}")
+        raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
     file = convert(path, raw, _File)
     lang = _language(path, file.metadata, fallback)
     questions = [_question(path, index, item, lang) for index, item in enumerate(file.questions)]
@@ -163,19 +165,17 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
     metadata = _Metadata()
     prompts: list[tuple[_Question, str, _Level]]
     if isinstance(raw, dict) and "experiment_results" in raw:
-        results = convert(path, raw, _File)
-        metadata = results.metadata
-        prompts = [
-            (q, str(level.level), level) for q in results.experiment_results for level in q.level_analyses
-        ]
+        file = convert(path, raw, _File)
+        metadata = file.metadata
+        prompts = [(q, str(each.level), each) for q in file.experiment_results for each in q.level_analyses]
     elif isinstance(raw, list) and raw and isinstance(raw[0], dict) and "level_responses" in raw[0]:
         questions = convert(path, raw, list[_QuestionResponses])
         prompts = [(q, number, level) for q in questions for number, level in q.level_responses.items()]
     else:
         expected = "an object with 'experiment_results', or a list of objects with 'level_responses'"
-        raise DataError(path, f"expected recorded MIRAE answers: {expected}. {_describe(raw)}")
+        raise DataError(path, f"expected recorded MIRAE answers: {expected}. {described(raw)}")
     for question, number, _ in prompts:
-        if not is_number(number) or int(number) not in LEVELS:
+        if number not in map(str, LEVELS):
             where = f"question_id {question.question_id}"
             raise DataError(path, f"'{number}' is not a level from 1 to 7.", where=where)
     for (question_id, number), count in repeated((str(q.question_id), number) for q, number, _ in prompts):
@@ -233,23 +233,18 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
 
 
 def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:
-    yield b'{\n  "metadata": ' + _indented(metadata, 2) + b',\n  "experiment_results": ['
+    yield b'{\n  "metadata": ' + indented(metadata, 2) + b',\n  "experiment_results": ['
     for number, (_, members) in enumerate(groupby(records, key=lambda record: record.sample.group)):
         levels = list(members)
         sample = levels[0].sample
         question_id = sample.inputs.question_id
         question = {
-            "question_id": int(question_id) if is_number(question_id) else question_id,
+            "question_id": int(question_id) if NUMBER.fullmatch(question_id) else question_id,
             "domain": sample.tags["domain"],
             "level_analyses": [_level_analysis(record) for record in levels],
         }
-        yield (b",\n    " if number else b"\n    ") + _indented(question, 4)
+        yield (b",\n    " if number else b"\n    ") + indented(question, 4)
     yield b"\n  ]\n}\n"
-
-
-def _indented(value: Any, spaces: int) -> bytes:
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    return text.replace(b"\n", b"\n" + b" " * spaces)
 
 
 def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
@@ -313,17 +308,6 @@ def span(levels: Sequence[int]) -> str:
     return ",".join(map(str, levels))
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is how a whole number is written: no leading zeros, no digits of other scripts."""
-    return re.fullmatch(r"0|[1-9][0-9]{0,17}", text) is not None
-
-
 def repeated(keys: Iterable[T]) -> list[tuple[T, int]]:
     """The keys that appear more than once, with how often they do."""
     return [(key, count) for key, count in Counter(keys).items() if count > 1]
-
-
-def _describe(raw: Any) -> str:
-    if isinstance(raw, dict):
-        return f"It is an object with {', '.join(repr(key) for key in list(raw)[:6]) or 'nothing'}."
-    return f"It is {'a list' if isinstance(raw, list) else type(raw).__name__}."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from evenkeel.benchmarks.mirae.files import MiraeRecord
+from itertools import combinations
+
+from evenkeel.benchmarks.mirae.files import LANGUAGES, MiraeRecord
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
@@ -73,11 +75,7 @@ LAYOUT = Layout(
         Table(
             title="The same question in two languages",
             rows="level",
-            metrics=(
-                Column("across_en_ko", "en–ko"),
-                Column("across_en_zh", "en–zh"),
-                Column("across_ko_zh", "ko–zh"),
-            ),
+            metrics=tuple(Column(f"across_{a}_{b}", f"{a}–{b}") for a, b in combinations(LANGUAGES, 2)),
         ),
         Table(
             title="The same answers by other measures",
@@ -146,13 +144,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
 
 
 def examples(records: Records) -> list[Examples]:
-    return [
-        Examples(
-            title="The least and the most alike",
-            note="Prompts at both ends of the scale, with every answer.",
-            items=extremes(records, LAYOUT.headline, _example),
-        )
-    ]
+    note = "Prompts at both ends of the scale, with every answer."
+    items = extremes(records, LAYOUT.headline, _example)
+    return [Examples(title="The least and the most alike", note=note, items=items)]
 
 
 def _example(record: MiraeRecord) -> Example:

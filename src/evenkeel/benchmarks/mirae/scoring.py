@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations, islice
 from math import log, log2
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from evenkeel import analysis
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS, MiraeDetail, MiraeInputs
@@ -18,13 +19,11 @@ from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.page.metrics import unit_of
 from evenkeel.run.benchmark import Scoring
-from evenkeel.text.answers import Rule, is_blank
+from evenkeel.text.answers import Rule, is_blank, is_refusal
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Answered, Embed, Request, Response, Score, Summary, Tag, tags_match
+from evenkeel.types import Answered, Asking, Embed, Response, Score, Summary, Tag, tags_match
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
 
 HEADLINE_ROLE = "embedder"
@@ -238,13 +237,6 @@ def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Scor
     )
 
 
-def is_refusal(text: str, lang: str) -> bool:
-    """Whether an answer begins as refusals do; a phrase is looked for in its first hundred characters."""
-    opening = text[:100].lower().replace("’", "'")
-    phrases = read_json(__package__, "refusals.json", type=dict[str, list[str]])
-    return any(phrase in opening for phrase in phrases.get(lang, []))
-
-
 def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
@@ -268,9 +260,7 @@ def _share(facts: Iterable[bool | None]) -> float | None:
 # Long answers and other languages
 
 
-def _embed_whole(
-    texts: Sequence[str], embedded: Mapping[str, Response]
-) -> Generator[Sequence[Request], Sequence[Response], dict[str, bytes]]:
+def _embed_whole(texts: Sequence[str], embedded: Mapping[str, Response]) -> Asking[dict[str, bytes]]:
     """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
     known = dict(embedded)
     windows = {text: [text] for text in texts}

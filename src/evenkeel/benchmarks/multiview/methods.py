@@ -17,7 +17,7 @@ from evenkeel.benchmarks.multiview.files import Pick, Triplet
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import unit_vector, usable
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.text.answers import Rule
 from evenkeel.text.prompts import fill, user_prompt
 from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling

@@ -15,7 +15,7 @@ from evenkeel.benchmarks.rgb.files import Answer, RgbDetail, RgbInputs, RgbSampl
 from evenkeel.benchmarks.rgb.lenient import Verdict, lenient
 from evenkeel.benchmarks.rgb.selection import REFERENCE
 from evenkeel.files.package_data import read_json
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.text.prompts import user_prompt
 from evenkeel.types import Answered, Figure, Request, Response, Score, Summary, Tag, tags_match
 

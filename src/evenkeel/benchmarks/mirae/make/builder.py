@@ -17,14 +17,13 @@ from evenkeel.benchmarks.mirae.make.phrases import generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.package_data import read_json
-from evenkeel.make.asking import Asking, Draft, ask_until_usable
-from evenkeel.make.languages import parse_languages
+from evenkeel.make.asking import Draft, ask_until_usable
+from evenkeel.make.builder import Built, parse_languages
 from evenkeel.models.registry import token_counter
 from evenkeel.models.vectors import usable
-from evenkeel.run.benchmark import Built
 from evenkeel.text.prompts import user_prompt
 from evenkeel.text.token_estimate import APPROXIMATE
-from evenkeel.types import Capability, Embed, Generate, Response, Sampling
+from evenkeel.types import Asking, Capability, Embed, Generate, Response, Sampling
 
 LONGEST = 48
 """Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""

@@ -74,6 +74,3 @@ def row(question_id: int, domain: str, texts: Sequence[str], count: Count) -> di
     for level, text in enumerate(texts, start=1):
         fields |= {f"level_{level}_text": text, f"level_{level}_tokens": count(text)}
     return fields
-
-
-# --- choosing the sentences of a level --------------------------------------------------------------

@@ -10,10 +10,8 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.miron.files import LANGUAGES
 from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.make.asking import Asking
-from evenkeel.make.languages import parse_languages
-from evenkeel.run.benchmark import Built
-from evenkeel.types import Capability
+from evenkeel.make.builder import Built, parse_languages
+from evenkeel.types import Asking, Capability
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):

@@ -21,9 +21,9 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import data_file
 from evenkeel.make.asking import Asking
+from evenkeel.make.builder import Built
 from evenkeel.make.documents import Documents, read_documents
 from evenkeel.options import RUNTIME, identity_options
-from evenkeel.run.benchmark import Built
 from evenkeel.types import Capability, to_jsonable
 
 FORMAT = 1

@@ -13,9 +13,8 @@ from evenkeel.benchmarks.rgb.files import Kind, Lang, language, load_prompts
 from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
+from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.documents import read_documents
-from evenkeel.make.languages import parse_languages
-from evenkeel.run.benchmark import Built
 from evenkeel.text.word_splitting import split
 from evenkeel.types import Capability, Generate, Sampling
 

@@ -30,7 +30,7 @@ from evenkeel.files.package_data import read_json
 from evenkeel.make import asking
 from evenkeel.make.asking import Asking, Fields, Tally
 from evenkeel.make.grammar import shuffled
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.text.bm25 import bm25_candidates
 from evenkeel.text.prompts import user_prompt
 

@@ -17,9 +17,10 @@ from evenkeel.files.jsonfile import json_objects
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import load_model
 from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.run.progress import Silent
-from evenkeel.run.runner import RequestPath, complete
+from evenkeel.run.runner import RequestPath
+from evenkeel.run.scoring import complete
+from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, read, schema_of
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback
 
@@ -251,10 +252,10 @@ def test_verdicts_are_journaled_and_not_asked_twice(tmp_path: Path) -> None:
             budget=Budget(Limits()),
             progress=Silent(),
         )
-        results = complete(ask(Opinion, questions), road)
+        results = complete(ask(Opinion, questions), road.answer)
         assert [verdict.status for verdict in results] == ["ok", "ok", "refused"]
         assert server.requests == 4
-        assert complete(ask(Opinion, questions), road) == results
+        assert complete(ask(Opinion, questions), road.answer) == results
         assert server.requests == 4
     for body in server.bodies:
         given = body["response_format"]["json_schema"]

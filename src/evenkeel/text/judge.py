@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.text.answers import is_blank
-from evenkeel.types import Generate, Message, Request, Response, Sampling, Status
+from evenkeel.types import Asking, Generate, Message, Response, Sampling, Status
 
 T = TypeVar("T", bound=Struct)
 
@@ -35,7 +35,7 @@ class Verdict(NamedTuple, Generic[T]):
 
 def ask(
     kind: type[T], prompts: Sequence[Sequence[Message]], *, role: str = "judge", max_tokens: int = MAX_TOKENS
-) -> Generator[Sequence[Request], Sequence[Response], list[Verdict[T]]]:
+) -> Asking[list[Verdict[T]]]:
     """A verdict of the given kind for each prompt, in order.
 
     An answer that does not follow the schema is asked for once more, with the reason; the second is final.

@@ -1,0 +1,48 @@
+"""What a builder is, what it gives back, and the language option that builders share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Set
+from typing import ClassVar, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from evenkeel.types import Asking, Capability
+
+
+class Built(NamedTuple):
+    """A data set that was made: its files, notes on them, and what failed."""
+
+    files: Mapping[str, bytes]
+    """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
+    notes: list[str]
+    failures: list[str]
+
+    def __repr__(self) -> str:
+        """At Python's prompt the names, not the contents."""
+        return f"<Built {', '.join(self.files)}: {len(self.notes)} notes, {len(self.failures)} failures>"
+
+
+class Builder(Protocol):
+    """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
+
+    Options: ClassVar[type[Struct]]
+    folder: ClassVar[bool]
+    """Whether `--out` is a folder of several files, or one file."""
+
+    @property
+    def roles(self) -> Mapping[str, Set[Capability]]: ...
+
+    @property
+    def helpers(self) -> Mapping[str, str]: ...
+
+    def build(self) -> Asking[Built]: ...
+
+
+def parse_languages(codes: str, available: Collection[str]) -> list[str]:
+    """The languages of an option such as `en,zh`, each once."""
+    languages = list(dict.fromkeys(code.strip() for code in codes.split(",") if code.strip()))
+    for lang in languages:
+        if lang not in available:
+            raise ValueError(f"unknown language '{lang}'; available: {', '.join(available)}")
+    return languages
