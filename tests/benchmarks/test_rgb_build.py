@@ -18,6 +18,7 @@ import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.rgb.files import read_instances
+from evenkeel.benchmarks.rgb.make import generator
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
@@ -62,12 +63,19 @@ def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_pat
 
 
 def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
-    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=150)
-    assert {path.name: len(rows(path)) for path in paths[:2]} == {"zh.json": 150, "zh_int.json": 150}
-    facts = len(rows(paths[2]))
-    assert facts < 150
-    assert made.notes == [f"zh_fact.json: only {facts} facts are available, not 150"]
+    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=70)
+    sizes = {path.name: len(rows(path)) for path in paths}
+    assert sizes == {"zh.json": 70, "zh_int.json": 70, "zh_fact.json": 70}
+    assert made.notes == []
     assert [read_instances(path).lang for path in paths] == ["zh"] * 3
+
+
+def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = {"founder": generator.relations_of("zh")["founder"]}
+    monkeypatch.setattr(generator, "relations_of", lambda lang: bank)
+    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=12)
+    assert [len(rows(path)) for path in paths] == [12, 12, 10]
+    assert made.notes == ["zh_fact.json: only 10 facts are available, not 12"]
 
 
 # From documents

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.make.generator import (
@@ -26,12 +27,16 @@ from evenkeel.benchmarks.rgb.make.generator import (
     Comparison,
     Event,
     Form,
+    choose_facts,
     compose,
     events_of,
+    fact_row,
     relations_of,
 )
+from evenkeel.benchmarks.rgb.make.world import read_tables
 from evenkeel.benchmarks.rgb.selection import Setting, select
 from evenkeel.errors import UsageError
+from evenkeel.make.grammar import seeded
 
 SEEDS = (0, 1, 2)
 SLOT = re.compile(r"\{(\w+)")
@@ -202,11 +207,9 @@ def test_every_negative_is_about_somebody_or_something_in_the_question(
 @every_language
 @every_seed
 def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str, seed: int) -> None:
-    facts = {
-        fact.answer + fact.fake: fact for relation in relations_of(lang).values() for fact in relation.facts
-    }
+    facts = {fact.answer: fact for relation in relations_of(lang).values() for fact in relation.facts}
     for row in rows_of(lang, "fact", seed):
-        notes = facts[row["answer"] + row["fakeanswer"]].notes
+        notes = facts[row["answer"]].notes
         about_subject = [text for text in row["negative"] if any(note in text for note in notes)]
         assert len(about_subject) == len(notes), row["query"]
 
@@ -414,13 +417,31 @@ def test_another_seed_is_another_world(lang: str, kind: str) -> None:
 
 
 @every_language
-def test_another_seed_chooses_and_words_other_facts(lang: str) -> None:
-    for one, other in combinations(SEEDS, 2):
-        first, second = rows_of(lang, "fact", one), rows_of(lang, "fact", other)
-        facts = {(row["answer"], row["fakeanswer"]) for row in first}
-        assert facts != {(row["answer"], row["fakeanswer"]) for row in second}
-        same = set(positives(first)) & set(positives(second))
-        assert len(same) < 0.2 * len(positives(first))
+def test_two_seeds_share_less_than_a_tenth_of_their_facts(lang: str) -> None:
+    answers = [{row["answer"] for row in rows_of(lang, "fact", seed)} for seed in SEEDS]
+    assert all(len(one) == SIZES["fact"] for one in answers)
+    for one, other in combinations(answers, 2):
+        assert len(one & other) < 0.1 * SIZES["fact"]
+
+
+@every_language
+def test_no_two_of_the_first_361_seeds_share_a_tenth_of_their_facts(lang: str) -> None:
+    facts = [fact.answer for relation in relations_of(lang).values() for fact in relation.facts]
+    sets = [set(choose_facts(facts, lang, seed, SIZES["fact"])) for seed in range(361)]
+    assert all(len(chosen) == SIZES["fact"] for chosen in sets)
+    assert max(len(one & other) for one, other in combinations(sets, 2)) == 4
+    assert len(set.union(*sets)) == 19 * SIZES["fact"]
+    later = [set(choose_facts(facts, lang, seed, SIZES["fact"])) for seed in (361, 362, 10**9, -1)]
+    assert all(chosen not in sets for chosen in later)
+
+
+@every_language
+def test_a_seed_can_choose_every_fact_once(lang: str) -> None:
+    facts = [fact.answer for relation in relations_of(lang).values() for fact in relation.facts]
+    chosen = choose_facts(facts, lang, 5, len(facts))
+    assert sorted(chosen) == sorted(facts)
+    assert choose_facts(facts[:7], lang, 5, 7) != facts[:7]
+    assert sorted(choose_facts(facts[:7], lang, 5, 7)) == sorted(facts[:7])
 
 
 @every_language
@@ -468,7 +489,9 @@ def test_the_languages_tell_of_the_same_kinds_of_news() -> None:
 @every_language
 def test_the_bank_holds_far_more_facts_than_a_set_needs(lang: str) -> None:
     relations = relations_of(lang)
-    assert sum(len(relation.facts) for relation in relations.values()) >= 80
+    answers = [plain(fact.answer) for relation in relations.values() for fact in relation.facts]
+    assert len(answers) >= 19 * SIZES["fact"]
+    assert len(set(answers)) == len(answers)
     assert all(len(relation.forms) >= 8 for relation in relations.values())
 
 
@@ -476,10 +499,36 @@ def test_the_bank_holds_far_more_facts_than_a_set_needs(lang: str) -> None:
 def test_a_note_names_neither_answer_and_a_fact_never_its_opposite(lang: str) -> None:
     for relation in relations_of(lang).values():
         for fact in relation.facts:
-            assert plain(fact.answer) != plain(fact.fake)
+            fakes = [fact.fake] if fact.fake else fact.fakes
+            assert len(fakes) >= (1 if fact.fake else 3), fact
+            assert plain(fact.answer) not in map(plain, fakes), fact
             assert len(fact.notes) >= 3
+            assert not states(fact.subject, [fact.answer]), fact
             for note in fact.notes:
-                assert not states(note, [fact.answer, fact.fake]), note
+                assert not states(note, [fact.answer, *fakes]), note
+
+
+def test_a_table_has_each_subject_once_with_its_answer() -> None:
+    """An empty subject goes with an empty answer: what is not asked in a language is not there at all."""
+    for name, table in read_tables().items():
+        for lang in LANGUAGES:
+            pairs = [row.pair(lang) for group in table.values() for row in group]
+            assert all(bool(pair.subject) == bool(pair.answer) for pair in pairs), name
+            subjects = [pair.subject for pair in pairs if pair.subject]
+            assert len(set(subjects)) == len(subjects), name
+            assert not subjects or name in relations_of(lang), name
+
+
+@every_language
+def test_every_fact_of_the_bank_gets_its_documents(lang: str) -> None:
+    """Of each relation the facts whose answers are most likely to hide in other words: the shortest."""
+    for relation in relations_of(lang).values():
+        for fact in sorted(relation.facts, key=lambda fact: len(fact.answer))[:4]:
+            for fake in [fact.fake] if fact.fake else fact.fakes:
+                row = fact_row(relation, structs.replace(fact, fake=fake), lang, seeded("documents"))
+                assert len(row["positive"]) >= 5, (fact, fake)
+                assert len(row["negative"]) == 12, (fact, fake)
+                assert not states(row["query"], [fact.answer, fake]), (fact, fake)
 
 
 # --- what cannot be made ------------------------------------------------------------------------------
@@ -501,5 +550,5 @@ def test_an_empty_set_is_refused() -> None:
 
 
 def test_more_facts_than_the_bank_holds_are_refused() -> None:
-    with pytest.raises(UsageError, match="There are 97 facts in 'en', not 500"):
-        compose("en", "fact", size=500)
+    with pytest.raises(UsageError, match=r"There are \d+ facts in 'en', not 5000"):
+        compose("en", "fact", size=5000)

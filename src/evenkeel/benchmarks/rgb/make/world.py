@@ -134,6 +134,33 @@ def read_folder(lang: str, folder: str, type: type[T]) -> dict[str, T]:
     return {path.stem: read_json(__package__, "bank", lang, folder, path.name, type=type) for path in paths}
 
 
+class SubjectAnswer(NamedTuple):
+    subject: str
+    answer: str
+
+
+class TableRow(NamedTuple):
+    """A well-known fact in two languages; empty in one where it is not asked about."""
+
+    english_subject: str
+    english_answer: str
+    chinese_subject: str
+    chinese_answer: str
+
+    def pair(self, lang: str) -> SubjectAnswer:
+        return SubjectAnswer(*(self[:2] if lang == "en" else self[2:]))
+
+
+Table: TypeAlias = dict[str, tuple[TableRow, ...]]
+"""Facts of one sort in groups of like ones, each group in an order that puts near what is alike."""
+
+
+def read_tables() -> dict[str, Table]:
+    """The tables of well-known facts, by the name of their relation."""
+    paths = sorted(data_path(__package__, "bank", "tables").glob("*.json"))
+    return {path.stem: read_json(__package__, "bank", "tables", path.name, type=Table) for path in paths}
+
+
 class World:
     """The people, places, dates and figures of one question, invented as they are needed."""
 
