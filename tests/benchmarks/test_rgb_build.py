@@ -18,7 +18,7 @@ import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.rgb.files import read_instances
-from evenkeel.benchmarks.rgb.make import generator
+from evenkeel.benchmarks.rgb.make import facts, generator
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
@@ -71,8 +71,9 @@ def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bank = {"founder": generator.relations_of("zh")["founder"]}
-    monkeypatch.setattr(generator, "relations_of", lambda lang: bank)
+    bank = {"founder": facts.relations_of("zh")["founder"]}
+    for module in (facts, generator):
+        monkeypatch.setattr(module, "relations_of", lambda lang: bank)
     paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=12)
     assert [len(rows(path)) for path in paths] == [12, 12, 10]
     assert made.notes == ["zh_fact.json: only 10 facts are available, not 12"]

@@ -21,17 +21,14 @@ import pytest
 from msgspec import structs
 
 from evenkeel.benchmarks.rgb.files import read_instances
+from evenkeel.benchmarks.rgb.make.facts import Form, choose_facts, fact_row, relations_of
 from evenkeel.benchmarks.rgb.make.generator import (
     LANGUAGES,
     SIZES,
     Comparison,
     Event,
-    Form,
-    choose_facts,
     compose,
     events_of,
-    fact_row,
-    relations_of,
 )
 from evenkeel.benchmarks.rgb.make.world import read_tables
 from evenkeel.benchmarks.rgb.selection import Setting, select

@@ -330,6 +330,7 @@ def test_a_question_is_dropped_for_its_real_reason(
     ("reading", "answer", "expected"),
     [
         ("Bell", "Bell", True),
+        ("None.", "none", True),
         ("Venn", "Tobias Venn", True),
         ("of", "Museum of Clocks", False),
         ("", "Bell", False),

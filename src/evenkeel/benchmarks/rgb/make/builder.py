@@ -99,7 +99,8 @@ class RgbBuilder:
         return (yield from self._from_documents(Path(self.options.docs)))
 
     def _from_seed(self) -> Built:
-        from evenkeel.benchmarks.rgb.make.generator import compose, relations_of
+        from evenkeel.benchmarks.rgb.make.facts import relations_of
+        from evenkeel.benchmarks.rgb.make.generator import compose
 
         files, notes = {}, []
         for lang in self.languages or LANGUAGES:

@@ -87,8 +87,8 @@ def _normalized(text: str) -> str:
 
 def stated_slots(form: Iterable[str]) -> set[str]:
     """The slots that every document of a form states: no choice and no left-out sentence takes them away."""
-    kept = (re.sub(r"\[.*?\]", "", text) for text in form if not text.startswith("?"))
-    return {slot for text in kept for slot in re.findall(r"\{(\w+)", text)}
+    texts = (re.sub(r"\[.*?\]", "", text) for text in form if not text.startswith("?"))
+    return {slot for text in texts for slot in re.findall(r"\{(\w+)", text)}
 
 
 # --- names and figures ------------------------------------------------------------------------------
