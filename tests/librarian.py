@@ -162,7 +162,7 @@ class Mind(NamedTuple):
             return named[0].founder if named[0].town == self.known else "Nobody ever told me."
         match msgspec.json.decode(schema[1]):
             case ["question", "answer"]:
-                return self._question(named[0], prompt)
+                return self._question(named[0], prompt) if named else None
             case ["question"]:
                 towns = [library.town for library in named]
                 half = any(self._fault(library) == "half" for library in named)
@@ -197,26 +197,58 @@ class Mind(NamedTuple):
         return _json(question=question, answer=answer)
 
     def _read(self, prompt: str) -> str:
-        """The founders of the libraries asked about, as far as the passage names them."""
+        """The founders of the libraries asked about, as far as the passage says who founded them."""
         passage, _, question = prompt.rpartition("Question:" if self.world.lang == "en" else "问题：")
+        passage = re.split("Passage:|段落：", passage, maxsplit=1)[1]
         libraries = [library for library in self.world.libraries if library.town in question]
-        return " / ".join(
-            library.founder
-            for library in libraries
-            if re.search(f"{library.town}.*{library.founder}", passage, re.DOTALL)
-        )
+        return " / ".join(filter(None, (self._founder(library, passage) for library in libraries)))
+
+    def _founder(self, library: Library, passage: str) -> str:
+        """Whom the passage names as the founder; with the fault `infers` also from a hint alone."""
+        fault = self._fault(library)
+        if fault == "declines":
+            return f"The passage does not say who founded it; {library.founder} is only mentioned."
+        if library.town not in passage or not re.search("found|owes its|办", passage):
+            return ""
+        if fault == "misreads the false" and library.fake in passage:
+            return library.founder
+        if fault == "infers" and "every child knows" in passage:
+            return library.founder
+        return next((name for name in (library.founder, library.fake) if name in passage), "")
 
     def _text(self, library: Library, prompt: str) -> str:
         """A passage rewritten, or its false version."""
         if prompt.startswith("Rewrite"):
             passage = prompt.partition("Passage:\n")[2].partition("\n\nAnswer with")[0]
+            match self._fault(library):
+                case "keeps the true":
+                    return passage
+                case "no false":
+                    return re.sub("|".join(library.founder.split()), "somebody", passage)
+                case "blank version":
+                    return " "
+                case "long version":
+                    return f"{library.fake} founded the library of {library.town}. " * 40
             for true, false in zip(library.founder.split(), library.fake.split(), strict=True):
                 passage = passage.replace(true, false)
             return passage
-        if self._fault(library) == "loses the answer":
-            return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
         style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
         assert style is not None
+        match self._fault(library):
+            case "loses the answer":
+                return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
+            case "nonsense":
+                return (
+                    f"A cow named {library.founder} jumped over the moon, as {style[1]}, and the dog laughed."
+                )
+            case "blank":
+                return "\u200b "
+            case "denies":
+                return (
+                    f"The library of {library.town} was not founded by {library.founder}, as they say there."
+                )
+            case "copies":
+                return self.world.document.format(**library._asdict())
         return self.world.rewritten.format(
             style=style[1] or style[2], town=library.town, founder=library.founder
         )

@@ -18,6 +18,7 @@ import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.rgb.files import read_instances
+from evenkeel.benchmarks.rgb.make import facts, generator
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
@@ -62,12 +63,20 @@ def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_pat
 
 
 def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
-    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=150)
-    assert {path.name: len(rows(path)) for path in paths[:2]} == {"zh.json": 150, "zh_int.json": 150}
-    facts = len(rows(paths[2]))
-    assert facts < 150
-    assert made.notes == [f"zh_fact.json: only {facts} facts are available, not 150"]
+    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=70)
+    sizes = {path.name: len(rows(path)) for path in paths}
+    assert sizes == {"zh.json": 70, "zh_int.json": 70, "zh_fact.json": 70}
+    assert made.notes == []
     assert [read_instances(path).lang for path in paths] == ["zh"] * 3
+
+
+def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = {"founder": facts.relations_of("zh")["founder"]}
+    for module in (facts, generator):
+        monkeypatch.setattr(module, "relations_of", lambda lang: bank)
+    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=12)
+    assert [len(rows(path)) for path in paths] == [12, 12, 10]
+    assert made.notes == ["zh_fact.json: only 10 facts are available, not 12"]
 
 
 # From documents
@@ -83,11 +92,13 @@ def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
     assert notes == [
         "14 documents, 14 passages",
         "questions: 14 of 14",
-        "questions with near passages: 14 of 14",
+        "irrelevant documents: 210 of 210",
+        "questions with irrelevant documents: 14 of 14",
         "rewritten passages: 56 of 56",
         "two-part questions: 7 of 7",
         "false answers: 14 of 14",
         "false versions of documents: 70 of 70",
+        "counterfactual questions: 14 of 14",
         "questions asked without documents: 21 of 21",
         "plain: 1 of 14 are answered correctly without any document",
         "fact: 1 of 14 are answered correctly without any document",
@@ -124,9 +135,9 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     assert told["questions"].startswith("7 of 14 (")
     assert sorted(re.findall(r"\d dropped: [^;)]*", told["questions"])) == [
         "1 dropped: asked before",
+        "1 dropped: read again, it gives no answer",
         "1 dropped: refused",
         "1 dropped: the answer is not in the passage",
-        "1 dropped: the passage, read again, gives another answer",
         "1 dropped: the question gives the answer away",
         "1 dropped: the question refers to its passage",
         "1 dropped: unparsed",
@@ -135,6 +146,59 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     assert told["false answers"] == "6 of 7 (1 dropped: of another kind than the true one)"
     assert told["plain"].startswith("1 of 7 have fewer than 5 documents with the answer")
     assert (len(plain.instances), len(fact.instances)) == (7, 6)
+
+
+def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: Path, built: Build) -> None:
+    """Nonsense with the name in it, denials and copies are no documents; each is counted under its reason."""
+    (documents / "hint.txt").write_text("Who founded the town library of Selby? In Selby every child knows.")
+    faults = {
+        "Pellmouth": "nonsense", "Gorscote": "blank", "Fenden": "denies", "Calderthorpe": "copies",
+        "Wickham": "declines", "Selby": "infers", "Marlow": "misreads the false",
+    }  # fmt: skip
+    with Librarian(ENGLISH, faults=faults) as server:
+        files, notes = built(server, size=15)
+    check(ENGLISH, files)
+    plain = {row["source"].removesuffix(".txt"): row for row in rows(files["en.json"])}
+    fact = {row["source"].removesuffix(".txt"): row for row in rows(files["en_fact.json"])}
+    rewritten_badly = ("Pellmouth", "Gorscote", "Fenden", "Calderthorpe")
+    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 4
+    assert "Wickham" not in plain
+    assert not any("every child" in text for text in plain["Selby"]["negative"])
+    assert any("every child" in text for row in plain.values() for text in row["negative"])
+    assert "Marlow" not in fact
+    steps = dict(note.split(": ", 1) for note in notes if ": " in note)
+    assert sorted(re.findall(r"\d+ dropped: [^;)]*", steps["rewritten passages"])) == [
+        "4 dropped: empty",
+        "4 dropped: in the same words",
+        "4 dropped: read again, it gives no answer",
+        "4 dropped: the answer is denied, or only inside other words",
+    ]
+    assert "1 dropped: read again, it gives no answer" in steps["questions"]
+    assert "dropped: it answers the question" in steps["irrelevant documents"]
+    assert "dropped: read again, it gives the true answer" in steps["false versions of documents"]
+    assert steps["counterfactual questions"].endswith(
+        "(1 dropped: none of its documents has a false version)"
+    )
+
+
+def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: Path) -> None:
+    """The only document about a library, among weather reports."""
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    selby = ENGLISH.libraries[10]
+    (folder / "Selby.txt").write_text(ENGLISH.document.format(**selby._asdict()))
+    for number in range(12):
+        (folder / f"rain{number}.txt").write_text(
+            f"Rain fell over {number + 3} hills, then {number} clouds left."
+        )
+    with Librarian(ENGLISH) as server:
+        paths, _ = api.build(
+            "rgb", tmp_path / "set", docs=str(folder), model="openai:w", base_url=server.url, size=13
+        )
+    (row,) = rows(paths[0])
+    assert row["answer"] == "Edda Marsh"
+    assert len(row["negative"]) == 10
+    assert all(text.startswith("Rain") for text in row["negative"])
 
 
 def test_a_last_name_alone_is_replaced_by_the_model_and_no_negative(documents: Path, built: Build) -> None:
@@ -162,7 +226,7 @@ def test_other_passages_count_only_where_they_answer_the_question(documents: Pat
     (row,) = (row for row in rows(files["en.json"]) if row["answer"] == "Tobias Venn")
     assert {told_again, (documents / "Marlow.txt").read_text()} < set(row["positive"])
     assert not any("mayor" in text for text in (*row["positive"], *row["negative"]))
-    assert "other passages with the answer: 1 of 2 (1 dropped: about something else)" in notes
+    assert "other passages with the answer: 1 of 2 (1 dropped: read again, it gives no answer)" in notes
 
 
 def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
@@ -181,7 +245,8 @@ def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built
         files, notes = built(server)
     check(ENGLISH, files)
     assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
-    assert "questions with near passages: 13 of 14 (1 dropped: too few without the answer)" in notes
+    reason = "1 dropped: fewer than 5 passages without the answer"
+    assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
 
 
 def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: Path, built: Build) -> None:

@@ -10,14 +10,30 @@ import subprocess
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
+from datetime import date, datetime
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from evenkeel.benchmarks.rgb.make.generator import LANGUAGES, SIZES, Event, compose, events_of, relations_of
+from evenkeel.benchmarks.rgb.files import read_instances
+from evenkeel.benchmarks.rgb.make.facts import Form, choose_facts, fact_row, relations_of
+from evenkeel.benchmarks.rgb.make.generator import (
+    LANGUAGES,
+    SIZES,
+    Comparison,
+    Event,
+    compose,
+    events_of,
+)
+from evenkeel.benchmarks.rgb.make.world import read_tables
+from evenkeel.benchmarks.rgb.selection import Setting, select
 from evenkeel.errors import UsageError
+from evenkeel.make.grammar import seeded
 
 SEEDS = (0, 1, 2)
 SLOT = re.compile(r"\{(\w+)")
@@ -41,8 +57,13 @@ def parts(row: Row) -> list[tuple[list[str], list[str]]]:
     return [([answer] if isinstance(answer, str) else answer[0], row["positive"])]
 
 
+def groups(row: Row) -> list[list[str]]:
+    """The documents with the answer: a group for each fact that it needs."""
+    return row["positive"] if "answer1" in row else [row["positive"]]
+
+
 def positives(rows: list[Row]) -> list[str]:
-    return [text for row in rows for _, texts in parts(row) for text in texts]
+    return [text for row in rows for group in groups(row) for text in group]
 
 
 def plain(text: str) -> str:
@@ -99,11 +120,10 @@ def test_the_sets_are_as_large_as_promised() -> None:
 @every_seed
 def test_every_question_has_enough_documents_and_none_twice(lang: str, kind: str, seed: int) -> None:
     for row in rows_of(lang, kind, seed):
-        groups = [texts for _, texts in parts(row)]
-        assert sum(map(len, groups)) >= 5
-        assert all(len(texts) >= 3 for texts in groups)
+        assert sum(map(len, groups(row))) >= 5
+        assert all(len(texts) >= 3 for texts in groups(row))
         assert len(row["negative"]) >= 10
-        everything = [*(text for texts in groups for text in texts), *row["negative"]]
+        everything = [*positives([row]), *row["negative"]]
         assert len(set(everything)) == len(everything), row["query"]
 
 
@@ -142,9 +162,9 @@ def test_no_negative_and_no_query_states_an_answer(lang: str, kind: str, seed: i
 @every_seed
 def test_a_document_of_one_part_does_not_state_the_other(lang: str, seed: int) -> None:
     for row in rows_of(lang, "int", seed):
-        (first, first_texts), (second, second_texts) = parts(row)
-        assert not any(states(text, second) for text in first_texts), row["query"]
-        assert not any(states(text, first) for text in second_texts), row["query"]
+        for number, (spellings, _) in enumerate(parts(row)):
+            others = [text for index, texts in enumerate(groups(row)) if index != number for text in texts]
+            assert not any(states(text, spellings) for text in others), row["query"]
 
 
 @every_language
@@ -184,13 +204,124 @@ def test_every_negative_is_about_somebody_or_something_in_the_question(
 @every_language
 @every_seed
 def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str, seed: int) -> None:
-    facts = {
-        fact.answer + fact.fake: fact for relation in relations_of(lang).values() for fact in relation.facts
-    }
+    facts = {fact.answer: fact for relation in relations_of(lang).values() for fact in relation.facts}
     for row in rows_of(lang, "fact", seed):
-        notes = facts[row["answer"] + row["fakeanswer"]].notes
+        notes = facts[row["answer"]].notes
         about_subject = [text for text in row["negative"] if any(note in text for note in notes)]
         assert len(about_subject) == len(notes), row["query"]
+
+
+# --- comparisons --------------------------------------------------------------------------------------
+
+PREFIXES = ("", "other_", "third_")
+COMPARISONS = [
+    (lang, name, number)
+    for lang in LANGUAGES
+    for name, event in events_of(lang).items()
+    for number in range(len(event.comparisons))
+]
+
+
+def fitting(event: Event, comparison: Comparison) -> list[Form]:
+    """The forms that state what is compared and what is asked for."""
+    needed = comparison.slots | set(event.keys)
+    return [form for form in (*event.forms, *comparison.forms) if needed <= surely_said(form)]
+
+
+@pytest.mark.parametrize(("lang", "name", "number"), COMPARISONS)
+def test_every_document_of_a_comparison_states_what_is_compared(lang: str, name: str, number: int) -> None:
+    event = events_of(lang)[name]
+    comparison = event.comparisons[number]
+    assert set(comparison.forms) <= set(fitting(event, comparison))
+    # No two documents of a question have the same form: three for each fact.
+    assert len(fitting(event, comparison)) >= 3 * comparison.facts
+    named = {f"{prefix}{key}" for prefix in PREFIXES[: comparison.facts] for key in event.keys}
+    for query in comparison.queries:
+        assert named <= slots(query) <= named | set(event.frame), query
+    assert {part.of for part in comparison.answers} == {"highest", "lowest"}
+
+
+def test_both_languages_compare_the_same_things() -> None:
+    english, chinese = (
+        {
+            name: [(each.by, each.facts) for each in event.comparisons]
+            for name, event in events_of(lang).items()
+        }
+        for lang in LANGUAGES
+    )
+    assert english == chinese
+    assert sum(map(len, english.values())) >= 10
+
+
+def comparison_of(row: Row, lang: str) -> Comparison | None:
+    """The comparison that a row asks for, if it does."""
+    for event in events_of(lang).values():
+        for comparison in event.comparisons:
+            if asks(comparison, row["query"]):
+                return comparison
+    return None
+
+
+FIGURES = {
+    "mark": r"\d\d\.\d\d", "crowd": r"\d\d,?\d{3}", "price": r"\d+\.\d+|\d{4}(?=万元)",
+    "margin": r"\d+", "pages": r"\d+", "fee": r"\d{3}(?=,000|万)",
+}  # fmt: skip
+"""How the documents write what is compared, a year apart."""
+
+
+def figure(group: list[str], by: str) -> float:
+    """The one figure of its kind, or the one date, that all documents of a group give."""
+    if by == "opened":
+        values = [{float(day.toordinal()) for day in dates_in(text)} for text in group]
+    else:
+        written = [re.findall(FIGURES[by], text) for text in group]
+        values = [{float(number.replace(",", "")) for number in numbers} for numbers in written]
+    (value,) = (value for value in set.intersection(*values) if not 1990 <= value <= 2023 or by == "price")
+    return value
+
+
+def dates_in(text: str) -> Iterator[date]:
+    english = re.sub(r"([A-Z][a-z]+) (\d\d), (\d{4})", r"\2 \1 \3", text)
+    for day, month, year in re.findall(r"(\d\d) ([A-Z][a-z]+) (\d{4})", english):
+        yield datetime.strptime(f"{day} {month} {year}", "%d %B %Y").date()
+    for written in re.findall(r"(\d{4})年(\d+)月(\d+)日", text):
+        yield date(*map(int, written))
+
+
+@every_language
+@every_seed
+def test_half_of_the_integration_questions_compare_rightly(lang: str, seed: int) -> None:
+    """The documents alone, read without the generator, show which fact is highest and which lowest."""
+    rows = rows_of(lang, "int", seed)
+    comparisons = [(row, comparison) for row in rows if (comparison := comparison_of(row, lang))]
+    assert len(comparisons) == len(rows) // 2
+    assert {comparison.facts for _, comparison in comparisons} == {2, 3}
+    for row, comparison in comparisons:
+        figures = [figure(group, comparison.by) for group in groups(row)]
+        assert len(set(figures)) == len(figures) == comparison.facts, row["query"]
+        for part, value in zip(comparison.answers, figures, strict=False):
+            assert value == {"highest": max, "lowest": min}[part.of](figures), row["query"]
+
+
+@every_language
+@every_seed
+def test_no_document_of_an_integration_question_answers_it_alone(lang: str, seed: int) -> None:
+    for row in rows_of(lang, "int", seed):
+        answers = [spellings for spellings, _ in parts(row)]
+        for text in (*positives([row]), *row["negative"]):
+            assert sum(states(text, spellings) for spellings in answers) <= 1, row["query"]
+
+
+@every_language
+def test_every_fact_of_a_comparison_reaches_the_prompt(lang: str, tmp_path: Path) -> None:
+    """The published selection gives a document of each group, whatever the noise."""
+    path = tmp_path / f"{lang}_int.json"
+    path.write_text("\n".join(json.dumps(row) for row in rows_of(lang, "int", 0)))
+    for instance in read_instances(path).instances:
+        for noise in (0.0, 0.4):
+            chosen = select(instance, Setting("integration", noise, passages=5)).docs
+            assert len(chosen) == 5
+            assert all(set(group) & set(chosen) for group in instance.groups), instance.query
 
 
 # --- variety ------------------------------------------------------------------------------------------
@@ -228,8 +359,7 @@ def test_documents_are_short_news_of_varied_length(lang: str, kind: str, seed: i
 def test_documents_of_one_question_are_worded_differently(lang: str, kind: str, seed: int) -> None:
     """Two positives share less than half of their runs of words (names and titles recur)."""
     for row in rows_of(lang, kind, seed):
-        texts = [text for _, group in parts(row) for text in group]
-        for one, other in combinations([runs(text, lang) for text in texts], 2):
+        for one, other in combinations([runs(text, lang) for text in positives([row])], 2):
             shared = len(one & other) / max(1, min(len(one), len(other)))
             assert shared < 0.5, (row["query"], shared)
 
@@ -244,7 +374,7 @@ def test_all_kinds_of_news_are_asked_about_equally_often(lang: str) -> None:
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def asks(event: Event, query: str) -> bool:
+def asks(event: Event | Comparison, query: str) -> bool:
     patterns = [re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)) for template in event.queries]
     return any(re.fullmatch(pattern, query) for pattern in patterns)
 
@@ -284,13 +414,31 @@ def test_another_seed_is_another_world(lang: str, kind: str) -> None:
 
 
 @every_language
-def test_another_seed_chooses_and_words_other_facts(lang: str) -> None:
-    for one, other in combinations(SEEDS, 2):
-        first, second = rows_of(lang, "fact", one), rows_of(lang, "fact", other)
-        facts = {(row["answer"], row["fakeanswer"]) for row in first}
-        assert facts != {(row["answer"], row["fakeanswer"]) for row in second}
-        same = set(positives(first)) & set(positives(second))
-        assert len(same) < 0.2 * len(positives(first))
+def test_two_seeds_share_less_than_a_tenth_of_their_facts(lang: str) -> None:
+    answers = [{row["answer"] for row in rows_of(lang, "fact", seed)} for seed in SEEDS]
+    assert all(len(one) == SIZES["fact"] for one in answers)
+    for one, other in combinations(answers, 2):
+        assert len(one & other) < 0.1 * SIZES["fact"]
+
+
+@every_language
+def test_no_two_of_the_first_361_seeds_share_a_tenth_of_their_facts(lang: str) -> None:
+    facts = [fact.answer for relation in relations_of(lang).values() for fact in relation.facts]
+    sets = [set(choose_facts(facts, lang, seed, SIZES["fact"])) for seed in range(361)]
+    assert all(len(chosen) == SIZES["fact"] for chosen in sets)
+    assert max(len(one & other) for one, other in combinations(sets, 2)) == 4
+    assert len(set.union(*sets)) == 19 * SIZES["fact"]
+    later = [set(choose_facts(facts, lang, seed, SIZES["fact"])) for seed in (361, 362, 10**9, -1)]
+    assert all(chosen not in sets for chosen in later)
+
+
+@every_language
+def test_a_seed_can_choose_every_fact_once(lang: str) -> None:
+    facts = [fact.answer for relation in relations_of(lang).values() for fact in relation.facts]
+    chosen = choose_facts(facts, lang, 5, len(facts))
+    assert sorted(chosen) == sorted(facts)
+    assert choose_facts(facts[:7], lang, 5, 7) != facts[:7]
+    assert sorted(choose_facts(facts[:7], lang, 5, 7)) == sorted(facts[:7])
 
 
 @every_language
@@ -338,7 +486,9 @@ def test_the_languages_tell_of_the_same_kinds_of_news() -> None:
 @every_language
 def test_the_bank_holds_far_more_facts_than_a_set_needs(lang: str) -> None:
     relations = relations_of(lang)
-    assert sum(len(relation.facts) for relation in relations.values()) >= 80
+    answers = [plain(fact.answer) for relation in relations.values() for fact in relation.facts]
+    assert len(answers) >= 19 * SIZES["fact"]
+    assert len(set(answers)) == len(answers)
     assert all(len(relation.forms) >= 8 for relation in relations.values())
 
 
@@ -346,10 +496,36 @@ def test_the_bank_holds_far_more_facts_than_a_set_needs(lang: str) -> None:
 def test_a_note_names_neither_answer_and_a_fact_never_its_opposite(lang: str) -> None:
     for relation in relations_of(lang).values():
         for fact in relation.facts:
-            assert plain(fact.answer) != plain(fact.fake)
+            fakes = [fact.fake] if fact.fake else fact.fakes
+            assert len(fakes) >= (1 if fact.fake else 3), fact
+            assert plain(fact.answer) not in map(plain, fakes), fact
             assert len(fact.notes) >= 3
+            assert not states(fact.subject, [fact.answer]), fact
             for note in fact.notes:
-                assert not states(note, [fact.answer, fact.fake]), note
+                assert not states(note, [fact.answer, *fakes]), note
+
+
+def test_a_table_has_each_subject_once_with_its_answer() -> None:
+    """An empty subject goes with an empty answer: what is not asked in a language is not there at all."""
+    for name, table in read_tables().items():
+        for lang in LANGUAGES:
+            pairs = [row.pair(lang) for group in table.values() for row in group]
+            assert all(bool(pair.subject) == bool(pair.answer) for pair in pairs), name
+            subjects = [pair.subject for pair in pairs if pair.subject]
+            assert len(set(subjects)) == len(subjects), name
+            assert not subjects or name in relations_of(lang), name
+
+
+@every_language
+def test_every_fact_of_the_bank_gets_its_documents(lang: str) -> None:
+    """Of each relation the facts whose answers are most likely to hide in other words: the shortest."""
+    for relation in relations_of(lang).values():
+        for fact in sorted(relation.facts, key=lambda fact: len(fact.answer))[:4]:
+            for fake in [fact.fake] if fact.fake else fact.fakes:
+                row = fact_row(relation, structs.replace(fact, fake=fake), lang, seeded("documents"))
+                assert len(row["positive"]) >= 5, (fact, fake)
+                assert len(row["negative"]) == 12, (fact, fake)
+                assert not states(row["query"], [fact.answer, fake]), (fact, fake)
 
 
 # --- what cannot be made ------------------------------------------------------------------------------
@@ -371,5 +547,5 @@ def test_an_empty_set_is_refused() -> None:
 
 
 def test_more_facts_than_the_bank_holds_are_refused() -> None:
-    with pytest.raises(UsageError, match="There are 97 facts in 'en', not 500"):
-        compose("en", "fact", size=500)
+    with pytest.raises(UsageError, match=r"There are \d+ facts in 'en', not 5000"):
+        compose("en", "fact", size=5000)

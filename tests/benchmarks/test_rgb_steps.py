@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import TypeVar
 
@@ -14,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, partners
+from evenkeel.benchmarks.rgb.make.evidence import gather
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
     TARGET,
@@ -29,16 +32,8 @@ from evenkeel.benchmarks.rgb.make.passages import (
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import (
-    Question,
-    Writer,
-    falsify,
-    gather,
-    in_turn,
-    independent,
-    partners,
-)
-from evenkeel.make.asking import Tally
+from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, in_turn, question_fault
+from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
 from evenkeel.types import Embed, Request, Response
 
@@ -126,7 +121,8 @@ def test_passages_near_by_embedding_and_by_words_take_turns() -> None:
     assert asking.send([embedded(vector) for vector in vectors]) == [Embed(text="mill burnt?")]
     with pytest.raises(StopIteration) as done:
         asking.send([embedded([2.0, 0.0])])
-    assert done.value.value == [[passages[index] for index in (0, 2, 1, 4)]]
+    # Nothing is known of the unreadable one: it comes last, among the others.
+    assert done.value.value == [[passages[index] for index in (0, 2, 1, 4, 3)]]
     assert tally.notes() == ["embeddings: 5 of 6 (1 dropped: error)"]
 
 
@@ -202,6 +198,9 @@ def test_a_false_answer_is_of_the_kind_of_the_true_one(answer: str, fake: str, e
 # Writing
 
 
+REFUSED = Response(status="refused")
+
+
 def question(query: str, answer: str, *positive: str) -> Question:
     return Question(Passage("d", positive[0]), query, answer, list(positive))
 
@@ -210,39 +209,221 @@ def written(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds
     """What comes of it where the model writes these, round by round."""
     next(asking)
     for replies in rounds:
-        texts = [Response(status="ok", text=json.dumps(reply)) for reply in replies]
+        responses = [
+            reply if isinstance(reply, Response) else Response(status="ok", text=json.dumps(reply))
+            for reply in replies
+        ]
         try:
-            asking.send(texts)
+            asking.send(responses)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
     raise AssertionError("more was asked for")
 
 
+PASSAGES = ["The mill at Selby was built by Bell alone."]
+PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
+EMPTY = {"answer": ""}
+COW = "A cow named Bell jumped over the moon."
+NOT_STATED = "the answer is denied, or only inside other words"
+
+
+def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
+    """The documents of a question about the first passage."""
+    draft = question("Who built the mill at Selby?", "Bell", passages[0])
+    return gather([draft], Nearest(passages, "en", writer.tally, embeds=False), writer)
+
+
 def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
     """The passage has nine words: three to twenty-seven will do."""
-    passages = ["The mill at Selby was built by Bell alone."]
-    passages += [f"The mill at Selby has {number} doors." for number in range(5)]
     versions = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
     writer = Writer("en")
-    asking = gather(
-        [question("Who built the mill at Selby?", "Bell", passages[0])],
-        Nearest(passages, "en", writer.tally, embeds=False),
-        writer,
-    )
-    (gathered,) = written(asking, [], [{"text": text} for text in versions])
-    assert gathered.positive == [passages[0], "Bell built it.", " ".join(["Bell"] * 27)]
+    texts = [{"text": text} for text in versions]
+    (gathered,) = written(gathering(writer), [EMPTY] * 5, [], texts, [{"answer": "Bell"}] * 2)
+    assert gathered.positive == [PASSAGES[0], "Bell built it.", " ".join(["Bell"] * 27)]
     assert writer.tally.notes()[-1] == "rewritten passages: 2 of 4 (2 dropped: much longer or shorter)"
+
+
+@pytest.mark.parametrize(
+    ("text", "reading", "reason"),
+    [
+        ("", None, "empty"),
+        ("The mill was built by nobody known.", None, "the answer was lost"),
+        ("The mill at Selby was not built by Bell.", None, NOT_STATED),
+        ("Bellamy built the mill at Selby.", None, NOT_STATED),
+        ("the mill at selby was built by Bell, alone!", None, "in the same words"),
+        ("Bell.", None, "much longer or shorter"),
+        (COW, "", "read again, it gives no answer"),
+        (COW, "The passage does not say who built it.", "read again, it gives no answer"),
+        (COW, "It is not stated. Bell is a cow.", "read again, it gives no answer"),
+        ("Oats built the mill, said Bell.", "Oats", "read again, it gives another answer"),
+        ("The mill at Selby: Bell built it.", None, "read again: refused"),
+        ("The mill at Selby: Bell built it.", "Bell", ""),
+        ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
+    ],
+)
+def test_a_rewritten_passage_is_dropped_for_its_real_reason(
+    text: str, reading: str | None, reason: str
+) -> None:
+    writer = Writer("en")
+    read = reading is not None or reason.startswith("read again")
+    replies: list[object] = [REFUSED if reading is None else {"answer": reading}] if read else []
+    asking = gathering(writer)
+    (gathered,) = written(asking, [EMPTY] * 5, [], [{"text": text}, *[REFUSED] * 3], replies)
+    assert gathered.positive[1:] == ([] if reason else [text])
+    counts = writer.tally["rewritten passages"]
+    assert counts == Counter({"refused": 3}) + Counter({reason or "ok": 1})
+
+
+@pytest.mark.parametrize(
+    ("readings", "reason"),
+    [
+        ([EMPTY, {"answer": "5"}, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
+        ([{"answer": "B"}, *[EMPTY] * 4], ""),
+        ([{"answer": "Bell"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
+        (
+            [{"answer": "Old Bell did"}, *[EMPTY] * 4],
+            "fewer than 5 passages in which the model reads no answer",
+        ),
+        (["REFUSED", *[EMPTY] * 4], "fewer than 5 passages that the model could read"),
+    ],
+)
+def test_irrelevant_documents_are_read_and_must_not_answer(readings: list[object], reason: str) -> None:
+    writer = Writer("en")
+    replies = [REFUSED if reading == "REFUSED" else reading for reading in readings]
+    gathered = written(gathering(writer), replies, [], [] if reason else [REFUSED] * 4, [])
+    assert len(gathered) == (not reason)
+    assert writer.tally["questions with irrelevant documents"] == {reason or "ok": 1}
+
+
+def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
+    passages = [*PASSAGES, *(f"The mill at Marlow has {number} doors." for number in range(9))]
+    writer = Writer("en")
+    first, second = [{"answer": "Bell"}] * 3 + [EMPTY] * 7, [EMPTY] * 3
+    (gathered,) = written(gathering(writer, passages), first, second, [], [REFUSED] * 4, [])
+    assert len(set(gathered.negative)) == 10
+    assert writer.tally["irrelevant documents"] == {"it answers the question": 3, "ok": 10}
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "passage", "reason"),
+    [
+        ("", "Bell", "By Bell.", "the question or the answer is empty"),
+        ("Who built it?", "\u200b", "By Bell.", "the question or the answer is empty"),
+        ("Who built it?", "B" * 61, "B" * 61, "the answer is longer than 60 characters"),
+        ("Who built it?", "Oats", "By Bell.", "the answer is not in the passage"),
+        ("Who built it?", "Bell", "It was not Bell.", "the answer is denied, or only inside other words"),
+        ("Did Bell build it?", "Bell", "By Bell.", "the question gives the answer away"),
+        ("Who is in the text?", "Bell", "By Bell.", "the question refers to its passage"),
+        ("谁建的？", "Bell", "By Bell.", "the question is in another language"),
+        ("who built the MILL", "Bell", "By Bell.", "asked before"),
+        ("Who built the barn?", "Bell", "By Bell.", ""),
+    ],
+)
+def test_a_question_is_dropped_for_its_real_reason(
+    query: str, answer: str, passage: str, reason: str
+) -> None:
+    earlier = [question("Who built the mill?", "Oats", "By Oats.")]
+    assert question_fault(question(query, answer, passage), earlier, Writer("en")) == reason
+
+
+@pytest.mark.parametrize(
+    ("reading", "answer", "expected"),
+    [
+        ("Bell", "Bell", True),
+        ("None.", "none", True),
+        ("Venn", "Tobias Venn", True),
+        ("of", "Museum of Clocks", False),
+        ("", "Bell", False),
+        ("The passage does not say. Bell is a cow.", "Bell", False),
+        ("段落中没有提到。", "孔凤仪", False),
+        ("由孔凤仪创办", "孔凤仪", True),
+    ],
+)
+def test_a_reading_gives_the_answer_or_does_not(reading: str, answer: str, expected: bool) -> None:
+    assert gives(reading, answer, "Who built it?") == expected
 
 
 def test_a_document_with_the_false_answer_gets_no_false_version() -> None:
     positive = ["The mill was built by Bell.", "The mill is Bell's, and the house next to it Quill's."]
     writer = Writer("en")
     asking = falsify([question("Who built the mill?", "Bell", *positive)], writer)
-    (fact,) = written(asking, [{"false_answer": "Quill"}], [])
+    (fact,) = written(asking, [{"false_answer": "Quill"}], [], [{"answer": "Quill"}])
     assert (fact.positive, fact.wrong) == (positive[:1], ["The mill was built by Quill."])
-    assert writer.tally.notes()[-1] == (
-        "false versions of documents: 1 of 2 (1 dropped: the document gives the false answer too)"
-    )
+    assert writer.tally["false versions of documents"] == {
+        "the document gives the false answer too": 1,
+        "ok": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "reading", "reason"),
+    [
+        ("", None, "empty"),
+        ("Bell built an apple press.", None, "the false answer is not in it"),
+        ("Bell sold an apple, and a pear.", None, "the true answer is still in it"),
+        ("A pear " * 30, None, "much longer or shorter"),
+        ("Bell sold a pear.", "apple", "read again, it gives the true answer"),
+        ("Bell sold a pear.", "", "read again, it gives no answer"),
+        ("Bell sold a pear.", "plum", "read again, it gives another answer"),
+        ("Bell sold a pear.", "a pear", ""),
+    ],
+)
+def test_a_false_version_is_dropped_for_its_real_reason(
+    version: str, reading: str | None, reason: str
+) -> None:
+    """ "An apple" cannot become "an pear" by replacing, so the model writes the version."""
+    writer = Writer("en")
+    asking = falsify([question("What did Bell sell?", "apple", "Bell sold an apple.")], writer)
+    replies: list[object] = [] if reading is None else [{"answer": reading}]
+    facts = written(asking, [{"false_answer": "pear"}], [{"text": version}], replies)
+    assert [fact.wrong for fact in facts] == ([] if reason else [[version]])
+    expected = "none of its documents has a false version" if reason else "ok"
+    assert writer.tally["counterfactual questions"] == {expected: 1}
+    if version != "Bell built an apple press.":
+        assert writer.tally["false versions of documents"] == {reason or "ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("false", "negative", "reason"),
+    [
+        (" ", [], "empty"),
+        ("Old Bell", [], "not false"),
+        ("1871", [], "of another kind than the true one"),
+        ("Selby", [], "in the question or its passage"),
+        ("Quill", ["Quill has a hat."] * 5, "in all but 0 of the irrelevant documents"),
+    ],
+)
+def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: list[str], reason: str) -> None:
+    writer = Writer("en")
+    asked = question("Who built it?", "Bell", "Bell built it at Selby.")._replace(negative=negative)
+    assert written(falsify([asked], writer), [{"false_answer": false}], [], []) == []
+    assert writer.tally["false answers"] == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("joined", "reading", "reason"),
+    [
+        ("", None, "the question is empty"),
+        ("Who built the mill, Bell, and who the barn?", None, "the question gives an answer away"),
+        ("Who built the mill?", None, "one part only"),
+        ("Who built the mill and the barn?", "Bell", "the passages, read again, do not give both answers"),
+        ("Who built the mill and the barn?", "", "the passages, read again, do not give either answer"),
+        ("Who built the mill and the barn?", "Bell, Oats", "fewer than 5 passages without the answer"),
+    ],
+)
+def test_a_joined_question_is_dropped_for_its_real_reason(
+    joined: str, reading: str | None, reason: str
+) -> None:
+    writer = Writer("en")
+    questions = [
+        question("Who built the mill?", "Bell", "The mill was built by Bell."),
+        question("Who built the barn?", "Oats", "The barn was built by Oats."),
+    ]
+    texts = [text for asked in questions for text in asked.positive]
+    asking = join(questions, Nearest(texts, "en", writer.tally, embeds=False), writer)
+    replies: list[object] = [] if reading is None else [{"answer": reading}]
+    assert written(asking, [{"question": joined}], replies, []) == []
+    assert writer.tally["two-part questions"] == {reason: 1}
 
 
 # Pairs
@@ -265,6 +446,13 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
     assert partners([], "en") == []
+
+
+def test_a_question_without_a_partner_is_counted() -> None:
+    writer = Writer("en")
+    lonely = question("Who built the mill?", "Bell", "The mill was built by Bell.")
+    assert written(join([lonely], Nearest([], "en", writer.tally, embeds=False), writer), [], [], []) == []
+    assert writer.tally["two-part questions"] == {"no other question to join it with": 1}
 
 
 # Prompts

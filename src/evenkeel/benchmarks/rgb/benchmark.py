@@ -32,11 +32,11 @@ from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sampl
 
 STARTER_SHA256 = {
     "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
-    "en_int": "580abc0c660eadb47a98f85af134af91ade5d1d668eb785b6ede635795c5feb5",
-    "en_fact": "8d64054cad338d31dc83dd2cf0f8b130472a8bd383e22baef85e71ab9f48d9f3",
+    "en_int": "d5864cd6837ae3fd925fd9f1c9d99adc978e33505ba6e1b095d96afc2f5997d2",
+    "en_fact": "c06bacf7ef239f55575191a0dbc43e86169423f674fff5990c93798e7ed7f89e",
     "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
-    "zh_int": "667bd209d90b5f1dfc9c8fc3bd8a47dc40b00d92e6666af72fbff6b9124328d0",
-    "zh_fact": "ef9722032e449d23fb0d42b877c6c669cdf660fcd2db54b8d95287de96c1407f",
+    "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
+    "zh_fact": "7dbf07a487d335babdbcf4917bd730866a216c94ed76d9171442edfa704f6900",
 }
 
 

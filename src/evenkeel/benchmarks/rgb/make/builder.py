@@ -19,8 +19,9 @@ from evenkeel.text.word_splitting import split
 from evenkeel.types import Capability, Generate, Sampling
 
 if TYPE_CHECKING:
+    from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart
     from evenkeel.benchmarks.rgb.make.passages import Nearest, Passage
-    from evenkeel.benchmarks.rgb.make.questions import Counterfactual, Question, TwoPart, Writer
+    from evenkeel.benchmarks.rgb.make.questions import Question, Writer
 
 Row: TypeAlias = dict[str, Any]
 
@@ -98,7 +99,8 @@ class RgbBuilder:
         return (yield from self._from_documents(Path(self.options.docs)))
 
     def _from_seed(self) -> Built:
-        from evenkeel.benchmarks.rgb.make.generator import compose, relations_of
+        from evenkeel.benchmarks.rgb.make.facts import relations_of
+        from evenkeel.benchmarks.rgb.make.generator import compose
 
         files, notes = {}, []
         for lang in self.languages or LANGUAGES:
@@ -114,8 +116,9 @@ class RgbBuilder:
         return Built(files, notes, failures=[])
 
     def _from_documents(self, path: Path) -> Asking[Built]:
+        from evenkeel.benchmarks.rgb.make.evidence import LEAST
         from evenkeel.benchmarks.rgb.make.passages import Nearest, cut
-        from evenkeel.benchmarks.rgb.make.questions import LEAST, Writer
+        from evenkeel.benchmarks.rgb.make.questions import Writer
 
         options = self.options
         read = read_documents(path, text_field=options.text_field, id_field=options.id_field)
@@ -125,13 +128,14 @@ class RgbBuilder:
         if len(passages) <= LEAST:
             raise DataError(
                 path,
-                f"it gives {len(passages)} passages; a question needs one that answers it and {LEAST} near "
-                "ones that do not. Add documents.",
+                f"it gives {len(passages)} passages; a question needs one that answers it and {LEAST} "
+                "that do not. Add documents.",
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
         writer = Writer(lang)
         texts = [passage.text for passage in passages]
-        nearest = Nearest(texts, lang, writer.tally, embeds=options.embedder is not None)
+        embeds = options.embedder is not None
+        nearest = Nearest(texts, lang, writer.tally, embeds=embeds, seed=options.seed)
         rows = yield from self._rows(passages, nearest, writer)
         notes = [
             *read.notes,
@@ -158,13 +162,15 @@ class RgbBuilder:
         self, passages: Sequence[Passage], nearest: Nearest, writer: Writer
     ) -> Asking[dict[Kind, list[Row]]]:
         """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
-        from evenkeel.benchmarks.rgb.make import questions as asking
+        from evenkeel.benchmarks.rgb.make.derived import falsify, join
+        from evenkeel.benchmarks.rgb.make.evidence import gather
+        from evenkeel.benchmarks.rgb.make.questions import write_questions
 
         size = self.options.size or QUESTIONS
-        drafts = yield from asking.write_questions(passages, size, writer, self.options.seed)
-        questions = yield from asking.gather(drafts, nearest, writer)
-        pairs = yield from asking.join(questions, nearest, writer)
-        facts = yield from asking.falsify(questions, writer)
+        drafts = yield from write_questions(passages, size, writer, self.options.seed)
+        questions = yield from gather(drafts, nearest, writer)
+        pairs = yield from join(questions, nearest, writer)
+        facts = yield from falsify(questions, writer)
         answers = [(question.query, [question.answer]) for question in questions]
         known = yield from _known_without_documents(answers, writer)
         answers = [(pair.query, pair.answers) for pair in pairs]
@@ -230,7 +236,7 @@ def _fact_row(fact: Counterfactual) -> Row:
 
 def _remarks(rows: Mapping[Kind, Sequence[Row]]) -> list[str]:
     """What to know about the set as it came out."""
-    from evenkeel.benchmarks.rgb.make.questions import POSITIVES
+    from evenkeel.benchmarks.rgb.make.evidence import POSITIVES
 
     remarks = [
         f"{kind}: {known} of {len(listed)} are answered correctly without any document"

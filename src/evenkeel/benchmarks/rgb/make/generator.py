@@ -8,13 +8,15 @@ never the answer. The set `fact` is about well-known facts, with false versions 
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import cycle
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
+from evenkeel.benchmarks.rgb.make.facts import Form, choose_facts, fact_row, relations_of
 from evenkeel.benchmarks.rgb.make.world import (
     Slots,
     Value,
@@ -22,6 +24,7 @@ from evenkeel.benchmarks.rgb.make.world import (
     names_of,
     read_folder,
     spellings,
+    stated_slots,
     states,
     write,
     write_document,
@@ -30,28 +33,26 @@ from evenkeel.errors import UsageError
 from evenkeel.make.grammar import fill, pick, seeded, shuffled
 
 GENERATOR = "evenkeel-rgb"
-VERSION = 1
-"""Goes up whenever the code or a bank changes the texts of a seed."""
+VERSIONS = {"plain": 1, "int": 2, "fact": 2}
+"""By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
 LANGUAGES = ("en", "zh")
 SIZES = {"plain": 100, "int": 50, "fact": 60}
 POSITIVES = 6
 POSITIVES_PER_PART = 4
+POSITIVES_COMPARED = 3
+"""For each fact of a comparison."""
 LOOKALIKES = 6
 ASIDES = 6
-FACT_NEGATIVES = 12
 ATTEMPTS = 200
-
-Form: TypeAlias = tuple[str, ...]
-"""The sentences of one kind of document."""
 
 
 def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> list[dict[str, Any]]:
     """The starter set of a seed, as rows of the published format.
 
     `kind` is `plain` (noise robustness and negative rejection), `int` (information integration: answers
-    of two parts, one group of positives for each) or `fact` (counterfactual robustness: well-known facts,
-    each true document with its false version).
+    of two parts, and for each fact that they need a group of positives) or `fact` (counterfactual
+    robustness: well-known facts, each true document with its false version).
     """
     if lang not in LANGUAGES:
         raise UsageError(f"RGB has no starter set in '{lang}'. Available: {', '.join(LANGUAGES)}.")
@@ -60,11 +61,36 @@ def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> 
     size = SIZES[kind] if size is None else size
     if size < 1:
         raise UsageError(f"The size of a set must be at least 1, not {size}.")
-    key = f"{GENERATOR}/{VERSION}/{seed}/{lang}/{kind}"
-    return _fact_rows(lang, key, size) if kind == "fact" else _event_rows(lang, kind, key, size)
+    key = f"{GENERATOR}/{VERSIONS[kind]}/{seed}/{lang}/{kind}"
+    return _fact_rows(lang, key, seed, size) if kind == "fact" else _event_rows(lang, kind, key, size)
 
 
 # --- invented events --------------------------------------------------------------------------------
+
+
+class ComparedPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked of one of the facts that are compared."""
+
+    of: Literal["highest", "lowest"]
+    answer: tuple[str, ...]
+
+
+class Comparison(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question that only somebody who compares facts of different documents can answer."""
+
+    by: str
+    """The slot whose values are compared."""
+    facts: int
+    """How many are compared; the slots of the second and third begin with `other_` and `third_`."""
+    answers: tuple[ComparedPart, ComparedPart]
+    queries: tuple[str, ...]
+    forms: tuple[Form, ...] = ()
+    """Documents that state what is compared, besides the forms of the event that do."""
+
+    @property
+    def slots(self) -> set[str]:
+        """What every document must state."""
+        return {self.by} | stated_slots(text for part in self.answers for text in part.answer)
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +108,7 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     queries: tuple[str, ...]
     pairs: tuple[str, ...]
     """Questions for two facts at once; the slots of the second begin with `other_`."""
+    comparisons: tuple[Comparison, ...] = ()
     forms: tuple[Form, ...]
     """Documents that state the fact."""
     asides: tuple[Form, ...]
@@ -103,6 +130,8 @@ class Draft(NamedTuple):
     query: str
     parts: list[Part]
     negative: list[str]
+    further: Sequence[list[str]] = ()
+    """Groups of documents that the answer needs but that state no part of it."""
 
 
 def events_of(lang: str) -> dict[str, Event]:
@@ -111,45 +140,53 @@ def events_of(lang: str) -> dict[str, Event]:
 
 
 def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any]]:
-    """In `int` two of three questions ask for two facts of a family, the third for two events of one town."""
+    """The rows of `plain` or `int`.
+
+    In `int` every second question compares facts; of the others two of three ask for two facts of a family
+    and the third for two events of one town.
+    """
     events = list(events_of(lang).values())
     rng = seeded(key)
     every = cycle(shuffled(events, rng))
     local = cycle(shuffled([event for event in events if event.local], rng))
+    compared = cycle(shuffled([(event, each) for event in events for each in event.comparisons], rng))
     rows: list[dict[str, Any]] = []
     queries: set[str] = set()
     for number in range(size):
-        chosen = [next(local), next(local)] if kind == "int" and number % 3 == 2 else [next(every)]
         world = World(names_of(lang), seeded(key, number))
-        draft = _sound_draft(kind, chosen, world, queries)
+        draw: Callable[[], Draft]
+        if kind == "plain":
+            draw = partial(_one_fact, next(every), world)
+        elif number % 2:
+            draw = partial(_compared_facts, *next(compared), world)
+        elif number % 6 == 4:
+            draw = partial(_two_events, next(local), next(local), world)
+        else:
+            draw = partial(_two_facts, next(every), world)
+        draft = _sound_draft(draw, queries)
         queries.add(draft.query)
-        rows.append({"id": number, "query": draft.query, **_parts(draft.parts), "negative": draft.negative})
+        rows.append({"id": number, "query": draft.query, **_parts(draft), "negative": draft.negative})
     return rows
 
 
-def _parts(parts: Sequence[Part]) -> dict[str, Any]:
+def _parts(draft: Draft) -> dict[str, Any]:
     """The answers and positives of a row, in the published format."""
-    if len(parts) == 1:
-        answer = parts[0].answer
-        return {"answer": [answer] if len(answer) > 1 else answer[0], "positive": parts[0].positive}
-    first, second = parts
+    if len(draft.parts) == 1:
+        ((answer, positive),) = draft.parts
+        return {"answer": [answer] if len(answer) > 1 else answer[0], "positive": positive}
+    first, second = draft.parts
     return {
         "answer": [first.answer, second.answer],
         "answer1": first.answer,
         "answer2": second.answer,
-        "positive": [first.positive, second.positive],
+        "positive": [first.positive, second.positive, *draft.further],
     }
 
 
-def _sound_draft(kind: str, events: Sequence[Event], world: World, queries: set[str]) -> Draft:
+def _sound_draft(draw: Callable[[], Draft], queries: set[str]) -> Draft:
     """The first draft that gives nothing away and is not yet among the queries."""
     for _ in range(ATTEMPTS):
-        if kind == "plain":
-            draft = _one_fact(events[0], world)
-        elif len(events) == 2 and events[0] is not events[1]:
-            draft = _two_events(events[0], events[1], world)
-        else:
-            draft = _two_facts(events[0], world)
+        draft = draw()
         if draft.query not in queries and _is_sound(draft):
             return draft
     raise UsageError(f"No sound question in {ATTEMPTS} attempts: this set is too large for the word bank.")
@@ -157,11 +194,12 @@ def _sound_draft(kind: str, events: Sequence[Event], world: World, queries: set[
 
 def _is_sound(draft: Draft) -> bool:
     """Whether every part is stated in its positives and nowhere else, and no document appears twice."""
-    texts = [text for part in draft.parts for text in part.positive] + draft.negative
+    groups = [*(part.positive for part in draft.parts), *draft.further]
+    texts = [text for group in groups for text in group] + draft.negative
     if len(set(texts)) < len(texts):
         return False
     for part in draft.parts:
-        others = [text for other in draft.parts if other is not part for text in other.positive]
+        others = [text for group in groups if group is not part.positive for text in group]
         if not all(states(text, part.answer) for text in part.positive):
             return False
         if any(states(text, part.answer) for text in (draft.query, *others, *draft.negative)):
@@ -204,12 +242,11 @@ class Family:
         return write(pick(self.event.queries, self.world.rng), fact, self.world.rng)
 
     def part(self, fact: Slots, count: int) -> Part:
-        answer = [text for template in self.event.answer for text in spellings(template, fact)]
-        return Part(list(dict.fromkeys(answer)), self.reports([fact] * count))
+        return Part(answer_of(fact, self.event.answer), self.reports([fact] * count))
 
-    def reports(self, facts: Sequence[Slots]) -> list[str]:
-        """For each fact a document that states it."""
-        return [self._document(next(self.forms), fact) for fact in facts]
+    def reports(self, facts: Sequence[Slots], forms: Iterator[Form] | None = None) -> list[str]:
+        """For each fact a document that states it, in the forms of the event unless others are given."""
+        return [self._document(next(forms or self.forms), fact) for fact in facts]
 
     def aside(self, fact: Slots) -> str:
         return self._document(next(self.asides), fact)
@@ -220,6 +257,11 @@ class Family:
         luck = rng.random()
         closing = [next(self.extras) for _ in range((luck < 0.5) + (luck < 0.15))]
         return write_document((*form, *closing), fact, self.world.names.gap, rng)
+
+
+def answer_of(fact: Slots, templates: Iterable[str]) -> list[str]:
+    """Every right way to write an answer, each once."""
+    return list(dict.fromkeys(text for template in templates for text in spellings(template, fact)))
 
 
 def _one_fact(event: Event, world: World) -> Draft:
@@ -234,11 +276,45 @@ def _two_facts(event: Event, world: World) -> Draft:
     """Two facts of one family: the same prize in two years."""
     family = Family(event, world, 2 + LOOKALIKES)
     first, second, *others = family.facts
-    slots = {**first, **{f"other_{slot}": value for slot, value in second.items()}}
-    query = write(pick(event.pairs, world.rng), slots, world.rng)
+    query = write(pick(event.pairs, world.rng), _numbered([first, second]), world.rng)
     parts = [family.part(fact, POSITIVES_PER_PART) for fact in (first, second)]
     asides = [family.aside((first, second)[turn % 2]) for turn in range(ASIDES)]
     return Draft(query, parts, shuffled(family.reports(others) + asides, world.rng))
+
+
+def _numbered(facts: Sequence[Slots]) -> Slots:
+    """The slots of several facts: those of the second begin with `other_`, of the third with `third_`."""
+    prefixes = ("", "other_", "third_")
+    return {
+        f"{prefix}{slot}": value
+        for prefix, fact in zip(prefixes, facts, strict=False)
+        for slot, value in fact.items()
+    }
+
+
+def _compared_facts(event: Event, comparison: Comparison, world: World) -> Draft:
+    """Two or three facts of one family, each in documents of its own: a part of the answer belongs to the one
+    with the highest value, the other part to the one with the lowest."""
+    by = comparison.by
+    while True:
+        family = Family(event, world, comparison.facts + LOOKALIKES)
+        asked, others = family.facts[: comparison.facts], family.facts[comparison.facts :]
+        if len({fact[by].size for fact in asked}) == len(asked):
+            break
+    usable = [form for form in event.forms if comparison.slots <= stated_slots(form)]
+    forms = cycle(shuffled([*usable, *comparison.forms], world.rng))
+    ranked = sorted(asked, key=lambda fact: fact[by].size)
+    lowest, *between, highest = (
+        (fact, family.reports([fact] * POSITIVES_COMPARED, forms)) for fact in ranked
+    )
+    parts = []
+    for part in comparison.answers:
+        fact, documents = highest if part.of == "highest" else lowest
+        parts.append(Part(answer_of(fact, part.answer), documents))
+    query = write(pick(comparison.queries, world.rng), _numbered(asked), world.rng)
+    asides = [family.aside(asked[turn % len(asked)]) for turn in range(ASIDES)]
+    negative = shuffled(family.reports(others) + asides, world.rng)
+    return Draft(query, parts, negative, [documents for _, documents in between])
 
 
 def _two_events(one: Event, other: Event, world: World) -> Draft:
@@ -260,115 +336,15 @@ def _two_events(one: Event, other: Event, world: World) -> Draft:
 # --- well-known facts -------------------------------------------------------------------------------
 
 
-class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A true answer and a plausible false one."""
-
-    subject: str
-    answer: str
-    fake: str
-    notes: tuple[str, ...]
-    """True sentences about the subject, without the answer and without the false one."""
-    more: dict[str, str] = {}
-    """Further slots that the forms of the relation use."""
-
-
-class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts of one sort (capitals, authors, inventors) and the documents that state them."""
-
-    queries: tuple[str, ...]
-    forms: tuple[Form, ...]
-    """Documents that state the fact."""
-    general: tuple[str, ...]
-    """Sentences that go with any note."""
-    facts: tuple[Fact, ...]
-
-
-def relations_of(lang: str) -> dict[str, Relation]:
-    """The relations of a language, by name."""
-    return read_folder(lang, "facts", Relation)
-
-
-def _fact_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
+def _fact_rows(lang: str, key: str, seed: int, size: int) -> list[dict[str, Any]]:
     facts = [(relation, fact) for relation in relations_of(lang).values() for fact in relation.facts]
     if size > len(facts):
         raise UsageError(f"There are {len(facts)} facts in '{lang}', not {size}: ask for fewer.")
-    gap = names_of(lang).gap
     rows = []
-    for number, (relation, fact) in enumerate(shuffled(facts, seeded(key))[:size]):
+    for number, (relation, fact) in enumerate(
+        choose_facts(facts, f"{GENERATOR}/{VERSIONS['fact']}/{lang}", seed, size)
+    ):
         rng = seeded(key, number)
-        true, false = _versions(relation, fact, gap, rng)
-        rows.append(
-            {
-                "id": number,
-                "query": write(pick(relation.queries, rng), _fact_slots(fact), rng),
-                "answer": fact.answer,
-                "fakeanswer": fact.fake,
-                "positive": true,
-                "positive_wrong": false,
-                "negative": _fact_negatives(relation, fact, gap, rng),
-            }
-        )
+        fact = msgspec.structs.replace(fact, fake=fact.fake or pick(fact.fakes, rng))
+        rows.append({"id": number, **fact_row(relation, fact, lang, rng)})
     return rows
-
-
-def _fact_slots(fact: Fact, *, answer: str = "", note: str = "") -> Slots:
-    texts = {"subject": fact.subject, "answer": answer, "note": note, **fact.more}
-    return {slot: Value((text,)) for slot, text in texts.items()}
-
-
-def _giveaways(name: str) -> list[str]:
-    """What gives an answer away: all of it, or the last name where that is long enough to tell."""
-    last = name.rpartition(" ")[2]
-    return [name, last] if len(last) >= 5 else [name]
-
-
-def _versions(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> tuple[list[str], list[str]]:
-    """True documents and their false versions: the same draws, once with each answer."""
-    forms = shuffled(relation.forms, rng)
-    # No note is used in two documents; the forms that cannot do without one come first.
-    needing = [index for need in ("{note}", "?{note}") for index, form in enumerate(forms) if need in form]
-    notes = dict(zip(needing, shuffled(fact.notes, rng), strict=False))
-    general = cycle(shuffled(relation.general, rng))
-    versions: list[tuple[str, str]] = []
-    for index, form in enumerate(forms):
-        templates = [text for text in form if index in notes or text != "?{note}"]
-        templates.append(f"?{next(general)}")
-        draws = rng.getrandbits(64)
-        true, false = (
-            write_document(
-                templates,
-                _fact_slots(fact, answer=answer, note=notes.get(index, "")),
-                gap,
-                random.Random(draws),
-            )
-            for answer in (fact.answer, fact.fake)
-        )
-        if not states(true, _giveaways(fact.fake)) and not states(false, _giveaways(fact.answer)):
-            versions.append((true, false))
-    return [true for true, _ in versions[:POSITIVES]], [false for _, false in versions[:POSITIVES]]
-
-
-def _fact_negatives(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> list[str]:
-    """Documents about the subject without the answer, and about other subjects of the relation."""
-    forbidden = _giveaways(fact.answer) + _giveaways(fact.fake)
-    general = cycle(shuffled(relation.general, rng))
-    asides = [_fact_aside(fact, note, general, gap, rng) for note in fact.notes]
-    negatives = [text for text in asides if not states(text, forbidden)]
-    others = cycle(shuffled([other for other in relation.facts if other is not fact], rng))
-    forms = cycle(shuffled(relation.forms, rng))
-    while len(negatives) < FACT_NEGATIVES:
-        other = next(others)
-        note = pick(other.notes, rng)
-        if rng.random() < 0.7:
-            slots = _fact_slots(other, answer=other.answer, note=note)
-            text = write_document((*next(forms), f"?{next(general)}"), slots, gap, rng)
-        else:
-            text = _fact_aside(other, note, general, gap, rng)
-        if text not in negatives and not states(text, forbidden):
-            negatives.append(text)
-    return shuffled(negatives, rng)
-
-
-def _fact_aside(fact: Fact, note: str, general: Iterator[str], gap: str, rng: random.Random) -> str:
-    """A note with one or two general sentences after it."""
-    return write_document((note, next(general), f"?{next(general)}"), _fact_slots(fact), gap, rng)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from math import ceil
 from typing import NamedTuple, TypeAlias
 
@@ -17,6 +18,7 @@ from evenkeel.benchmarks.rgb import lenient as matching
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
+from evenkeel.make.grammar import between, shuffled
 from evenkeel.models.vectors import usable
 from evenkeel.text.bm25 import DIGITS, best, bm25_rows
 from evenkeel.text.normalization import HAN, Word, plain, words
@@ -108,10 +110,18 @@ def _break_up(sentence: str, lang: Lang) -> Iterator[str]:
 
 
 class Nearest:
-    """Ranks passages by nearness to a question: by BM25, and by embedding where there is an embedder."""
+    """Ranks passages by nearness to a question: by BM25, and by embedding where there is an embedder.
 
-    def __init__(self, passages: Sequence[str], lang: Lang, tally: Tally, *, embeds: bool) -> None:
+    Behind the near ones come others in a random order: an irrelevant document need not share a word with
+    the question.
+    """
+
+    def __init__(
+        self, passages: Sequence[str], lang: Lang, tally: Tally, *, embeds: bool, seed: int = 0
+    ) -> None:
         self._passages = passages
+        self._seed = seed
+        self._order = shuffled(range(len(passages)), random.Random(f"{seed}:others"))
         self._lang = lang
         self._tally = tally
         self._embeds = embeds
@@ -123,7 +133,17 @@ class Nearest:
         if self._embeds:
             by_embedding = yield from self._rank_by_embedding(queries)
             rankings = [_interleave(*pair) for pair in zip(rankings, by_embedding, strict=True)]
-        return [[self._passages[index] for index in ranking] for ranking in rankings]
+        return [
+            [self._passages[index] for index in (*ranking, *self._others(ranking, query))]
+            for query, ranking in zip(queries, rankings, strict=True)
+        ]
+
+    def _others(self, ranking: Sequence[int], query: str) -> Iterator[int]:
+        """At most DEPTH passages that are not in the ranking, in a random order that differs by query."""
+        near = set(ranking)
+        start = between(0, len(self._order) - 1, random.Random(f"{self._seed}:{query}"))
+        order = chain(self._order[start:], self._order[:start])
+        return islice((index for index in order if index not in near), DEPTH)
 
     def _rank_by_embedding(self, queries: Sequence[str]) -> Asking[list[list[int]]]:
         """By the cosine of the embeddings. What could not be embedded is near to nothing."""

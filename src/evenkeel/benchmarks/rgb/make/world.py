@@ -29,6 +29,8 @@ class Value(NamedTuple):
     accepted: tuple[str, ...] = ()
     """Further ways that are right in an answer."""
     parts: Mapping[str, str] = {}
+    size: int = 0
+    """Of a figure or a date: what it is compared by."""
 
 
 Slots: TypeAlias = Mapping[str, Value]
@@ -83,6 +85,12 @@ def _normalized(text: str) -> str:
     return re.sub(r"[\s,，]+", "", unicodedata.normalize("NFKC", text).lower())
 
 
+def stated_slots(form: Iterable[str]) -> set[str]:
+    """The slots that every document of a form states: no choice and no left-out sentence takes them away."""
+    texts = (re.sub(r"\[.*?\]", "", text) for text in form if not text.startswith("?"))
+    return {slot for text in texts for slot in re.findall(r"\{(\w+)", text)}
+
+
 # --- names and figures ------------------------------------------------------------------------------
 
 
@@ -92,11 +100,11 @@ class Spelling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     written: tuple[str, ...]
     accepted: tuple[str, ...]
 
-    def value(self, parts: Mapping[str, str]) -> Value:
+    def value(self, parts: Mapping[str, str], size: int = 0) -> Value:
         written, accepted = (
             tuple(fill(pattern, parts) for pattern in patterns) for patterns in (self.written, self.accepted)
         )
-        return Value(written, accepted, parts)
+        return Value(written, accepted, parts, size)
 
 
 class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,6 +134,33 @@ def read_folder(lang: str, folder: str, type: type[T]) -> dict[str, T]:
     return {path.stem: read_json(__package__, "bank", lang, folder, path.name, type=type) for path in paths}
 
 
+class SubjectAnswer(NamedTuple):
+    subject: str
+    answer: str
+
+
+class TableRow(NamedTuple):
+    """A well-known fact in two languages; empty in one where it is not asked about."""
+
+    english_subject: str
+    english_answer: str
+    chinese_subject: str
+    chinese_answer: str
+
+    def pair(self, lang: str) -> SubjectAnswer:
+        return SubjectAnswer(*(self[:2] if lang == "en" else self[2:]))
+
+
+Table: TypeAlias = dict[str, tuple[TableRow, ...]]
+"""Facts of one sort in groups of like ones, each group in an order that puts near what is alike."""
+
+
+def read_tables() -> dict[str, Table]:
+    """The tables of well-known facts, by the name of their relation."""
+    paths = sorted(data_path(__package__, "bank", "tables").glob("*.json"))
+    return {path.stem: read_json(__package__, "bank", "tables", path.name, type=Table) for path in paths}
+
+
 class World:
     """The people, places, dates and figures of one question, invented as they are needed."""
 
@@ -151,7 +186,8 @@ class World:
             return text_value(self.name(spec))
         match spec.split():
             case "year", low, high:
-                return Value((str(between(int(low), int(high), self.rng)),))
+                year = between(int(low), int(high), self.rng)
+                return Value((str(year),), size=year)
             case "number", low, high:
                 return self._number(int(low), int(high))
             case "decimal", low, high:
@@ -169,7 +205,8 @@ class World:
     def _number(self, low: int, high: int) -> Value:
         figure = between(low, high, self.rng)
         plain, grouped = (str(figure),), (f"{figure:,}",)
-        return Value(grouped, plain) if self.names.thousands else Value(plain, grouped)
+        written, accepted = (grouped, plain) if self.names.thousands else (plain, grouped)
+        return Value(written, accepted, size=figure)
 
     def _decimal(self, low: str, high: str) -> Value:
         """With as many digits as its limits; the last is never 0, so that there is one way to write it."""
@@ -178,7 +215,7 @@ class World:
         while True:
             figure = between(round(float(low) * scale), round(float(high) * scale), self.rng)
             if figure % 10:
-                return Value((f"{figure // scale}.{figure % scale:0{digits}}",))
+                return Value((f"{figure // scale}.{figure % scale:0{digits}}",), size=figure)
 
     def _date(self, year: int) -> Value:
         """A day of two digits, so that one date is never found inside another."""
@@ -189,5 +226,6 @@ class World:
                 "month": self.names.months[date.month - 1],
                 "day": str(date.day),
                 "weekday": self.names.weekdays[date.weekday()],
-            }
+            },
+            date.toordinal(),
         )

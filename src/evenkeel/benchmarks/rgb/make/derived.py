@@ -1,0 +1,243 @@
+"""Questions made from others: two joined into one, and ones with a false answer and false documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.make.evidence import (
+    LEAST,
+    PASSAGE_TOKENS,
+    Asked,
+    PassageText,
+    length_fault,
+    read_irrelevant,
+)
+from evenkeel.benchmarks.rgb.make.passages import (
+    Nearest,
+    agree,
+    false_version,
+    reveals,
+    same_kind,
+    same_words,
+    states,
+)
+from evenkeel.benchmarks.rgb.make.questions import (
+    Question,
+    TextFields,
+    Writer,
+    gives,
+    reading_fault,
+)
+from evenkeel.make.asking import Asking
+from evenkeel.text.answers import is_blank
+from evenkeel.text.bm25 import bm25_candidates
+
+PARTNERS = 20
+"""Partners that are tried for a question, by similarity, before any other."""
+
+TWO_PARTS = "two-part questions"
+FALSE_ANSWERS = "false answers"
+FALSE_VERSIONS = "false versions of documents"
+COUNTERFACTUAL = "counterfactual questions"
+
+Couple: TypeAlias = tuple[Question, Question]
+
+
+class JoinedText(TextFields):
+    question: str
+
+
+class FalseAnswer(TextFields):
+    false_answer: str
+
+
+class TwoPart(NamedTuple):
+    """Two questions joined into one, for information integration."""
+
+    query: str
+    parts: Couple
+    negative: Sequence[str] = ()
+
+    @property
+    def answers(self) -> list[str]:
+        return [part.answer for part in self.parts]
+
+
+class Counterfactual(NamedTuple):
+    """A question with a false answer and, for each positive, the version of it that gives the false one."""
+
+    question: Question
+    false_answer: str
+    positive: list[str]
+    wrong: list[str]
+    negative: list[str]
+
+    @property
+    def answers(self) -> tuple[str, str, str]:
+        """The true answer, the false one, and the query."""
+        return self.question.answer, self.false_answer, self.question.query
+
+
+# --- two-part questions -----------------------------------------------------------------------------
+
+
+def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Asking[list[TwoPart]]:
+    """Pairs of questions about different passages, joined into one; each question is in at most one."""
+    couples = partners(questions, writer.lang)
+    for _ in range(len(questions) - 2 * len(couples)):
+        writer.tally.passes(TWO_PARTS, "no other question to join it with")
+    slots = [((first, second), {"FIRST": first.query, "SECOND": second.query}) for first, second in couples]
+    drafts = [
+        TwoPart(text.question, couple)
+        for couple, text in (yield from writer.ask(JoinedText, TWO_PARTS, writer.prompts.join, slots))
+        if writer.tally.passes(TWO_PARTS, _join_fault(text.question, couple))
+    ]
+    passages = ["\n\n".join(part.passage.text for part in draft.parts) for draft in drafts]
+    texts = [(draft, draft.query, passage) for draft, passage in zip(drafts, passages, strict=True)]
+    confirmed = [
+        draft
+        for draft, reading in (yield from writer.read(TWO_PARTS, texts))
+        if writer.tally.passes(TWO_PARTS, _joined_reading_fault(reading, draft))
+    ]
+    rankings = yield from nearest.of([draft.query for draft in confirmed])
+    asked = [Asked(draft.query, draft.answers) for draft in confirmed]
+    irrelevant = yield from read_irrelevant(asked, rankings, writer)
+    return [
+        draft._replace(negative=documents.texts)
+        for draft, documents in zip(confirmed, irrelevant, strict=True)
+        if writer.tally.accept(TWO_PARTS, documents.fault)
+    ]
+
+
+def partners(questions: Sequence[Question], lang: Lang) -> list[Couple]:
+    """Each question with the likest one that is free, where neither gives the other's answer away."""
+    texts = [f"{question.query} {question.passage.text}" for question in questions]
+    rankings = bm25_candidates(texts, range(len(texts)), PARTNERS, lang=lang) if texts else []
+    free = dict.fromkeys(range(len(questions)))
+    couples = []
+    for index, candidates in enumerate(rankings):
+        if index not in free:
+            continue
+        del free[index]
+        for other in dict.fromkeys([*(candidate.document for candidate in candidates), *free]):
+            if other in free and independent(questions[index], questions[other]):
+                del free[other]
+                couples.append((questions[index], questions[other]))
+                break
+    return couples
+
+
+def independent(first: Question, second: Question) -> bool:
+    """Whether neither question nor its documents give the other's answer."""
+    return not any(
+        reveals(text, question.answer)
+        for question, other in ((first, second), (second, first))
+        for text in (other.query, *other.positive)
+    )
+
+
+def _join_fault(query: str, couple: Couple) -> str:
+    if is_blank(query):
+        return "the question is empty"
+    if any(reveals(query, part.answer) for part in couple):
+        return "the question gives an answer away"
+    if any(same_words(query, part.query) for part in couple):
+        return "one part only"
+    return ""
+
+
+def _joined_reading_fault(reading: str, draft: TwoPart) -> str:
+    """Whether the passages of both parts, read together, lack an answer: each is sought as a whole."""
+    missing = [answer for answer in draft.answers if not states(reading, answer)]
+    if not missing:
+        return ""
+    return f"the passages, read again, do not give {'both answers' if len(missing) == 1 else 'either answer'}"
+
+
+# --- false answers ----------------------------------------------------------------------------------
+
+
+def falsify(questions: Sequence[Question], writer: Writer) -> Asking[list[Counterfactual]]:
+    """Each question with a false answer and the documents that could be made to give it."""
+    slots = [(question, {"QUERY": question.query, "ANSWER": question.answer}) for question in questions]
+    texts = yield from writer.ask(FalseAnswer, FALSE_ANSWERS, writer.prompts.false_answer, slots)
+    facts: list[Counterfactual] = []
+    for question, text in texts:
+        false = text.false_answer
+        negative = [document for document in question.negative if not reveals(document, false)]
+        fault = false_answer_fault(false, question)
+        if not fault and len(negative) < LEAST <= len(question.negative):
+            fault = f"in all but {len(negative)} of the irrelevant documents"
+        if writer.tally.accept(FALSE_ANSWERS, fault):
+            facts.append(Counterfactual(question, false, [], [], negative))
+    yield from _add_false_versions(facts, writer)
+    fault = "none of its documents has a false version"
+    return [fact for fact in facts if writer.tally.accept(COUNTERFACTUAL, "" if fact.wrong else fault)]
+
+
+def false_answer_fault(false: str, question: Question) -> str:
+    """Why a false answer cannot be used; empty where it can."""
+    if is_blank(false):
+        return "empty"
+    if agree(false, question.answer) or reveals(false, question.answer):
+        return "not false"
+    if not same_kind(question.answer, false):
+        return "of another kind than the true one"
+    if any(reveals(text, false) for text in (question.query, question.passage.text)):
+        return "in the question or its passage"
+    return ""
+
+
+def _add_false_versions(facts: Sequence[Counterfactual], writer: Writer) -> Asking[None]:
+    """Add the false version of each document: by replacing the answer, or, if that fails, by the model.
+
+    Either way the model must read the false answer in it.
+    """
+    versions: dict[tuple[int, str], str | None] = {}
+    for index, fact in enumerate(facts):
+        for text in fact.question.positive:
+            fault = "the document gives the false answer too" if reveals(text, fact.false_answer) else ""
+            if writer.tally.passes(FALSE_VERSIONS, fault):
+                versions[index, text] = false_version(text, *fact.answers)
+    slots = [
+        ((index, text), {"ANSWER": facts[index].question.answer, "FALSE": facts[index].false_answer,
+                         "PASSAGE": text})
+        for (index, text), version in versions.items()
+        if version is None
+    ]  # fmt: skip
+    rewritten = writer.ask(
+        PassageText, FALSE_VERSIONS, writer.prompts.false_version, slots, max_tokens=PASSAGE_TOKENS
+    )
+    for (index, text), version_text in (yield from rewritten):
+        version = version_text.text
+        fault = _version_fault(version, facts[index]) or length_fault(version, text, writer.lang)
+        if writer.tally.passes(FALSE_VERSIONS, fault):
+            versions[index, text] = version
+    texts = [
+        ((index, text, version), facts[index].question.query, version)
+        for (index, text), version in versions.items()
+        if version is not None
+    ]
+    for (index, text, version), reading in (yield from writer.read(FALSE_VERSIONS, texts)):
+        if writer.tally.accept(FALSE_VERSIONS, _false_reading_fault(reading, facts[index])):
+            facts[index].positive.append(text)
+            facts[index].wrong.append(version)
+
+
+def _version_fault(text: str, fact: Counterfactual) -> str:
+    """Why a text that the model wrote is no false version; empty where it is one."""
+    true, false, query = fact.answers
+    if is_blank(text):
+        return "empty"
+    if reveals(text, true, query):
+        return "the true answer is still in it"
+    return "" if states(text, false) else "the false answer is not in it"
+
+
+def _false_reading_fault(reading: str, fact: Counterfactual) -> str:
+    true, false, query = fact.answers
+    if reveals(reading, true, query) or gives(reading, true, query):
+        return "read again, it gives the true answer"
+    return reading_fault(reading, false, query)
