@@ -19,7 +19,7 @@ from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.text import bm25
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores
+from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores, okapi_words
 from evenkeel.text.word_splitting import split
 
 # --- words ------------------------------------------------------------------------------------------
@@ -224,6 +224,23 @@ def test_sums_that_differ_in_their_last_bits_are_a_tie() -> None:
 def test_texts_without_words_score_nothing() -> None:
     (one,), (other,) = bm25_scores(["?"], ["!"], [""])
     assert (one, other) == (0, 0)
+
+
+def test_okapi_gives_the_scores_of_rank_bm25() -> None:
+    anchor, alike, further = "The red red boat's sail", "red boat lies here", "a boat in the harbour"
+    corpus = ["warm bread", "one oven, one boat"]
+    (one,), (other,) = bm25_scores([anchor], [alike], [further], variant="okapi", corpus=corpus)
+    # BM25Okapi of rank_bm25 0.2.2; the idf of "boat", in four of five, is negative there
+    assert (one, other) == pytest.approx((0.785270499, 0.241406263), abs=1e-9)
+    (alone,), _ = bm25_scores([anchor], [alike], [further], variant="okapi")
+    assert alone != pytest.approx(one)
+
+
+def test_okapi_words_are_without_stop_words_possessives_and_single_letters() -> None:
+    assert okapi_words("The company's data, 'x' and WE'RE ﬁne with students' a 7 42") == [
+        "company", "data", "we're", "fine", "students", "42"
+    ]  # fmt: skip
+    assert bm25_scores(["the"], ["of"], [""], variant="okapi") == ([0], [0])
 
 
 # --- triplets from labels ---------------------------------------------------------------------------
