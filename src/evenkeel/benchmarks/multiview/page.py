@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeAlias
 
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet, model_name
 from evenkeel.page.examples import first, shortened
 from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
@@ -121,7 +121,28 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and "bm25" in spec.subjects:
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
-    return [Note(text) for text in texts]
+    return [*builder_notes(spec), *map(Note, texts)]
+
+
+def builder_notes(spec: RunSpec) -> list[Note]:
+    """Warnings: which models took part in making the triplets that they order here, and copies left out."""
+    notes = []
+    for field, did in (("built_by", "built"), ("confirmed_by", "confirmed")):
+        for builder, count in spec.data.get(field, {}).items():
+            roles = [
+                r for r, model in spec.models.items() if model_name(model["spec"]) == model_name(builder)
+            ]
+            methods = [name for name in spec.subjects if any(role in name for role in roles)] or roles
+            if methods:
+                text = (
+                    f"{', '.join(methods)}: the same model, {builder}, {did} {count:,} of these triplets and "
+                    "chose those that it orders correctly. Its accuracy here is too high; compare it on "
+                    "triplets that another model or a person built."
+                )
+                notes.append(Note(text, warning=True))
+    if copies := spec.data.get("copies"):
+        notes.append(Note(f"{copies:,} copies of triplets were left out: each triplet counts once."))
+    return notes
 
 
 def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:
