@@ -99,7 +99,9 @@ class Judge(Loopback):
 
 def known(text: str) -> Document | None:
     """The starter document that a text begins with, however it goes on."""
-    return BEGINNINGS.get(text.removeprefix("[poison] ")[:BEGINNING])
+    for prefix in ("[poison] ", "Question: ", "Clue: "):
+        text = text.removeprefix(prefix)
+    return BEGINNINGS.get(text[:BEGINNING])
 
 
 BEGINNING = min(map(len, MATH))
