@@ -15,6 +15,7 @@ from evenkeel.benchmarks.multiview.files import Triplet, model_name, read_triple
 from evenkeel.errors import DataError, UsageError
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.report.notes import notes_of
+from evenkeel.text.bm25 import bm25_scores
 from loopback import Loopback
 from triplets import store, store_tools, triplet
 
@@ -262,12 +263,28 @@ def test_triplets_of_ids_alone_take_the_documents_beside_them(tmp_path: Path) ->
     ids = {"anchor_id": 0, "positive_id": 1, "negative_id": 2}
     (folder / "triplets.json").write_text(json.dumps([ids, [2, 1, 0]]))
     rows = [{"doc_id": n, "document": text} for n, text in enumerate(("one", {"text": "two"}, "three"))]
-    with pytest.raises(DataError, match=r"no documents.jsonl beside it"):
+    with pytest.raises(DataError, match=r"document 0 is not in a documents.jsonl beside it"):
         read_triplets(folder / "triplets.json")
     (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [read.documents for read in read_triplets(folder / "triplets.json")] == [
+    read = read_triplets(folder / "triplets.json")
+    assert [each.documents for each in read] == [
         ("one", "two", "three"), ("three", "two", "one")
     ]  # fmt: skip
+
+
+def test_bm25_over_the_whole_set_is_stored_with_public_triplets(tmp_path: Path) -> None:
+    folder = tmp_path / "a__b"
+    folder.mkdir()
+    texts = ["red boat sails", "red boat lies here", "a boat in the harbour", "warm bread", "one oven"]
+    (folder / "triplets.json").write_text(json.dumps([[0, 1, 2]]))
+    rows = ({"doc_id": number, "document": text} for number, text in enumerate(texts))
+    (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (read,) = read_triplets(folder / "triplets.json")
+    (one,), (other,) = bm25_scores(texts[:1], texts[1:2], texts[2:3], variant="okapi", corpus=texts)
+    assert read.okapi == (one, other)
+    assert read.okapi_margin == one - other != 0
+    run = ek.run("multiview", data=folder, out=tmp_path / "run")
+    assert read_triplets(run.path / "export" / "triplets.jsonl") == [read]
 
 
 @pytest.mark.parametrize(

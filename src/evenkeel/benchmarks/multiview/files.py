@@ -62,6 +62,9 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     known, or the categories that the judge gave the documents."""
     tags: dict[str, tuple[str, ...]] = {}
     """By role: the tags that the judge gave the document."""
+    okapi: tuple[float, float] | None = None
+    """BM25 in the variant `okapi` of the positive and of the negative, with the word counts of the whole set
+    of documents, where that was there: the triplets alone do not have it."""
     built_by: str = ""
     """The spec of the model that chose and checked the triplet; empty where none did."""
     confirmed_by: str = ""
@@ -72,6 +75,11 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def documents(self) -> tuple[str, str, str]:
         return self.anchor, self.positive, self.negative
+
+    @property
+    def okapi_margin(self) -> float | None:
+        """The BM25 of the positive minus that of the negative over the whole set, where it is known."""
+        return self.okapi[0] - self.okapi[1] if self.okapi else None
 
     @property
     def docset(self) -> str:
@@ -193,6 +201,18 @@ def with_defaults(raw: dict[str, Any], name: str) -> dict[str, Any]:
     ids = {field: raw.get(field, f"{name}-{role}") for field, role in zip(IDS, ROLES, strict=True)}
     numbers = {field: str(value) for field, value in ids.items() if isinstance(value, int)}
     return {**names, **ids, **raw, **numbers}
+
+
+def with_okapi(triplets: Sequence[Triplet], documents: Iterable[str]) -> list[Triplet]:
+    """The triplets with their BM25 over all documents of the set that they are from."""
+    from evenkeel.text.bm25 import bm25_scores
+
+    if not triplets:
+        return []
+    texts = zip(*(triplet.documents for triplet in triplets), strict=True)
+    scores = bm25_scores(*texts, variant="okapi", corpus=list(documents))
+    pairs = zip(*(each.tolist() for each in scores), strict=True)
+    return [replace(triplet, okapi=pair) for triplet, pair in zip(triplets, pairs, strict=True)]
 
 
 def about_triplets(triplets: Iterable[Triplet]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from evenkeel.benchmarks.multiview.files import (
     Place,
     Triplet,
     with_defaults,
+    with_okapi,
 )
 from evenkeel.errors import DataError, explain
 from evenkeel.files.cache import slug
@@ -42,22 +43,26 @@ def read_public(path: Path) -> Iterator[tuple[Place, Triplet]]:
     """Each triplet of the list in a file, with its place."""
     entries = read_json(path)
     view = _view(path)
-    texts: dict[int, Any] = {}
+    texts = _documents(path)
+    places, triplets = [], []
     for number, entry in enumerate(entries, 1):
         place = Place(path, number, "entry")
         if isinstance(entry, list) and len(entry) == len(ROLES):
             entry = dict(zip(IDS, entry, strict=True))
         if not isinstance(entry, dict):
             raise place.error(f"expected a triplet, not {kind_of(entry)}.")
-        if not texts and not all(role in entry for role in ROLES):
-            texts = _documents(path)
         fields = with_defaults(_fields(place, entry, texts, view), str(number))
         if "criterion" not in fields:
             raise place.error(
                 "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
                 "public project does, or give each entry a field 'criterion'."
             )
-        yield place, _convert(place, fields)
+        places.append(place)
+        triplets.append(_convert(place, fields))
+    if texts and all(triplet.okapi is None for triplet in triplets):
+        documents = (_document(document) for document in texts.values())
+        triplets = with_okapi(triplets, (text for text in documents if isinstance(text, str)))
+    yield from zip(places, triplets, strict=True)
 
 
 def _convert(place: Place, fields: dict[str, Any]) -> Triplet:
@@ -92,10 +97,10 @@ def _known(docset: str, criterion: str) -> str:
 
 
 def _documents(path: Path) -> dict[int, Any]:
-    """The documents beside a file whose triplets are ids alone."""
+    """The documents of the whole set by their ids, where their file is beside the triplets."""
     beside = path.parent / "documents.jsonl"
     if not beside.is_file():
-        raise DataError(path, f"its triplets have no texts, and there is no {beside.name} beside it.")
+        return {}
     texts: dict[int, Any] = {}
     for line, row in json_lines(beside):
         if not isinstance(row, dict) or not isinstance(row.get("doc_id"), int) or "document" not in row:
@@ -112,11 +117,11 @@ def _fields(
     labels: dict[str, dict[str, str]] = {}
     tags: dict[str, list[str]] = {}
     for role in ROLES:
-        if role not in entry and (number := entry.get(f"{role}_id")) not in texts:
-            raise place.error(f"the document {number} is not in documents.jsonl.", f"field '{role}_id'")
-        document = entry[role] if role in entry else texts[entry[f"{role}_id"]]
-        if isinstance(document, dict):
-            document = document.get("text")
+        number = entry.get(f"{role}_id")
+        if role not in entry and not (isinstance(number, int) and number in texts):
+            problem = f"there is no text, and the document {number} is not in a documents.jsonl beside it."
+            raise place.error(problem, f"field '{role}'")
+        document = _document(entry[role] if role in entry else texts[entry[f"{role}_id"]])
         if not isinstance(document, str):
             raise place.error("the document has no text.", f"field '{role}'")
         fields[role] = document
@@ -130,6 +135,11 @@ def _fields(
     if isinstance(rating := _rating(entry), int):
         fields.setdefault("quality", rating)
     return {"labels": labels, "tags": tags, **fields}
+
+
+def _document(document: Any) -> Any:
+    """The text of a document, which may be an object."""
+    return document.get("text") if isinstance(document, dict) else document
 
 
 def _rating(entry: dict[str, Any]) -> Any:

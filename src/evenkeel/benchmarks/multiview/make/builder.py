@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel import __version__
-from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, model_name, read_triplets
+from evenkeel.benchmarks.multiview.files import (
+    Triplet,
+    encode_triplets,
+    model_name,
+    read_triplets,
+    with_okapi,
+)
 from evenkeel.benchmarks.multiview.make.annotate import split_in_parts
 from evenkeel.benchmarks.multiview.make.build_options import MIN_DOCUMENTS, BuildOptions
 from evenkeel.benchmarks.multiview.make.criteria import Criterion, portable_spec, task_name
@@ -114,14 +120,14 @@ class MultiviewBuilder:
         if count < MIN_DOCUMENTS:
             raise DataError(path, f"a triplet takes {MIN_DOCUMENTS} documents; there are {count}.")
         if not options.judge:
-            return (yield from self._confirm(self._labelled(read, path)))
+            return (yield from self._confirm(self._labelled(read, path), read))
         if options.dry_run:
             return Built({}, [*read.notes, self._estimate(read)], [])
         results = []
         for each in self.criteria:
             result = yield from judge_triplets(read.documents, each, self._docset(path), options)
             results.append(result)
-        return (yield from self._confirm(self._judged(read, path, results)))
+        return (yield from self._confirm(self._judged(read, path, results), read))
 
     def _read(self, path: Path) -> Documents:
         """The documents, or as many of them as asked for."""
@@ -258,10 +264,12 @@ class MultiviewBuilder:
             return []
         return [f"{number} triplets instead of {self.options.number}: every anchor was tried"]
 
-    def _confirm(self, draft: Draft) -> Asking[Built]:
+    def _confirm(self, draft: Draft, read: Documents | None = None) -> Asking[Built]:
         """What was built, as far as a second judge or a person confirms it, with the files to write."""
         options = self.options
         triplets, dropped, facts = draft.triplets, list(draft.dropped), dict(draft.facts)
+        if read:
+            triplets = with_okapi(triplets, (document.text for document in read.documents))
         notes, failures = list(draft.notes), list(draft.failures)
         verdicts = None
         if triplets and options.validate:
