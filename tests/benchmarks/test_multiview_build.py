@@ -145,8 +145,12 @@ def test_several_criteria_share_a_triplet_file_and_keep_the_rest_apart(docs: Pat
 
 def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(docs: Path, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"docs": str(docs), "judge": "openai:judge", **CRITERION}
-    paths, built = api.build("multiview", tmp_path / "made", triplets=12, dry_run=True, **settings)
-    assert "asked 199 times" in built.notes[0]  # a schema, 150 annotations, four for each triplet
+    paths, built = api.build(
+        "multiview", tmp_path / "made", triplets=12, dry_run=True, validate="openai:b", **settings
+    )
+    assert (
+        "asked 199 times and the second judge 24, " in built.notes[0]
+    )  # a schema, 150 annotations, four for each triplet
     assert paths == []
     assert not (tmp_path / "made").exists()
 
@@ -437,15 +441,13 @@ def test_a_sheet_that_does_not_fit_is_refused_by_its_line(
 def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, tmp_path: Path) -> None:
     with Judge() as server:
         build(docs, tmp_path / "made", server, triplets=4)
-        methods = ["judge:openai:judge", "judge:openai:other", "bm25"]
+        methods = ["judge:openai:judge", "judge:openai:other", "judge:openai:other+annotations", "bm25"]
         data = tmp_path / "made"
         run = api.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
     assert run.spec.data["built_by"] == {"openai:judge": 4}
-    warnings = [note.text for note in notes_of(run) if note.warning]
-    assert len(warnings) == 1
-    assert warnings[0].startswith(
-        "judge:openai:judge: the same model, openai:judge, built 4 of these triplets"
-    )
+    same, summaries = [note.text for note in notes_of(run) if note.warning]
+    assert same.startswith("judge:openai:judge: the same model, openai:judge, built 4 of these triplets")
+    assert summaries.startswith("judge:openai:other+annotations: reads summaries that the builder")
 
 
 # Dropped triplets

@@ -140,6 +140,10 @@ def builder_notes(spec: RunSpec) -> list[Note]:
                     "triplets that another model or a person built."
                 )
                 notes.append(Note(text, warning=True))
+    readers = [subject for subject in spec.subjects if "annotations" in subject.split("+")]
+    if readers and (builders := spec.data.get("built_by")):
+        text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
+        notes.append(Note(f"{text} ({', '.join(builders)}), which chose the triplets by them.", warning=True))
     if copies := spec.data.get("copies"):
         notes.append(Note(f"{copies:,} copies of triplets were left out: each triplet counts once."))
     return notes

@@ -122,7 +122,8 @@ class MultiviewBuilder:
         if not options.judge:
             return (yield from self._confirm(self._labelled(read, path), read))
         if options.dry_run:
-            return Built({}, [*read.notes, self._estimate(read)], [])
+            lengths = self._length_notes({"read": count, **self._lengths(read)})
+            return Built({}, [*read.notes, *lengths, self._estimate(read)], [])
         results = []
         for each in self.criteria:
             result = yield from judge_triplets(read.documents, each, self._docset(path), options)
@@ -154,9 +155,11 @@ class MultiviewBuilder:
         lengths = [len(split_in_parts(d.text, self.options.document_characters)) for d in read.documents]
         reading = sum(parts + (parts > 1) for parts in lengths)
         calls = (1 + reading + CALLS * self.options.number) * len(self.criteria)
+        second = 2 * self.options.number * len(self.criteria)
+        times = f"{calls:,} times{f' and the second judge {second:,}' if self.options.validate else ''}"
         return (
-            f"the judge would be asked {calls:,} times, and more where an answer must be repaired or a "
-            "triplet is discarded"
+            f"the judge would be asked {times}, and more where an answer must be repaired or a triplet is "
+            "discarded"
         )
 
     def _starter(self) -> Built:
