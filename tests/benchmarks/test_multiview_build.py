@@ -377,9 +377,8 @@ def test_a_second_judge_confirms_triplets_and_its_agreement_is_reported(docs: Pa
 
 def test_a_model_cannot_confirm_what_it_built(docs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot confirm them"):
-        api.build(
-            "multiview", tmp_path / "x", docs=str(docs), judge="openai:m", validate="vllm:org/M", **CRITERION
-        )
+        models: dict[str, Any] = {"judge": "openai:m", "validate": "vllm:org/M", **CRITERION}
+        api.build("multiview", tmp_path / "x", docs=str(docs), **models)
     with Judge() as server:
         build(docs, tmp_path / "made", server, triplets=2)
         options: dict[str, Any] = {"from_triplets": str(tmp_path / "made" / "triplets.jsonl")}
@@ -441,7 +440,7 @@ def test_a_sheet_that_does_not_fit_is_refused_by_its_line(
 def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, tmp_path: Path) -> None:
     with Judge() as server:
         build(docs, tmp_path / "made", server, triplets=4)
-        methods = ["judge:openai:judge", "judge:openai:other", "judge:openai:other+annotations", "bm25"]
+        methods = ["judge:openai:judge", "judge:openai:judge2", "judge:openai:other+annotations", "bm25"]
         data = tmp_path / "made"
         run = api.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
     assert run.spec.data["built_by"] == {"openai:judge": 4}
@@ -589,7 +588,7 @@ def test_several_label_fields_make_a_task_each(docs: Path, tmp_path: Path) -> No
 
 def test_a_part_of_the_documents_is_drawn_by_the_seed(docs: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"docs": str(docs), "label_field": "arithmetic", **CRITERION, "max_docs": 40}
-    made = []
+    made: list[set[str]] = []
     for seed in (0, 0, 1):
         api.build("multiview", tmp_path / f"{len(made)}", seed=seed, triplets=150, **options)
         triplets = read_triplets(tmp_path / f"{len(made)}" / "triplets.jsonl")

@@ -13,7 +13,6 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.multiview.files import Triplet, model_name, read_triplets
 from evenkeel.errors import DataError, UsageError
-from evenkeel.models.embedded import embedder_folder
 from evenkeel.report.notes import notes_of
 from evenkeel.text.bm25 import bm25_scores
 from loopback import Loopback
@@ -185,7 +184,7 @@ def full(number: int) -> Triplet:
 
 def test_a_rerun_of_an_export_gives_the_same_margins(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", [full(n) for n in range(3)])
-    embedder = f"embed:sbert:{embedder_folder()}"
+    embedder = "embed:openai:loop"
     methods = ["bm25", embedder, f"{embedder}+instruct", "judge:openai:loop+annotations"]
     with Loopback() as server:
         settings: dict[str, Any] = {"method": methods, "base_url": server.url}

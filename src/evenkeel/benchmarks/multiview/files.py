@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from evenkeel.errors import DataError
@@ -69,7 +69,7 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The spec of the model that chose and checked the triplet; empty where none did."""
     confirmed_by: str = ""
     """The spec of the second judge that agreed, or `person`."""
-    copies: int = 1
+    copies: Annotated[int, Meta(ge=1)] = 1
     """How often the triplet is in the data: copies are one triplet."""
 
     @property

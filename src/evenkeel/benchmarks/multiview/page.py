@@ -100,6 +100,8 @@ LAYOUT = Layout(
         "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
         "is not one half.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
+        "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
+        "documents of a task's triplets.",
     ),
     citation="multiview, of evenkeel: it follows the published idea of triplets of documents under a stated "
     "criterion, and is not the work of those who published it.",
@@ -128,25 +130,34 @@ def builder_notes(spec: RunSpec) -> list[Note]:
     """Warnings: which models took part in making the triplets that they order here, and copies left out."""
     notes = []
     for field, did in (("built_by", "built"), ("confirmed_by", "confirmed")):
-        for builder, count in spec.data.get(field, {}).items():
-            roles = [
-                r for r, model in spec.models.items() if model_name(model["spec"]) == model_name(builder)
-            ]
-            methods = [name for name in spec.subjects if any(role in name for role in roles)] or roles
+        builders = spec.data.get(field)
+        for builder, count in builders.items() if isinstance(builders, dict) else ():
+            name = model_name(builder)
+            roles = [role for role, model in spec.models.items() if model_name(model["spec"]) == name]
+            methods = [each for each in spec.subjects if set(_roles(each)) & set(map(_plain, roles))] or roles
             if methods:
                 text = (
-                    f"{', '.join(methods)}: the same model, {builder}, {did} {count:,} of these triplets and "
+                    f"{', '.join(methods)}: the same model, {builder}, {did} {count} of these triplets and "
                     "chose those that it orders correctly. Its accuracy here is too high; compare it on "
                     "triplets that another model or a person built."
                 )
                 notes.append(Note(text, warning=True))
-    readers = [subject for subject in spec.subjects if "annotations" in subject.split("+")]
+    readers = [subject for subject in spec.subjects if "annotations" in _roles(subject)]
     if readers and (builders := spec.data.get("built_by")):
         text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
         notes.append(Note(f"{text} ({', '.join(builders)}), which chose the triplets by them.", warning=True))
     if copies := spec.data.get("copies"):
-        notes.append(Note(f"{copies:,} copies of triplets were left out: each triplet counts once."))
+        notes.append(Note(f"{copies} copies of triplets were left out: each triplet counts once."))
     return notes
+
+
+def _roles(method: str) -> list[str]:
+    """The parts of a method's name that may be roles."""
+    return [_plain(part) for part in method.split("+")]
+
+
+def _plain(name: str) -> str:
+    return name.partition("?")[0]
 
 
 def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:

@@ -192,7 +192,7 @@ def _entries(triplets: list[Triplet]) -> Iterator[bytes]:
     numbers = _numbered(triplets)
     for number, triplet in enumerate(triplets):
         fields = msgspec.to_builtins(triplet)
-        entry = {"triplet_id": number}
+        entry: dict[str, Any] = {"triplet_id": number}
         entry |= {f"{role}_id": numbers[getattr(triplet, role)] for role in ROLES}
         entry |= {role: fields.pop(role) for role in ROLES}
         if triplet.quality is not None:

@@ -8,7 +8,7 @@ no judge is needed. None of the sets comes with Evenkeel.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -153,4 +153,4 @@ def operations(answer: str) -> tuple[str, ...]:
     return (" ".join(found),) if found else ()
 
 
-LABELLERS: Mapping[str, Callable[[str], Sequence[str]]] = {"operations": operations}
+LABELLERS: Mapping[str, Callable[[str], tuple[str, ...]]] = {"operations": operations}
