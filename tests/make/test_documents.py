@@ -182,6 +182,19 @@ def test_a_document_may_have_several_labels(tmp_path: Path) -> None:
         read_documents(lines(tmp_path / "b.jsonl", {"text": "a", "kind": [{}]}), label_fields=["kind"])
 
 
+def test_the_same_text_with_other_labels_is_refused_by_both_lines(tmp_path: Path) -> None:
+    rows = [
+        {"text": "a", "kind": ["k", "m"]},
+        {"text": " a", "kind": ["m", "k"]},
+        {"text": "a ", "kind": "k"},
+    ]
+    path = lines(tmp_path / "a.jsonl", *rows)
+    assert read_documents(path).duplicates == 2
+    message = r"line 3: the same text has the label 'k, m' in the field 'kind' at line 1, and 'k' here"
+    with pytest.raises(DataError, match=message):
+        read_documents(path, label_fields=["kind"])
+
+
 def test_a_label_that_is_missing_or_empty_is_an_error(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"text": "a", "kind": "k"}, {"text": "b", "kind": " "})
     with pytest.raises(DataError, match=r"line 2: the field 'kind' is empty"):

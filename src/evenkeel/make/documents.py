@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -95,7 +95,7 @@ def read_documents(
     documents: list[Document] = []
     empty = duplicates = 0
     ids: dict[str, str] = {}
-    texts: set[str] = set()
+    texts: dict[str, Document] = {}
     for row in chain([first], rows):
         document = Document(row.text(id_field).strip() if id_field else row.name, *reader(row))
         if document.id in ids:
@@ -108,12 +108,24 @@ def read_documents(
             empty += 1
         elif text in texts:
             duplicates += 1
+            _check_labels(row, document, texts[text], ids)
         else:
-            texts.add(text)
+            texts[text] = document
             documents.append(document)
     if not documents:
         raise DataError(path, "every document in it is empty.")
     return Documents(documents, empty, duplicates)
+
+
+def _check_labels(row: Row, document: Document, first: Document, places: Mapping[str, str]) -> None:
+    """Refuse a document whose text was there before with other labels: one of the two is wrong."""
+    for field, labels in document.labels.items():
+        if set(labels) != set(first.labels[field]):
+            old, new = (", ".join(each) or "nothing" for each in (first.labels[field], labels))
+            raise row.error(
+                f"the same text has the label '{old}' in the field '{field}' at {places[first.id]}, and "
+                f"'{new}' here. Remove the one that is wrong."
+            )
 
 
 def recognise_text_fields(row: Row) -> tuple[str, ...]:

@@ -155,7 +155,9 @@ def _summary(summary: Any) -> str:
         summary = summary[0] if summary else ""
     if isinstance(summary, dict):
         summary = summary.get("final_summary", "")
-    return summary if isinstance(summary, str) else msgspec.json.encode(summary).decode()
+    if summary is None or isinstance(summary, str):
+        return summary or ""
+    return msgspec.json.encode(summary).decode()
 
 
 def _text(value: Any) -> str:
