@@ -386,6 +386,30 @@ def test_a_model_cannot_confirm_what_it_built(docs: Path, tmp_path: Path) -> Non
             api.build("multiview", tmp_path / "y", validate="openai:judge", base_url=server.url, **options)
 
 
+def test_a_triplet_whose_validation_failed_is_not_confirmed_and_asked_again(tmp_path: Path) -> None:
+    same = [text for text, document in MATH.items() if document.views["arithmetic"] == STRUCTURES[0]]
+    other = next(text for text in MATH if text not in same)
+    triplets = [
+        tool(0, anchor=same[0], positive=same[1], negative=other),
+        tool(1, anchor=f"[poison] {same[0]}", positive=same[2], negative=other),
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(encode_triplets(triplets))
+    options: dict[str, Any] = {"from_triplets": str(path), "validate": "openai:other"}
+    out = tmp_path / "sure"
+    with Judge() as server:
+        built = api.build("multiview", out, base_url=server.url, **options)[1]
+        assert built.failures == ["triplets whose validation failed: 1; the same command asks again"]
+        assert [line["reason"] for line in dropped_in(out)] == ["validation_ordering_error"]
+        assert manifest(out)["validation"]["confirmed"]["n"] == 1  # a failure is not a disagreement
+        server.fixed = True
+        before = server.requests
+        assert api.build("multiview", out, base_url=server.url, **options)[1].failures == []
+        assert server.requests == before + 2
+    assert len(read_triplets(out / "triplets.jsonl")) == 2
+    assert dropped_in(out) == []
+
+
 def test_a_person_confirms_triplets_on_a_sheet(docs: Path, tmp_path: Path) -> None:
     labelled: dict[str, Any] = {"docs": str(docs), "label_field": "arithmetic", **CRITERION, "triplets": 20}
     api.build("multiview", tmp_path / "made", sheet=True, **labelled)
