@@ -233,7 +233,7 @@ def test_a_schema_that_could_not_be_asked_for_is_asked_for_again(tmp_path: Path)
         assert [failure.partition(": ")[2][:20] for failure in built.failures] == [
             "requests that failed",
             "the judge wrote no s",
-            "the triplets of an e",
+            "those of an earlier ",
         ]
         assert not list((tmp_path / "made").glob("*.jsonl"))
         assert counts(tmp_path / "made")["reflect"]["asked"] == 1
@@ -490,7 +490,7 @@ def test_dropped_triplets_are_stored_with_the_reason(tmp_path: Path) -> None:
     assert {line["reason"] for line in lines} == {"quality_2", "ordered_tie"}
     assert {line["built_by"] for line in lines} == {"openai:judge"}
     assert {line.get("quality") for line in lines} == {2, 4}
-    assert built.failures[-1] == "there is no triplet: the triplets of an earlier build are unchanged"
+    assert built.failures[-1] == "there is no triplet: those of an earlier build are unchanged"
 
 
 # Without a judge
@@ -540,7 +540,10 @@ def test_labels_that_are_all_different_make_no_triplet_and_say_so(tmp_path: Path
     docs = written(tmp_path / "math.jsonl", list(MATH.values())[:20])
     settings: dict[str, Any] = {"docs": str(docs), "label_field": "id", **CRITERION}
     built = api.build("multiview", tmp_path / "made", **settings)[1]
-    assert built.failures == ["no label has two documents; the triplets of an earlier build are unchanged"]
+    assert built.failures == [
+        "no label has two documents",
+        "there is no triplet: those of an earlier build are unchanged",
+    ]
     assert not (tmp_path / "made" / "triplets.jsonl").exists()
     assert counts(tmp_path / "made")["without_partner"] == 20
 

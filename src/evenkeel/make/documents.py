@@ -117,13 +117,13 @@ def read_documents(
     return Documents(documents, empty, duplicates)
 
 
-def _check_labels(row: Row, document: Document, first: Document, places: Mapping[str, str]) -> None:
+def _check_labels(row: Row, document: Document, first: Document, locations: Mapping[str, str]) -> None:
     """Refuse a document whose text was there before with other labels: one of the two is wrong."""
     for field, labels in document.labels.items():
         if set(labels) != set(first.labels[field]):
             old, new = (", ".join(each) or "nothing" for each in (first.labels[field], labels))
             raise row.error(
-                f"the same text has the label '{old}' in the field '{field}' at {places[first.id]}, and "
+                f"the same text has the label '{old}' in the field '{field}' at {locations[first.id]}, and "
                 f"'{new}' here. Remove the one that is wrong."
             )
 

@@ -99,7 +99,7 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The anchor's known labels, by view."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a triplet is: a line, or an entry of a list."""
 
     path: Path
@@ -123,20 +123,20 @@ def read_triplets(*paths: Path) -> list[Triplet]:
     task and criterion, contradicts it.
     """
     triplets: dict[tuple[str, ...], Triplet] = {}
-    places: dict[tuple[str, ...], Place] = {}
+    locations: dict[tuple[str, ...], Location] = {}
     for path in paths:
         empty = True
-        for place, triplet in _read(path):
+        for location, triplet in _read(path):
             empty = False
-            texts = _check_documents(place, triplet)
+            texts = _check_documents(location, triplet)
             view = (triplet.task, triplet.criterion)
-            if other := places.get((*view, texts[0], texts[2], texts[1])):
+            if other := locations.get((*view, texts[0], texts[2], texts[1])):
                 where = f"{other.path}, {other}" if other.path != path else str(other)
-                raise place.error(
+                raise location.error(
                     f"this triplet contradicts {where}: positive and negative are swapped, under the task "
                     f"'{triplet.task}'. Remove the one that is wrong."
                 )
-            places.setdefault((*view, *texts), place)
+            locations.setdefault((*view, *texts), location)
             key = (*view, triplet.description, triplet.instruction, *texts)
             if first := triplets.get(key):
                 triplet = replace(first, copies=first.copies + triplet.copies)
@@ -146,7 +146,7 @@ def read_triplets(*paths: Path) -> list[Triplet]:
     return list(triplets.values())
 
 
-def _read(path: Path) -> Iterator[tuple[Place, Triplet]]:
+def _read(path: Path) -> Iterator[tuple[Location, Triplet]]:
     if is_list(path):
         from evenkeel.benchmarks.multiview.public_format import read_public
 
@@ -154,7 +154,7 @@ def _read(path: Path) -> Iterator[tuple[Place, Triplet]]:
         return
     for line, raw in json_lines(path):
         fields = with_defaults(raw, str(line)) if isinstance(raw, dict) else raw
-        yield Place(path, line), convert(path, fields, Triplet, line=line)
+        yield Location(path, line), convert(path, fields, Triplet, line=line)
 
 
 def triplet_files(data: Iterable[DataFile]) -> list[Path]:
@@ -181,16 +181,16 @@ def is_list(path: Path) -> bool:
     return False
 
 
-def _check_documents(place: Place, triplet: Triplet) -> tuple[str, str, str]:
+def _check_documents(location: Location, triplet: Triplet) -> tuple[str, str, str]:
     """The three texts without differences of white space; one that is empty or there twice is an error."""
     anchor, positive, negative = (" ".join(text.split()) for text in triplet.documents)
     texts = dict(zip(ROLES, (anchor, positive, negative), strict=True))
     for role, text in texts.items():
         if not text:
-            raise place.error("the document is empty.", f"field '{role}'")
+            raise location.error("the document is empty.", f"field '{role}'")
     for one, other in (("anchor", "positive"), ("anchor", "negative"), ("positive", "negative")):
         if texts[one] == texts[other]:
-            raise place.error(f"{one} and {other} are the same document: a triplet takes three.")
+            raise location.error(f"{one} and {other} are the same document: a triplet takes three.")
     return anchor, positive, negative
 
 

@@ -23,8 +23,8 @@ import msgspec
 from evenkeel.benchmarks.multiview.files import (
     IDS,
     ROLES,
+    Location,
     MultiviewDetail,
-    Place,
     Triplet,
     with_defaults,
     with_okapi,
@@ -39,38 +39,38 @@ RATINGS = ("quality_assessment", "quality_assessment_with_annotations")
 QUALITIES = {1: "invalid", 2: "ambiguous", 3: "trivial", 4: "good", 5: "ideal"}
 
 
-def read_public(path: Path) -> Iterator[tuple[Place, Triplet]]:
-    """Each triplet of the list in a file, with its place."""
+def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
+    """Each triplet of the list in a file, with its location."""
     entries = read_json(path)
     view = _view(path)
     texts = _documents(path)
-    places, triplets = [], []
+    locations, triplets = [], []
     for number, entry in enumerate(entries, 1):
-        place = Place(path, number, "entry")
+        location = Location(path, number, "entry")
         if isinstance(entry, list) and len(entry) == len(ROLES):
             entry = dict(zip(IDS, entry, strict=True))
         if not isinstance(entry, dict):
-            raise place.error(f"expected a triplet, not {kind_of(entry)}.")
-        fields = with_defaults(_fields(place, entry, texts, view), str(number))
+            raise location.error(f"expected a triplet, not {kind_of(entry)}.")
+        fields = with_defaults(_fields(location, entry, texts, view), str(number))
         if "criterion" not in fields:
-            raise place.error(
+            raise location.error(
                 "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
                 "public project does, or give each entry a field 'criterion'."
             )
-        places.append(place)
-        triplets.append(_convert(place, fields))
+        locations.append(location)
+        triplets.append(_convert(location, fields))
     if texts and all(triplet.okapi is None for triplet in triplets):
         documents = (_document(document) for document in texts.values())
         triplets = with_okapi(triplets, (text for text in documents if isinstance(text, str)))
-    yield from zip(places, triplets, strict=True)
+    yield from zip(locations, triplets, strict=True)
 
 
-def _convert(place: Place, fields: dict[str, Any]) -> Triplet:
+def _convert(location: Location, fields: dict[str, Any]) -> Triplet:
     try:
         return msgspec.convert(fields, Triplet)
     except msgspec.ValidationError as error:
         fault = explain(error, fields)
-        raise place.error(f"{fault.problem}.", fault.field) from None
+        raise location.error(f"{fault.problem}.", fault.field) from None
 
 
 def _view(path: Path) -> dict[str, str]:
@@ -110,7 +110,7 @@ def _documents(path: Path) -> dict[int, Any]:
 
 
 def _fields(
-    place: Place, entry: dict[str, Any], texts: dict[int, Any], view: dict[str, str]
+    location: Location, entry: dict[str, Any], texts: dict[int, Any], view: dict[str, str]
 ) -> dict[str, Any]:
     """An entry as the fields of a triplet. Those that Evenkeel writes besides are taken as they are."""
     fields = {**view, **entry}
@@ -120,10 +120,10 @@ def _fields(
         number = entry.get(f"{role}_id")
         if role not in entry and not (isinstance(number, int) and number in texts):
             problem = f"there is no text, and the document {number} is not in a documents.jsonl beside it."
-            raise place.error(problem, f"field '{role}'")
+            raise location.error(problem, f"field '{role}'")
         document = _document(entry[role] if role in entry else texts[entry[f"{role}_id"]])
         if not isinstance(document, str):
-            raise place.error("the document has no text.", f"field '{role}'")
+            raise location.error("the document has no text.", f"field '{role}'")
         fields[role] = document
         annotation = entry.get(f"{role}_annotation")
         if isinstance(annotation, dict):

@@ -47,7 +47,6 @@ FORMAT = 1
 LINES = msgspec.json.Encoder()
 CALLS = 4
 """Requests for a triplet: the choice, the rating, and both orders."""
-NOTHING_WRITTEN = "the triplets of an earlier build are unchanged"
 PATHS = ("docs", "criteria", "from_triplets", "validate_sheet")
 """Options that name files of this machine."""
 
@@ -190,7 +189,7 @@ class MultiviewBuilder:
             prefix = f"{each.name}: " if len(results) > 1 else ""
             notes += [f"{prefix}{note}" for note in self._label_notes(result)]
         triplets = [triplet for result in results for triplet in result.triplets]
-        failures = [] if triplets else [f"no label has two documents; {NOTHING_WRITTEN}"]
+        failures = [] if triplets else ["no label has two documents"]
         facts = {"documents": _about_documents(path, read), "criteria": criteria}
         return Draft(triplets, facts, notes, failures)
 
@@ -299,8 +298,7 @@ class MultiviewBuilder:
             files["sheet.csv"] = sheet(triplets)
         if not triplets:
             files = {}
-            if draft.triplets or not draft.failures or options.judge:
-                failures.append(f"there is no triplet: {NOTHING_WRITTEN}")
+            failures.append("there is no triplet: those of an earlier build are unchanged")
         if triplets or dropped:
             files["dropped.jsonl"] = LINES.encode_lines(_dropped(each) for each in dropped)
         return self._built(files, facts, notes, failures)
