@@ -609,6 +609,10 @@ def test_several_label_fields_make_a_task_each(docs: Path, tmp_path: Path) -> No
     for t in triplets:
         anchor, positive, negative = (MATH[text].views[t.criterion] for text in t.documents)
         assert anchor == positive != negative
+    with pytest.raises(UsageError, match="'setting' is not one of the label fields. Available: a, b"):
+        api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criteria=str(criteria))
+    with pytest.raises(UsageError, match="two of the fields would have the same task"):
+        api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a b", "a_b"])
     with pytest.raises(UsageError, match="several --label-field"):
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criterion="a")
 

@@ -186,7 +186,15 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
                     "criteria in a file with --criteria, under the names of the fields."
                 )
             known = {each.name: each for each in criteria}
-            return [known.get(field) or label_criterion(field) for field in self.label_field]
+            if unused := [name for name in known if name not in self.label_field]:
+                raise UsageError(
+                    f"--criteria {self.criteria}: '{unused[0]}' is not one of the label fields. Available: "
+                    f"{', '.join(self.label_field)}."
+                )
+            chosen = [known.get(field) or label_criterion(field) for field in self.label_field]
+            if len({each.name.casefold() for each in chosen}) < len(chosen):
+                raise UsageError("--label-field: two of the fields would have the same task.")
+            return chosen
         if self.label_field and len(criteria) > 1:
             raise UsageError("--label-field has the labels of one criterion: give only one.")
         return criteria or [
