@@ -134,7 +134,7 @@ def builder_notes(spec: RunSpec) -> list[Note]:
         for builder, count in builders.items() if isinstance(builders, dict) else ():
             name = model_name(builder)
             roles = [role for role, model in spec.models.items() if model_name(model["spec"]) == name]
-            methods = [each for each in spec.subjects if set(_roles(each)) & set(map(_plain, roles))] or roles
+            methods = [each for each in spec.subjects if any(_has(each, role) for role in roles)] or roles
             if methods:
                 text = (
                     f"{', '.join(methods)}: the same model, {builder}, {did} {count} of these triplets and "
@@ -142,7 +142,7 @@ def builder_notes(spec: RunSpec) -> list[Note]:
                     "triplets that another model or a person built."
                 )
                 notes.append(Note(text, warning=True))
-    readers = [subject for subject in spec.subjects if "annotations" in _roles(subject)]
+    readers = [subject for subject in spec.subjects if _has(subject, "annotations")]
     if readers and (builders := spec.data.get("built_by")):
         text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
         notes.append(Note(f"{text} ({', '.join(builders)}), which chose the triplets by them.", warning=True))
@@ -151,13 +151,11 @@ def builder_notes(spec: RunSpec) -> list[Note]:
     return notes
 
 
-def _roles(method: str) -> list[str]:
-    """The parts of a method's name that may be roles."""
-    return [_plain(part) for part in method.split("+")]
-
-
-def _plain(name: str) -> str:
-    return name.partition("?")[0]
+def _has(method: str, role: str) -> bool:
+    """Whether a role is part of a method's name, where arguments and a server's name may follow it."""
+    plain = role.partition("?")[0]
+    parts = (part.partition("?")[0] for part in method.split("+"))
+    return any(part == plain or part.startswith(f"{plain}@") for part in parts)
 
 
 def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:

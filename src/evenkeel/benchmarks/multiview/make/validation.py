@@ -51,9 +51,8 @@ class Validation(NamedTuple):
     def note(self) -> str:
         facts = self.agreement
         confirmed, kappa = facts["confirmed"], facts["kappa"]
-        text = (
-            f"{facts['by']} confirmed {_shown(confirmed, 100, '%')} of the {confirmed['n']} triplets ordered"
-        )
+        share = _shown(confirmed, 100, "%")
+        text = f"validated by {facts['by']}: {share} of {confirmed['n']} triplets confirmed"
         text += f"; kappa {_shown(kappa)}" if kappa["value"] is not None else ""
         return f"{text}; {len(self.dropped)} dropped, {facts['open']} left open"
 
