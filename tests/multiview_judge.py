@@ -56,6 +56,7 @@ class Judge(Loopback):
         kind = KINDS[fields]
         self.kinds[kind] += 1
         read = [document for line in re.findall(TEXTS, task) if (document := known(line))]
+        read = read or [document for name in NOTED.findall(task) for document in BY_SUMMARY[name][:1]]
         text = self.says(kind, read) or msgspec.json.encode(self.truth(kind, task, read)).decode()
         message = {"content": None, "refusal": "No."} if text == REFUSES else {"content": text}
         return msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -65,6 +66,8 @@ class Judge(Loopback):
             case "reflect":
                 return SCHEME
             case "annotate":
+                if not read:  # a part of a long document that does not begin it
+                    return {"category": "", "tags": [], "summary": "More."}
                 structure = read[0].views["arithmetic"]
                 tags = [structure, "numbers", *(["many steps"] if structure in MANY_STEPS else [])]
                 return {"category": structure, "tags": tags, "summary": f"It takes {structure}."}
@@ -96,11 +99,19 @@ class Judge(Loopback):
 
 def known(text: str) -> Document | None:
     """The starter document that a text begins with, however it goes on."""
-    return BEGINNINGS.get(text.removeprefix("[poison] ")[:BEGINNING])
+    for prefix in ("[poison] ", "Question: ", "Clue: "):
+        text = text.removeprefix(prefix)
+    return BEGINNINGS.get(text[:BEGINNING])
 
 
 BEGINNING = min(map(len, MATH))
 BEGINNINGS = {text[:BEGINNING]: document for text, document in MATH.items()}
+BY_SUMMARY = {
+    name: [document for document in MATH.values() if document.views["arithmetic"] == name]
+    for name in STRUCTURES
+}
+NOTED = re.compile(r"^1\. .*It takes (.+?)\.$", re.MULTILINE)
+"""A document that the judge read in parts, by what it noted of the first."""
 REFUSES = "[refuses]"
 DESCRIBED = '{"category": "", "tags": [], "summary": "Nothing."}'
 KINDS = {
@@ -139,6 +150,10 @@ def counts(out: Path) -> dict[str, Any]:
 def noted_in(out: Path) -> list[Annotation]:
     lines = (out / "annotations.jsonl").read_bytes().splitlines()
     return [msgspec.json.decode(line, type=Annotation) for line in lines]
+
+
+def dropped_in(out: Path) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line) for line in (out / "dropped.jsonl").read_bytes().splitlines()]
 
 
 def views(triplet: Triplet) -> tuple[str, str, str]:

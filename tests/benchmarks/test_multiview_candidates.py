@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.benchmarks.multiview.make.triplets import label_triplets, tag_rows
+from evenkeel.benchmarks.multiview.make.triplets import LabelledTriplets, label_triplets, tag_rows
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.text import bm25
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores
+from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores, okapi_words
 from evenkeel.text.word_splitting import split
 
 # --- words ------------------------------------------------------------------------------------------
@@ -226,23 +226,49 @@ def test_texts_without_words_score_nothing() -> None:
     assert (one, other) == (0, 0)
 
 
+def test_okapi_gives_the_scores_of_rank_bm25() -> None:
+    anchor, alike, further = "The red red boat's sail", "red boat lies here", "a boat in the harbour"
+    corpus = ["warm bread", "one oven, one boat"]
+    (one,), (other,) = bm25_scores([anchor], [alike], [further], variant="okapi", corpus=corpus)
+    # BM25Okapi of rank_bm25 0.2.2; the idf of "boat", in four of five, is negative there
+    assert (one, other) == pytest.approx((0.785270499, 0.241406263), abs=1e-9)
+    (alone,), _ = bm25_scores([anchor], [alike], [further], variant="okapi")
+    assert alone != pytest.approx(one)
+
+
+def test_okapi_words_are_without_stop_words_possessives_and_single_letters() -> None:
+    assert okapi_words("The company's data, 'x' and WE'RE ﬁne with students' a 7 42") == [
+        "company", "data", "we're", "fine", "students", "42"
+    ]  # fmt: skip
+    (one,), (other,) = bm25_scores(["the"], ["of"], [""], variant="okapi")
+    assert (one, other) == (0, 0)
+
+
 # --- triplets from labels ---------------------------------------------------------------------------
 
 CRITERION = Criterion("kind", "What kind it is.")
+
+
+def labelled(name: str, text: str, *labels: str) -> Document:
+    return Document(name, text, {"kind": labels})
+
+
+def gold_of(documents: Sequence[Document], number: int, seed: int = 0) -> LabelledTriplets:
+    return label_triplets(documents, CRITERION, number, field="kind", docset="d", seed=seed)
+
+
 LABELLED = [
-    Document("a1", "the red boat in the harbour", "sum"),
-    Document("a2", "the red boat in the old harbour", "sum"),
-    Document("a3", "warm bread in the oven", "sum"),
-    Document("b1", "a red boat in the harbour today", "ratio"),
-    Document("b2", "warm bread from the oven", "ratio"),
-    Document("c1", "a lonely zebra", "none"),
+    labelled("a1", "the red boat in the harbour", "sum"),
+    labelled("a2", "the red boat in the old harbour", "sum"),
+    labelled("a3", "warm bread in the oven", "sum"),
+    labelled("b1", "a red boat in the harbour today", "ratio"),
+    labelled("b2", "warm bread from the oven", "ratio"),
+    labelled("c1", "a lonely zebra", "none"),
 ]
 
 
 def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
-    made = {
-        triplet.anchor_id: triplet for triplet in label_triplets(LABELLED, CRITERION, 9, docset="d").triplets
-    }
+    made = {triplet.anchor_id: triplet for triplet in gold_of(LABELLED, 9).triplets}
     assert set(made) == {"a1", "a2", "a3", "b1", "b2"}
     assert (made["a1"].positive_id, made["a1"].negative_id) == ("a3", "b1")
     assert (made["b2"].positive_id, made["b2"].negative_id) == ("b1", "a3")
@@ -250,32 +276,27 @@ def test_the_positive_reads_unlike_and_the_negative_alike() -> None:
         "anchor": {"kind": "sum"}, "positive": {"kind": "sum"}, "negative": {"kind": "ratio"}
     }  # fmt: skip
     for seed in range(8):
-        positives = {
-            t.anchor_id: t.positive_id
-            for t in label_triplets(LABELLED, CRITERION, 9, docset="d", seed=seed)[0]
-        }
+        positives = {t.anchor_id: t.positive_id for t in gold_of(LABELLED, 9, seed).triplets}
         assert (positives["a1"], positives["a2"]) == ("a3", "a3")
     assert {triplet.task for triplet in made.values()} == {"d__kind"}
 
 
 def test_only_a_triplet_that_misleads_bm25_is_marked_as_hard_for_it() -> None:
-    gold = label_triplets(
-        [*LABELLED, Document("z1", "seven zebras", "far"), Document("z2", "zebras, seven of them", "far")],
-        CRITERION, 9, docset="d",
-    )  # fmt: skip
+    far = [labelled("z1", "seven zebras", "far"), labelled("z2", "zebras, seven of them", "far")]
+    gold = gold_of([*LABELLED, *far], 9)
     hard = {triplet.anchor_id: triplet.hard_for for triplet in gold.triplets}
     assert {hard[name] for name in ("a1", "a2", "a3", "b1", "b2")} == {"bm25"}
     assert (hard["z1"], hard["z2"]) == ("", "")
 
 
 def test_an_anchor_without_a_partner_is_reported() -> None:
-    gold = label_triplets(LABELLED, CRITERION, 2, docset="d")
-    assert (len(gold.triplets), gold.without_partner) == (2, ["c1"])
+    gold = gold_of(LABELLED, 2)
+    assert (len(gold.triplets), gold.without_partner) == (2, 1)
 
 
 def test_a_seed_decides_which_triplets_are_made() -> None:
-    many = [Document(str(n), f"word{n} word{n % 7} word{n % 5}", str(n % 3)) for n in range(60)]
-    first, again, other = (label_triplets(many, CRITERION, 20, docset="d", seed=seed) for seed in (1, 1, 2))
+    many = [labelled(str(n), f"word{n} word{n % 7} word{n % 5}", str(n % 3)) for n in range(60)]
+    first, again, other = (gold_of(many, 20, seed) for seed in (1, 1, 2))
     assert first == again != other
     for triplet in first.triplets:
         labels = {role: own["kind"] for role, own in triplet.labels.items()}
@@ -286,10 +307,30 @@ def test_a_seed_decides_which_triplets_are_made() -> None:
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ([Document("1", "a", "x"), Document("2", "b")], r"document '2' has no label"),
-        ([Document("1", "a", "x"), Document("2", "b", "x")], r"every document has the same label"),
+        ([Document("1", "a"), Document("2", "b")], r"'kind': no document has a label"),
+        ([labelled("1", "a", "x"), labelled("2", "b", "x")], r"every document has the same label"),
     ],
 )
 def test_labels_without_two_kinds_are_refused(documents: list[Document], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        label_triplets(documents, CRITERION, 1, docset="d")
+        gold_of(documents, 1)
+
+
+def test_documents_with_several_labels_are_alike_when_they_share_one() -> None:
+    documents = [
+        labelled("a", "the red boat", "sea", "red"),
+        labelled("b", "a blue boat", "sea"),
+        labelled("c", "the red house", "red", "home"),
+        labelled("d", "the red red boat house", "home"),
+        labelled("e", "every red boat house", "sea", "red", "home"),
+        Document("f", "nothing known"),
+    ]
+    gold = gold_of(documents, 9)
+    assert (gold.unlabelled, gold.without_negative) == (1, 1)  # f; e shares a label with every other
+    sets = {document.id: set(document.labels.get("kind", ())) for document in documents}
+    assert {triplet.anchor_id for triplet in gold.triplets} == {"a", "b", "c", "d"}
+    for triplet in gold.triplets:
+        assert sets[triplet.anchor_id] & sets[triplet.positive_id]
+        assert not sets[triplet.anchor_id] & sets[triplet.negative_id]
+        assert "f" not in (triplet.positive_id, triplet.negative_id)
+    assert {t.labels["anchor"]["kind"] for t in gold.triplets if t.anchor_id == "a"} == {"sea, red"}

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.files import read_triplets
+from commandline import evenkeel
+from evenkeel.benchmarks.multiview.files import Triplet, model_name, read_triplets
 from evenkeel.errors import DataError, UsageError
+from evenkeel.report.notes import notes_of
+from evenkeel.text.bm25 import bm25_scores
+from loopback import Loopback
 from triplets import store, store_tools, triplet
 
 
@@ -35,7 +41,9 @@ def test_of_a_folder_that_was_built_the_triplets_are_taken(tools: Path, tmp_path
 def test_bare_triplets_are_numbered_by_their_lines_and_ids_may_be_numbers(tmp_path: Path) -> None:
     bare = {"criterion": "use", "anchor": "a", "positive": "b", "negative": "c"}
     data = tmp_path / "t.jsonl"
-    data.write_text("".join(f"{json.dumps(line)}\n" for line in (bare, {**bare, "anchor_id": 7})))
+    data.write_text(
+        "".join(f"{json.dumps(line)}\n" for line in (bare, {**bare, "anchor": "d", "anchor_id": 7}))
+    )
     first, second = read_triplets(data)
     assert (first.anchor_id, first.positive_id, first.negative_id) == ("1-anchor", "1-positive", "1-negative")
     assert (second.anchor_id, second.positive_id, second.task) == ("7", "2-positive", "use")
@@ -80,3 +88,227 @@ def test_a_record_of_another_shape_is_refused_by_its_line_and_field(
     path.write_text("".join([first, second.replace(old, new), *others]))
     with pytest.raises(DataError, match=f"line 2, field '{field}"):
         list(ek.load_run(run.path).records())
+
+
+# The same document or triplet twice
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"positive": " anchor  2 of tools__use"}, "line 2: anchor and positive are the same document"),
+        ({"negative": "anchor 2 of tools__use"}, "line 2: anchor and negative are the same document"),
+        ({"negative": "good 2 of tools__use\n"}, "line 2: positive and negative are the same document"),
+    ],
+)
+def test_the_same_document_twice_in_a_triplet_is_refused(
+    fields: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    data = store(tmp_path / "t.jsonl", [triplet(1), triplet(2, **fields)])
+    with pytest.raises(DataError, match=message):
+        read_triplets(data)
+
+
+def test_twenty_copies_of_a_triplet_are_one(tmp_path: Path) -> None:
+    copies = [triplet(0, anchor_id=str(n), positive=f"good  0 of{' ' * n} tools__use") for n in range(1, 21)]
+    data = store(tmp_path / "t.jsonl", [*copies, triplet(1), triplet(0, task="tools__age")])
+    run = ek.run("multiview", data=data, out=tmp_path / "run")
+    assert [record.sample.inputs.copies for record in run.records()] == [20, 1, 1]
+    assert run.summary["accuracy"].n == 3
+    assert run.spec.data["copies"] == 19
+    texts = [note.text for note in notes_of(run)]
+    assert "19 copies of triplets were left out: each triplet counts once." in texts
+    again = ek.run("multiview", data=run.path / "export" / "triplets.jsonl", out=tmp_path / "again")
+    assert again.spec.data["copies"] == 19
+
+
+def test_a_paraphrased_criterion_is_not_a_copy(tmp_path: Path) -> None:
+    data = store(
+        tmp_path / "t.jsonl", [triplet(0), triplet(0, description="Its use."), triplet(0, instruction="i")]
+    )
+    assert len(read_triplets(data)) == 3
+
+
+def test_triplets_that_contradict_each_other_are_refused_by_both_lines(tmp_path: Path) -> None:
+    one = triplet(0)
+    swapped = triplet(0, positive=one.negative, negative=one.positive)
+    other = triplet(0, task="tools__age", positive=one.negative, negative=one.positive)
+    assert len(read_triplets(store(tmp_path / "a.jsonl", [one, other]))) == 2
+    with pytest.raises(
+        DataError, match="line 3: this triplet contradicts line 1: positive and negative are swa"
+    ):
+        read_triplets(store(tmp_path / "b.jsonl", [one, triplet(1), swapped]))
+    with pytest.raises(DataError, match=r"c.jsonl, line 1: this triplet contradicts .*a.jsonl, line 1"):
+        read_triplets(tmp_path / "a.jsonl", store(tmp_path / "c.jsonl", [swapped]))
+
+
+# Several files
+
+
+def test_several_data_are_run_together(tools: Path, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    shutil.move(tools, tmp_path / "made" / "triplets.jsonl")
+    (tmp_path / "made" / "dropped.jsonl").write_text("no triplet\n")
+    more = store(tmp_path / "more.jsonl", [triplet(0, task="a__b"), triplet(0)])
+    done = evenkeel(
+        "run", "multiview", "--data", tmp_path / "made", "--data", more, "--out", tmp_path / "run", "--json"
+    )
+    assert done.code == 0, done.stderr
+    run = ek.load_run(tmp_path / "run")
+    assert run.summary["accuracy"].n == 7  # six, and one more: the other is a copy
+    assert (run.spec.data["source"], len(run.spec.data["sha256"])) == ("file", 3)
+    same = ek.run("multiview", data=[tmp_path / "made", more], out=tmp_path / "same")
+    assert [record.sample.id for record in same.records()] == [record.sample.id for record in run.records()]
+
+
+# Exports
+
+
+def full(number: int) -> Triplet:
+    """A triplet with every field that a method reads."""
+    return triplet(
+        number,
+        instruction=f"Find a tool of use {number}",
+        hints=("h",),
+        quality=4,
+        anchor_summary=f"It is for {number}.",
+        positive_summary="It is for the same.",
+        negative_summary="It is for something else.",
+        labels={"anchor": {"use": "cut"}, "positive": {"use": "cut"}, "negative": {"use": "dig"}},
+        tags={"anchor": ("sharp",)},
+        built_by="openai:judge",
+        confirmed_by="person",
+        hard_for="bm25",
+    )
+
+
+def test_a_rerun_of_an_export_gives_the_same_margins(tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [full(n) for n in range(3)])
+    embedder = "embed:openai:loop"
+    methods = ["bm25", embedder, f"{embedder}+instruct", "judge:openai:loop+annotations"]
+    with Loopback() as server:
+        settings: dict[str, Any] = {"method": methods, "base_url": server.url}
+        first = ek.run("multiview", data=data, out=tmp_path / "first", **settings)
+        export = first.path / "export"
+        assert read_triplets(export / "triplets.jsonl") == read_triplets(data)
+        margins = [record.score.detail.margins for record in first.records()]
+        assert all(len(each) == 3 for each in margins)
+        prompts = set(server.answered)
+        assert any("It is for 0." in prompt for prompt in prompts)
+        for name in ("triplets.jsonl", "tools__use.triplets.json"):
+            again = ek.run("multiview", data=export / name, out=tmp_path / f"again {name}", **settings)
+            assert [record.score.detail.margins for record in again.records()] == margins
+        assert set(server.answered) == prompts
+    repeated = tmp_path / "again triplets.jsonl" / "export" / "triplets.jsonl"
+    assert repeated.read_bytes() == (export / "triplets.jsonl").read_bytes()
+
+
+def test_the_public_shape_is_written_with_its_documents(tmp_path: Path) -> None:
+    shared = triplet(1, anchor=full(0).positive, task="../up__use")
+    run = ek.run("multiview", data=store(tmp_path / "t.jsonl", [full(0), shared]), out=tmp_path / "run")
+    export = run.path / "export"
+    (entry,) = json.loads((export / "tools__use.triplets.json").read_text())
+    documents = [
+        json.loads(line) for line in (export / "tools__use.documents.jsonl").read_text().splitlines()
+    ]
+    assert [each["doc_id"] for each in documents] == [0, 1, 2]
+    for role in ("anchor", "positive", "negative"):
+        assert documents[entry[f"{role}_id"]]["document"] == entry[role] == getattr(full(0), role)
+    assert (entry["triplet_id"], entry["quality_assessment"]["rating"]) == (0, 4)
+    assert entry["anchor_annotation"] == {
+        "category": "cut", "tags": {"sharp": True}, "summary": {"final_summary": "It is for 0."}
+    }  # fmt: skip
+    assert (export / "_up__use.triplets.json").is_file()
+
+
+PUBLIC = {
+    "triplet_id": 0, "anchor_id": 4, "positive_id": 7, "negative_id": 2,
+    "anchor": "Question: 1", "positive": {"text": "Question: 2", "subject": "s"}, "negative": "Question: 3",
+    "quality_assessment_with_annotations": {"rating": 3, "label": "trivial", "class": "x", "reasoning": "r"},
+    "anchor_annotation": {"category": "sums", "tags": {"many": True, "few": False},
+                          "summary": [{"annotation_trace": "hm", "final_summary": "Adds."}]},
+    "positive_annotation": {"summary": {"final_summary": ["a", "b"]}},
+    "negative_annotation": {"summary": "Divides."},
+}  # fmt: skip
+
+
+def test_the_public_shape_is_read_from_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "gsm8k__arithmetic__hn__300"
+    folder.mkdir()
+    (folder / "triplets.json").write_text(json.dumps([PUBLIC], indent=2))
+    (folder / "documents.jsonl").write_text('{"doc_id": 0, "document": "x"}\n')
+    (read,) = read_triplets(folder / "triplets.json")
+    assert (read.task, read.criterion) == ("gsm8k__arithmetic", "arithmetic")
+    assert read.description.startswith("Which arithmetic operations solve the problem")
+    assert read.documents == ("Question: 1", "Question: 2", "Question: 3")
+    assert (read.anchor_id, read.quality, read.tags) == ("4", 3, {"anchor": ("many",)})
+    assert (read.anchor_summary, read.positive_summary, read.negative_summary) == (
+        "Adds.",
+        '["a","b"]',
+        "Divides.",
+    )
+    assert read.labels == {"anchor": {"arithmetic": "sums"}}
+    run = ek.run("multiview", data=folder, out=tmp_path / "run")
+    assert run.summary["accuracy"].n == 1
+    config = {"document_set": "set", "criterion": "kind", "criterion_description": "What kind."}
+    (folder / "triplet_config.json").write_text(json.dumps(config))
+    (read,) = read_triplets(folder / "triplets.json")
+    assert (read.task, read.description) == ("set__kind", "What kind.")
+
+
+def test_triplets_of_ids_alone_take_the_documents_beside_them(tmp_path: Path) -> None:
+    folder = tmp_path / "a__b"
+    folder.mkdir()
+    ids = {"anchor_id": 0, "positive_id": 1, "negative_id": 2}
+    (folder / "triplets.json").write_text(json.dumps([ids, [2, 1, 0]]))
+    rows = [{"doc_id": n, "document": text} for n, text in enumerate(("one", {"text": "two"}, "three"))]
+    with pytest.raises(DataError, match=r"document 0 is not in a documents.jsonl beside it"):
+        read_triplets(folder / "triplets.json")
+    (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    read = read_triplets(folder / "triplets.json")
+    assert [each.documents for each in read] == [
+        ("one", "two", "three"), ("three", "two", "one")
+    ]  # fmt: skip
+
+
+def test_bm25_over_the_whole_set_is_stored_with_public_triplets(tmp_path: Path) -> None:
+    folder = tmp_path / "a__b"
+    folder.mkdir()
+    texts = ["red boat sails", "red boat lies here", "a boat in the harbour", "warm bread", "one oven"]
+    (folder / "triplets.json").write_text(json.dumps([[0, 1, 2]]))
+    rows = ({"doc_id": number, "document": text} for number, text in enumerate(texts))
+    (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (read,) = read_triplets(folder / "triplets.json")
+    (one,), (other,) = bm25_scores(texts[:1], texts[1:2], texts[2:3], variant="okapi", corpus=texts)
+    assert read.okapi == (one, other)
+    assert read.okapi_margin == one - other != 0
+    run = ek.run("multiview", data=folder, out=tmp_path / "run")
+    assert read_triplets(run.path / "export" / "triplets.jsonl") == [read]
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([PUBLIC], "the file does not name its criterion"),
+        ([{**PUBLIC, "criterion": "c"}, 7], "entry 2: expected a triplet, not an int"),
+        ([{**PUBLIC, "criterion": "c", "anchor": {"image": "x.png"}}], "entry 1, field 'anchor': .* no text"),
+        ([{**PUBLIC, "criterion": "c", "labels": 5}], "entry 1, field 'labels': expected"),
+        (
+            [{**PUBLIC, "criterion": "c", "negative": "Question: 1"}],
+            "entry 1: anchor and negative are the same",
+        ),
+        ([], "there is no triplet in this file"),
+    ],
+)
+def test_a_public_file_that_cannot_be_used_is_named(entries: list[Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "triplets.json").write_text(json.dumps(entries))
+    with pytest.raises(DataError, match=message):
+        read_triplets(tmp_path / "triplets.json")
+
+
+def test_specs_of_one_model_have_the_same_name() -> None:
+    names = {
+        model_name(spec) for spec in ("openai:Qwen/Qwen3-8B", "hf:/models/qwen3-8b/", "vllm:qwen3-8B?a=b")
+    }
+    assert names == {"qwen3-8b"}
+    assert (model_name("embedded"), model_name("")) == ("embedded", "")

@@ -8,18 +8,22 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import (
-    LONGEST,
+    LONGEST_NOTE,
     Annotated,
     Annotation,
     Description,
     Named,
     Schema,
     conform,
+    excerpts,
     in_one_line,
     shorten,
+    split_in_parts,
     tidy,
 )
 from evenkeel.benchmarks.multiview.make.triplets import (
@@ -131,7 +135,7 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
     assert select[reason] == select["proposed"] == 12
     failure, nothing = built.failures
     assert failure == "few__arithmetic: no triplet was kept; manifest.json has the reasons"
-    assert nothing.startswith("there is no triplet: only manifest.json was written")
+    assert nothing.startswith("there is no triplet: ")
     assert not list(out.glob("*.jsonl"))
 
 
@@ -263,7 +267,37 @@ def test_a_round_depends_on_how_many_were_accepted_before() -> None:
     assert round_size(100, tried=100, accepted=0) == 400
 
 
+@given(text=st.text("ab .\n", max_size=300), longest=st.integers(8, 60))
+def test_parts_of_a_document_are_short_and_leave_nothing_out(text: str, longest: int) -> None:
+    parts = split_in_parts(text, longest)
+    assert all(0 < len(part) <= longest for part in parts)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert len(parts) <= 2 * len(text) / longest + 1
+
+
+def test_a_document_is_cut_between_paragraphs_sentences_or_words() -> None:
+    text = "One two three. Four five.\n\nSix seven eight nine. Ten eleven twelve"
+    assert split_in_parts(text, 30) == [
+        "One two three. Four five.",
+        "Six seven eight nine.",
+        "Ten eleven twelve",
+    ]
+    assert split_in_parts("x" * 25, 10) == ["x" * 10, "x" * 10, "x" * 5]
+
+
+def test_excerpts_are_from_both_ends_and_the_middle_of_a_document() -> None:
+    words = " ".join(f"word{number:03}" for number in range(300))
+    shown = excerpts(words, 120)
+    first, middle, last = shown.split(" […] ")
+    assert len(shown) <= 120
+    assert first.startswith("word000 word001")
+    assert "word150" in middle
+    assert last.endswith("word299")
+    assert all(len(word) == 7 for piece in (first, middle, last) for word in piece.split())
+    assert excerpts("a  b\nc", 5) == "a b c"
+
+
 def test_a_long_text_is_shortened_and_one_among_others_has_no_breaks() -> None:
-    assert shorten("x" * LONGEST) == "x" * LONGEST
-    assert shorten("x" * (LONGEST + 1)) == "x" * LONGEST + " […]"
+    assert shorten("x" * LONGEST_NOTE) == "x" * LONGEST_NOTE
+    assert shorten("x" * (LONGEST_NOTE + 1)) == "x" * LONGEST_NOTE + " […]"
     assert in_one_line("a\n\n b", 80) == "a b"

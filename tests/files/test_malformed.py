@@ -81,7 +81,7 @@ def _own(path: Path) -> Any:
 
 
 def _documents(path: Path) -> Any:
-    return read_documents(path, label_field="label")
+    return read_documents(path, label_fields=["label"])
 
 
 READERS = [

@@ -58,8 +58,8 @@ def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
 
 def test_named_fields_are_taken_for_text_id_and_label(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"text": "no", "body": " yes ", "key": 7, "kind": "k", "id": "no"})
-    read = read_documents(path, text_field="body", id_field="key", label_field="kind")
-    assert read.documents == [Document("7", "yes", "k")]
+    read = read_documents(path, text_field="body", id_field="key", label_fields=["kind"])
+    assert read.documents == [Document("7", "yes", {"kind": ("k",)})]
 
 
 def test_an_id_is_the_id_field_or_the_line(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_parquet_is_read_and_errors_name_the_row(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"a\.parquet, at row 2: the field 'label' should be text, not nothing"
     ):
-        read_documents(path, label_field="label")
+        read_documents(path, label_fields=["label"])
     path.write_bytes(b"no parquet")
     with pytest.raises(DataError, match=r"a\.parquet: cannot be read"):
         read_documents(path)
@@ -103,8 +103,10 @@ def test_a_folder_of_text_files_gives_names_and_folders(tmp_path: Path) -> None:
     text_file(tmp_path / "b" / "two.txt", "second\n")
     text_file(tmp_path / "a" / "one.md", "first")
     text_file(tmp_path / "a" / "skip.png", "no text")
-    read = read_documents(tmp_path, label_field="folder")
-    assert read.documents == [Document("a/one.md", "first", "a"), Document("b/two.txt", "second", "b")]
+    read = read_documents(tmp_path, label_fields=["folder"])
+    assert [(d.id, d.text, d.labels["folder"]) for d in read.documents] == [
+        ("a/one.md", "first", ("a",)), ("b/two.txt", "second", ("b",))
+    ]  # fmt: skip
 
 
 def test_a_folder_without_text_files_is_an_error(tmp_path: Path) -> None:
@@ -164,15 +166,41 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None
 
 def test_a_label_may_be_a_number_or_a_truth_value(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"text": "a", "kind": True}, {"text": "b", "kind": 3})
-    assert [d.label for d in read_documents(path, label_field="kind").documents] == ["true", "3"]
+    assert [d.labels["kind"] for d in read_documents(path, label_fields=["kind"]).documents] == [
+        ("true",),
+        ("3",),
+    ]
+
+
+def test_a_document_may_have_several_labels(tmp_path: Path) -> None:
+    rows = [{"text": "a", "kind": ["k", 3, "k"]}, {"text": "b", "kind": []}, {"text": "c", "kind": "k; m;"}]
+    path = lines(tmp_path / "a.jsonl", *rows)
+    read = read_documents(path, label_fields=["kind", "text"], label_separator=";")
+    assert [d.labels["kind"] for d in read.documents] == [("k", "3"), (), ("k", "m")]
+    assert read.documents[0].labels["text"] == ("a",)
+    with pytest.raises(DataError, match=r"line 1: the field 'kind' should be text, not a dict"):
+        read_documents(lines(tmp_path / "b.jsonl", {"text": "a", "kind": [{}]}), label_fields=["kind"])
+
+
+def test_the_same_text_with_other_labels_is_refused_by_both_lines(tmp_path: Path) -> None:
+    rows = [
+        {"text": "a", "kind": ["k", "m"]},
+        {"text": " a", "kind": ["m", "k"]},
+        {"text": "a ", "kind": "k"},
+    ]
+    path = lines(tmp_path / "a.jsonl", *rows)
+    assert read_documents(path).duplicates == 2
+    message = r"line 3: the same text has the label 'k, m' in the field 'kind' at line 1, and 'k' here"
+    with pytest.raises(DataError, match=message):
+        read_documents(path, label_fields=["kind"])
 
 
 def test_a_label_that_is_missing_or_empty_is_an_error(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"text": "a", "kind": "k"}, {"text": "b", "kind": " "})
     with pytest.raises(DataError, match=r"line 2: the field 'kind' is empty"):
-        read_documents(path, label_field="kind")
+        read_documents(path, label_fields=["kind"])
     with pytest.raises(DataError, match=r"line 1: the field 'sort' is missing"):
-        read_documents(path, label_field="sort")
+        read_documents(path, label_fields=["sort"])
 
 
 @pytest.mark.parametrize(
@@ -265,8 +293,9 @@ TRIPLET = make_triplet(
 
 
 def test_triplets_are_written_and_read_back(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_bytes(encode_triplets([TRIPLET, TRIPLET]))
-    assert read_triplets(tmp_path / "t.jsonl") == [TRIPLET, TRIPLET]
+    other = msgspec.structs.replace(TRIPLET, anchor="four")
+    (tmp_path / "t.jsonl").write_bytes(encode_triplets([TRIPLET, other]))
+    assert read_triplets(tmp_path / "t.jsonl") == [TRIPLET, other]
     assert (TRIPLET.task, TRIPLET.labels["negative"]) == ("set__plot", {"plot": "y"})
 
 

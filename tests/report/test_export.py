@@ -18,7 +18,8 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.frame import CHUNK, cells, columns, titles
-from evenkeel.report.export import export, harmless
+from evenkeel.page.format import harmless
+from evenkeel.report.export import export
 from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback

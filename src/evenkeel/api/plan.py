@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from evenkeel.api.run import merged_options, parse_langs
+from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import check_spec
@@ -47,7 +47,7 @@ def dry_run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
-    data: str | Path = "starter",
+    data: str | Path | Sequence[str | Path] = "starter",
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -69,7 +69,7 @@ def dry_run(
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
-    samples, _ = read_samples(loaded, benchmark_name(benchmark), str(data), parse_langs(lang), limit)
+    samples, _ = read_samples(loaded, benchmark_name(benchmark), parse_data(data), parse_langs(lang), limit)
     return count_requests(loaded, samples, limits)
 
 

@@ -50,7 +50,7 @@ def run(
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
-    data: str | Path = "starter",
+    data: str | Path | Sequence[str | Path] = "starter",
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -86,13 +86,21 @@ def run(
             benchmark_name(benchmark),
             ModelRef(model, dict(model_args or {})) if model else None,
             base_url=base_url,
-            data=str(data),
+            data=parse_data(data),
             langs=parse_langs(lang),
             limit=limit,
             progress=watching,
         )
         folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
         return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watching)
+
+
+def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
+    """One path or name of data, or several."""
+    several = [data] if isinstance(data, str | Path) else list(data)
+    if not several:
+        raise UsageError("--data: give at least one path, 'starter' or 'published'.")
+    return [str(each) for each in several]
 
 
 def score(

@@ -50,7 +50,7 @@ def prepare(
     ref: ModelRef | None,
     *,
     base_url: str | None,
-    data: str,
+    data: Sequence[str],
     langs: list[str] | None,
     limit: int | None,
     progress: Progress,
@@ -143,20 +143,24 @@ def _plural(role: str) -> str:
 
 
 def read_samples(
-    benchmark: Benchmark, name: str, data: str, langs: list[str] | None, limit: int | None
+    benchmark: Benchmark, name: str, data: Sequence[str], langs: list[str] | None, limit: int | None
 ) -> tuple[list[Sample], dict[str, Any]]:
+    """The samples of all that `--data` names, and what the spec says of it."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit}: must be at least 1.")
+    shown = " --data ".join(data)
     files = Data(datasets.find(name, data, langs, starter=benchmark.starter), langs=langs, limit=limit)
     try:
         samples = list(benchmark.choose(list(benchmark.samples(files)), files))
     except (EvenkeelError, MemoryError):
         raise
     except Exception as error:
-        raise DataError(data, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
-    check_samples(benchmark, samples, data)
-    source = data if data in ("starter", "published") else "file"
-    return samples, {"source": source, "sha256": [file.sha256 for file in files], "lang": langs}
+        raise DataError(shown, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
+    check_samples(benchmark, samples, shown)
+    sources = dict.fromkeys(each if each in ("starter", "published") else "file" for each in data)
+    facts = benchmark.about_data(samples)
+    hashes = [file.sha256 for file in files]
+    return samples, {"source": " and ".join(sources), "sha256": hashes, "lang": langs, **facts}
 
 
 def check_samples(benchmark: Benchmark, samples: Sequence[Sample], data: str) -> None:

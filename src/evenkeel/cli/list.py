@@ -1,4 +1,4 @@
-"""What is available: `list benchmarks|models|runs`, and `tokenizers`, which compares some."""
+"""What is available: `list benchmarks|models|sets|runs`, and `tokenizers`, which compares some."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from evenkeel.run.benchmark import Benchmark
+
 
 class ListedRun(Struct, frozen=True, kw_only=True):
     """A run in a list. One that is not finished has no headline yet."""
@@ -34,7 +36,7 @@ class ListedRun(Struct, frozen=True, kw_only=True):
 
 @click.group(cls=SuggestingGroup, name="list")
 def list_command() -> None:
-    """List benchmarks, models and runs."""
+    """List benchmarks, models, document sets and runs."""
 
 
 @list_command.command(name="benchmarks")
@@ -57,6 +59,28 @@ def list_models() -> None:
         say(f"    {backend.about}")
         for option in describe(backend_class(scheme).Options):
             say(f"    {option.name:<18} {option.description}")
+
+
+@list_command.command(name="sets")
+def list_sets() -> None:
+    """Document sets that `build` knows by name, with their criteria and how to get them."""
+    from evenkeel.run.registry import usable_benchmarks
+
+    for name, benchmark in usable_benchmarks():
+        for title, source, tasks in getattr(_builder(benchmark), "sets", list)():
+            say(f"{name}: {title}")
+            say(f"    {source}")
+            for task in tasks:
+                say(f"    {task}")
+
+
+def _builder(benchmark: type[Benchmark]) -> Any:
+    from evenkeel.errors import UsageError
+
+    try:
+        return benchmark.builder()
+    except UsageError:  # it has none
+        return None
 
 
 @list_command.command(name="runs", epilog=examples("evenkeel list runs", "evenkeel list runs results --json"))
@@ -145,7 +169,7 @@ def _table(runs: list[ListedRun]) -> Table:
 @data_option
 @lang_option
 @json_option("the comparison")
-def tokenizers_command(specs: tuple[str, ...], data: str, lang: str | None, json: bool) -> None:
+def tokenizers_command(specs: tuple[str, ...], data: tuple[str, ...], lang: str | None, json: bool) -> None:
     """Compare tokenizers on MIRON's examples: tokens per word, tokens of the target, boundary merges.
 
     A tokenizer is named by its model: embedded, or hf:ID-or-path. No weights are loaded.

@@ -134,7 +134,11 @@ def metric_option(default: str) -> Decorator:
 run_argument = click.argument("run", type=RUN_FOLDER)
 runs_argument = click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=RUN_FOLDER)
 data_option = click.option(
-    "--data", default="starter", show_default=True, help="A path, 'starter' or 'published'."
+    "--data",
+    multiple=True,
+    default=("starter",),
+    show_default=True,
+    help="A path, 'starter' or 'published'; repeat for several.",
 )
 lang_option = click.option(
     "--lang",

@@ -38,6 +38,8 @@ class DataFile(Struct, frozen=True):
     sha256: str
     lang: str | None = None
     """Known where Evenkeel made or fetched the file; otherwise the file says it."""
+    folder: Path | None = None
+    """The folder that was given, where the file is one of those in it."""
 
 
 class Starter(NamedTuple):
@@ -94,8 +96,14 @@ Progress: TypeAlias = Callable[[PublishedFile, int, int | None], None]
 """Called with a file, the bytes received and the total, where that is known."""
 
 
-def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Starter) -> list[DataFile]:
-    """The files that `--data` means for a benchmark."""
+def find(
+    benchmark: str, data: str | Sequence[str], langs: Sequence[str] | None, *, starter: Starter
+) -> list[DataFile]:
+    """The files that `--data` means for a benchmark: of one value, or of several one after the other."""
+    if not isinstance(data, str):
+        return [
+            file for each in dict.fromkeys(data) for file in find(benchmark, each, langs, starter=starter)
+        ]
     if data == "starter":
         return [
             _starter_file(benchmark, lang, stem, starter)
@@ -113,7 +121,7 @@ def find(benchmark: str, data: str, langs: Sequence[str] | None, *, starter: Sta
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     if not paths:
         raise DataError(path, "the folder has no files.")
-    return [data_file(path) for path in paths]
+    return [msgspec.structs.replace(data_file(file), folder=path) for file in paths]
 
 
 def data_file(path: Path) -> DataFile:

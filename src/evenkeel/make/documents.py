@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -32,10 +32,20 @@ class Document(Struct, frozen=True):
 
     id: str
     text: str
-    label: str | None = None
-    """The value of the user's label field."""
+    labels: dict[str, tuple[str, ...]] = {}
+    """The values of the user's label fields; several where a document has several labels in one field."""
     views: dict[str, str] = {}
     """Labels that are known by construction, for each view."""
+
+
+class Content(NamedTuple):
+    """What a row gives a document: its text, and its labels by field."""
+
+    text: str
+    labels: dict[str, tuple[str, ...]]
+
+
+Reader: TypeAlias = Callable[[Row], Content]
 
 
 class Documents(NamedTuple):
@@ -57,25 +67,37 @@ def read_documents(
     *,
     text_field: str | None = None,
     id_field: str | None = None,
-    label_field: str | None = None,
+    label_fields: Sequence[str] = (),
+    label_separator: str = "",
+    compose: Callable[[Row], Reader] | None = None,
 ) -> Documents:
     """The documents of a file or folder, without empty ones and duplicates.
 
     Fields that are not given are recognised by those of the first document. Without an id field a document
     is named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
+    A label field may hold a list of labels, or a text of several with `label_separator` between them.
+    `compose` chooses from the first row how a row's text and labels are made, instead of the fields.
     """
     rows = _folder_rows(path) if path.is_dir() else read_rows(path)
     first = next(rows, None)
     if first is None:
         raise DataError(path, "there is no document in it.")
-    text_fields = (text_field,) if text_field else recognise_text_fields(first)
+    if compose:
+        reader = compose(first)
+    else:
+        text_fields = (text_field,) if text_field else recognise_text_fields(first)
+
+        def reader(row: Row) -> Content:
+            labels = {field: read_labels(row, field, label_separator) for field in label_fields}
+            return Content(_text(row, text_fields), labels)
+
     id_field = id_field or next((field for field in ID_FIELDS if field in first.fields), None)
     documents: list[Document] = []
     empty = duplicates = 0
     ids: dict[str, str] = {}
-    texts: set[str] = set()
+    texts: dict[str, Document] = {}
     for row in chain([first], rows):
-        document = _document(row, text_fields, id_field, label_field)
+        document = Document(row.text(id_field).strip() if id_field else row.name, *reader(row))
         if document.id in ids:
             raise row.error(
                 f"the id '{document.id}' appears twice, first at {ids[document.id]}; make ids unique."
@@ -86,12 +108,24 @@ def read_documents(
             empty += 1
         elif text in texts:
             duplicates += 1
+            _check_labels(row, document, texts[text], ids)
         else:
-            texts.add(text)
+            texts[text] = document
             documents.append(document)
     if not documents:
         raise DataError(path, "every document in it is empty.")
     return Documents(documents, empty, duplicates)
+
+
+def _check_labels(row: Row, document: Document, first: Document, locations: Mapping[str, str]) -> None:
+    """Refuse a document whose text was there before with other labels: one of the two is wrong."""
+    for field, labels in document.labels.items():
+        if set(labels) != set(first.labels[field]):
+            old, new = (", ".join(each) or "nothing" for each in (first.labels[field], labels))
+            raise row.error(
+                f"the same text has the label '{old}' in the field '{field}' at {locations[first.id]}, and "
+                f"'{new}' here. Remove the one that is wrong."
+            )
 
 
 def recognise_text_fields(row: Row) -> tuple[str, ...]:
@@ -105,25 +139,24 @@ def recognise_text_fields(row: Row) -> tuple[str, ...]:
     )
 
 
-def _document(
-    row: Row, text_fields: Sequence[str], id_field: str | None, label_field: str | None
-) -> Document:
-    parts = [row.text(field).strip() for field in text_fields]
+def _text(row: Row, fields: Sequence[str]) -> str:
+    parts = [row.text(field).strip() for field in fields]
     # A title is not a sentence: it gets a full stop before the sentences that follow it.
     parts[:-1] = [part if part[-1:] in ".!?…" else f"{part}." for part in parts[:-1]]
-    return Document(
-        row.text(id_field).strip() if id_field else row.name,
-        " ".join(part for part in parts if part),
-        _label(row, label_field) if label_field else None,
-    )
+    return " ".join(part for part in parts if part)
 
 
-def _label(row: Row, field: str) -> str:
+def read_labels(row: Row, field: str, separator: str = "") -> tuple[str, ...]:
+    """The labels in a field, each once. An empty list is no label; an empty text is an error."""
     value = row.fields.get(field)
+    if isinstance(value, list):
+        rows = [row._replace(fields={field: each}) for each in value]
+        return tuple(dict.fromkeys(label for each in rows for label in read_labels(each, field)))
     label = str(value).lower() if isinstance(value, bool) else row.text(field).strip()
-    if not label:
+    labels = [part.strip() for part in label.split(separator)] if separator else [label]
+    if not any(labels):
         raise row.error(f"the field '{field}' is empty.")
-    return label
+    return tuple(dict.fromkeys(filter(None, labels)))
 
 
 def _folder_rows(folder: Path) -> Iterator[Row]:

@@ -163,11 +163,24 @@ def _substitute(code: int) -> str:
 
 
 _SUBSTITUTES = _Substitutes()
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
 def visible(text: str) -> str:
     """Hostile text made harmless: control, invisible and direction-changing characters are shown."""
     return text.translate(_SUBSTITUTES)
+
+
+def harmless(text: str) -> str:
+    """A text cell for a spreadsheet: never a formula, control characters shown and not obeyed.
+
+    What looks like a formula is put behind an apostrophe, which spreadsheets take for "this is text".
+    """
+    text = text.replace("\r\n", "\n")
+    # Nearly every text is printable as it is, and asking is much faster than looking at each character.
+    cell = text if text.replace("\n", " ").replace("\t", " ").isprintable() else visible(text)
+    return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
 def as_json(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -10,14 +9,11 @@ from typing import Literal, TypeAlias, get_args
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import replacing, slug
 from evenkeel.files.frame import columns, scan
-from evenkeel.page.format import visible
+from evenkeel.page.format import harmless
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import load_stored
 
 Form: TypeAlias = Literal["csv", "parquet", "published"]
-
-FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
@@ -54,17 +50,6 @@ def _write_table(run: Run, to: Form, target: Path) -> None:
             raise StorageError(
                 f"{target}: cannot be written ({error}). Make room, or give another --out."
             ) from error
-
-
-def harmless(text: str) -> str:
-    """A text cell for a spreadsheet: never a formula, control characters shown and not obeyed.
-
-    What looks like a formula is put behind an apostrophe, which spreadsheets take for "this is text".
-    """
-    text = text.replace("\r\n", "\n")
-    # Nearly every text is printable as it is, and asking is much faster than looking at each character.
-    cell = text if text.replace("\n", " ").replace("\t", " ").isprintable() else visible(text)
-    return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:

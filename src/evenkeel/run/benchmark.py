@@ -177,6 +177,10 @@ class Benchmark:
                 chosen.append(sample)
         return chosen
 
+    def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What the run's spec says of the data besides its hash: facts that `notes` speaks of."""
+        return {}
+
     def scored(self, item: Answered, **values: float | None) -> Score:
         """The score of one sample. Unless every request was answered, each value is None: a failure is never
         a score."""

@@ -6,19 +6,28 @@ stays bounded. A document that shares no word with an anchor is not a candidate.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.text.word_splitting import split
+from evenkeel.files.package_data import read_json
+from evenkeel.text.word_splitting import normalized, split
 
 CELLS = 4_000_000
 """Scores held at once: about 100 MB, once sparse and once as a table."""
 DIGITS = 9
 """Scores that differ by less are equal: sums in another order differ in their last bits."""
 
+K1, B = 1.5, 0.75
+EPSILON = 0.25
+"""The share of the mean idf that a word of a negative idf gets, in the variant `okapi`."""
+SHORTEST = 2
+"""Letters of a word that counts, in the variant `okapi`."""
+
+Variant: TypeAlias = Literal["lucene", "okapi"]
 Sparse: TypeAlias = Any
 """A matrix of scipy.sparse, which has no types."""
 Floats: TypeAlias = NDArray[np.float64]
@@ -72,20 +81,36 @@ def bm25_rows(
 
 
 def bm25_scores(
-    anchors: Sequence[str], positives: Sequence[str], negatives: Sequence[str], *, lang: str | None = None
+    anchors: Sequence[str],
+    positives: Sequence[str],
+    negatives: Sequence[str],
+    *,
+    lang: str | None = None,
+    variant: Variant = "lucene",
+    corpus: Sequence[str] = (),
 ) -> tuple[Floats, Floats]:
     """The BM25 of each anchor, as the query, against its positive and against its negative.
 
         BM25(q, d) = Σ over the words w of q of idf(w) · tf(w, d) / (tf(w, d) + k1 · norm(d))
         norm(d) = 1 - b + b · |d| / mean |d|
-        idf(w) = ln(1 + (N - n(w) + ½) / (n(w) + ½))
 
-    with k1 = 1.5 and b = 0.75 (Lucene's form, the default of bm25s). A word counts as often as it is in
-    the query. N, n(w) and the mean length are over all distinct documents that are given: one task's.
+    with k1 = 1.5 and b = 0.75. A word counts as often as it is in the query. N, n(w) and the mean length are
+    over all distinct documents that are given (one task's), and those of `corpus`. The variants:
+
+    - `lucene` (the default of bm25s): idf(w) = ln(1 + (N - n(w) + ½) / (n(w) + ½)); every word counts, as
+      `word_splitting.split` finds them.
+    - `okapi` (rank_bm25's BM25Okapi, as the public multiview project calls it): every score has the factor
+      k1 + 1; idf(w) = ln((N - n(w) + ½) / (n(w) + ½)), and ¼ of the mean idf of all words where that is
+      negative; the words are those of `okapi_words`, without Lucene's 33 English stop words.
     """
-    indices = {text: index for index, text in enumerate(dict.fromkeys((*anchors, *positives, *negatives)))}
-    words = counts(split(list(indices), lang))
-    weights = _bm25_weights(words)
+    texts = dict.fromkeys((*anchors, *positives, *negatives, *corpus))
+    indices = {text: index for index, text in enumerate(texts)}
+    if variant == "okapi":
+        words = counts([okapi_words(text) for text in indices])
+        weights = _okapi_weights(words)
+    else:
+        words = counts(split(list(indices), lang))
+        weights = _bm25_weights(words)
     queries = words.matrix[[indices[text] for text in anchors]]
 
     def against(texts: Sequence[str]) -> Floats:
@@ -93,6 +118,26 @@ def bm25_scores(
         return np.round(np.asarray(products.sum(axis=1), dtype=np.float64).ravel(), DIGITS)
 
     return against(positives), against(negatives)
+
+
+def okapi_words(text: str) -> list[str]:
+    """The words of a text as the public multiview project finds them.
+
+    NFKC, lower-cased; runs of letters, digits and apostrophes, without a possessive and without apostrophes
+    around them; no word of one letter, and no stop word.
+    """
+    words = []
+    for run in re.findall(r"\b[\w']+\b", normalized("NFKC", text).lower()):
+        word = run[:-2] if run.endswith("'s") else run[:-1] if run.endswith("s'") else run
+        word = word.strip("'")
+        if len(word) >= SHORTEST and word not in stop_words():
+            words.append(word)
+    return words
+
+
+def stop_words() -> frozenset[str]:
+    """Lucene's English stop words."""
+    return read_json(__package__, "stop_words.json", type=frozenset[str])
 
 
 # --- sparse matrices --------------------------------------------------------------------------------
@@ -132,10 +177,27 @@ def _bm25_weights(words: Counts) -> Sparse:
         return csr_array(words.matrix.shape)
     import bm25s  # type: ignore[import-untyped, unused-ignore]
 
-    index = bm25s.BM25(method="lucene", k1=1.5, b=0.75, dtype="float64", backend="numpy")
+    index = bm25s.BM25(method="lucene", k1=K1, b=B, dtype="float64", backend="numpy")
     index.index((words.ids, words.vocabulary), create_empty_token=False, show_progress=False)
     parts = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
     return csc_array(parts, shape=words.matrix.shape).tocsr()
+
+
+def _okapi_weights(words: Counts) -> Sparse:
+    """What each word of each document adds to its score, as `_bm25_weights`, by the formula of rank_bm25."""
+    from scipy.sparse import csr_array
+
+    if not words.vocabulary:
+        return csr_array(words.matrix.shape)
+    frequencies = words.matrix.tocoo()
+    rows, columns, times = frequencies.row, frequencies.col, frequencies.data
+    holding = np.bincount(columns, minlength=len(words.vocabulary))
+    idf = np.log(len(words.ids) - holding + 0.5) - np.log(holding + 0.5)
+    idf = np.where(idf < 0, EPSILON * idf.mean(), idf)
+    lengths = np.array([len(ids) for ids in words.ids])
+    norms = 1 - B + B * lengths / lengths.mean()
+    weights = idf[columns] * times * (K1 + 1) / (times + K1 * norms[rows])
+    return csr_array((weights, (rows, columns)), shape=words.matrix.shape)
 
 
 def neighbours(

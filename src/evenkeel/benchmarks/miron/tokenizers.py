@@ -21,7 +21,7 @@ METRICS = (
 )
 
 
-def read(data: str, langs: list[str] | None) -> list[Example]:
+def read(data: str | Sequence[str], langs: list[str] | None) -> list[Example]:
     """The examples of `--data`, in the chosen languages."""
     return read_files(Data(datasets.find("miron", data, langs, starter=Miron.starter), langs=langs))
 

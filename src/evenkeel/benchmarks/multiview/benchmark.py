@@ -74,6 +74,8 @@ class Multiview(Benchmark):
             "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
             "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
             "--description 'What it is about' --triplets 200 --out data/topics",
+            "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
+            "--validate openai:OTHER --out data/gsm8k",
             "evenkeel build multiview --starter --seed 7",
         ),
     }
@@ -102,11 +104,10 @@ class Multiview(Benchmark):
         return tuple(method.name for method in self.methods)
 
     def samples(self, data: Data) -> list[Sample[Triplet]]:
-        """All triplets, those of a task together. A folder that `evenkeel build` wrote has further files."""
+        """All triplets, those of a task together."""
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
-        for file in [file for file in data if file.path.name == "triplets.jsonl"] or data:
-            for triplet in files.read_triplets(file.path):
-                tasks[triplet.task].append(triplet)
+        for triplet in files.read_triplets(*files.triplet_files(data)):
+            tasks[triplet.task].append(triplet)
         return [
             Sample(
                 id=(name := f"{task}-{number:04d}"),
@@ -127,6 +128,9 @@ class Multiview(Benchmark):
             chosen += islice(members, data.limit)
         check_annotations(self.methods, (sample.inputs for sample in chosen))
         return chosen
+
+    def about_data(self, samples: Sequence[Sample[Triplet]]) -> dict[str, Any]:
+        return files.about_triplets(sample.inputs for sample in samples)
 
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""
@@ -163,7 +167,10 @@ class Multiview(Benchmark):
     def publish(
         self, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
     ) -> Iterator[tuple[str, Iterator[bytes]]]:
+        from evenkeel.benchmarks.multiview.public_format import public_files
+
         yield "triplets.jsonl", files.published_triplets(records)
+        yield from public_files(records)
         yield "results.json", files.published_results(records, self.subjects)
 
     @classmethod

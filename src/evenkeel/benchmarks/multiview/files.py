@@ -5,7 +5,8 @@ that is not.
      "anchor": "…", "positive": "…", "negative": "…",
      "anchor_id": "math-001", "positive_id": "math-120", "negative_id": "math-077", …}
 
-Unknown fields are ignored: files from elsewhere often have more.
+Unknown fields are ignored: files from elsewhere often have more. The `triplets.json` of the public multiview
+project is read too: see `public_format`.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from evenkeel.errors import DataError
-from evenkeel.files.jsonfile import convert, json_lines
+from evenkeel.files.datasets import DataFile
+from evenkeel.files.jsonfile import BOM, convert, json_lines, open_file
 from evenkeel.types import Records
 
 Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
 
 ROLES = ("anchor", "positive", "negative")
 IDS = tuple(f"{role}_id" for role in ROLES)
+NAMES = ("triplets.jsonl", "triplets.json")
 PUBLISHED = (*ROLES, *IDS, "criterion", "quality", "task", "description", "hard_for")
-"""The fields of an exported triplet. Without the last three the file, read again, would make other tasks,
-prompts and notes."""
+"""The fields that every line of `export/triplets.jsonl` has; others are there where they are not empty."""
 
 
 class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,11 +58,28 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     positive_summary: str = ""
     negative_summary: str = ""
     labels: dict[str, dict[str, str]] = {}
-    """Known labels by role and view: `{"anchor": {"arithmetic": "average", "setting": "bakery"}, …}`."""
+    """Labels by role and view: `{"anchor": {"arithmetic": "average", "setting": "bakery"}, …}`. They are
+    known, or the categories that the judge gave the documents."""
+    tags: dict[str, tuple[str, ...]] = {}
+    """By role: the tags that the judge gave the document."""
+    okapi: tuple[float, float] | None = None
+    """BM25 in the variant `okapi` of the positive and of the negative, with the word counts of the whole set
+    of documents, where that was there: the triplets alone do not have it."""
+    built_by: str = ""
+    """The spec of the model that chose and checked the triplet; empty where none did."""
+    confirmed_by: str = ""
+    """The spec of the second judge that agreed, or `person`."""
+    copies: Annotated[int, Meta(ge=1)] = 1
+    """How often the triplet is in the data: copies are one triplet."""
 
     @property
     def documents(self) -> tuple[str, str, str]:
         return self.anchor, self.positive, self.negative
+
+    @property
+    def okapi_margin(self) -> float | None:
+        """The BM25 of the positive minus that of the negative over the whole set, where it is known."""
+        return self.okapi[0] - self.okapi[1] if self.okapi else None
 
     @property
     def docset(self) -> str:
@@ -79,28 +99,137 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The anchor's known labels, by view."""
 
 
-def read_triplets(path: Path) -> list[Triplet]:
-    """All triplets of a file; the first that cannot be used is an error that names its line."""
-    triplets = []
+class Location(NamedTuple):
+    """Where a triplet is: a line, or an entry of a list."""
+
+    path: Path
+    number: int
+    kind: Literal["line", "entry"] = "line"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
+
+    def error(self, problem: str, field: str = "") -> DataError:
+        if self.kind == "line":
+            return DataError(self.path, problem, line=self.number, where=field)
+        return DataError(self.path, problem, where=", ".join(filter(None, (str(self), field))))
+
+
+def read_triplets(*paths: Path) -> list[Triplet]:
+    """All triplets of the files, each once; the first that cannot be used is an error that names its line.
+
+    A triplet whose texts, task, description and instruction are those of an earlier one is a copy of it,
+    which is counted. One that has an earlier one's positive as its negative and the reverse, under the same
+    task and criterion, contradicts it.
+    """
+    triplets: dict[tuple[str, ...], Triplet] = {}
+    locations: dict[tuple[str, ...], Location] = {}
+    for path in paths:
+        empty = True
+        for location, triplet in _read(path):
+            empty = False
+            texts = _check_documents(location, triplet)
+            view = (triplet.task, triplet.criterion)
+            if other := locations.get((*view, texts[0], texts[2], texts[1])):
+                where = f"{other.path}, {other}" if other.path != path else str(other)
+                raise location.error(
+                    f"this triplet contradicts {where}: positive and negative are swapped, under the task "
+                    f"'{triplet.task}'. Remove the one that is wrong."
+                )
+            locations.setdefault((*view, *texts), location)
+            key = (*view, triplet.description, triplet.instruction, *texts)
+            if first := triplets.get(key):
+                triplet = replace(first, copies=first.copies + triplet.copies)
+            triplets[key] = triplet
+        if empty:
+            raise DataError(path, "there is no triplet in this file.")
+    return list(triplets.values())
+
+
+def _read(path: Path) -> Iterator[tuple[Location, Triplet]]:
+    if is_list(path):
+        from evenkeel.benchmarks.multiview.public_format import read_public
+
+        yield from read_public(path)
+        return
     for line, raw in json_lines(path):
-        fields = _with_defaults(raw, line) if isinstance(raw, dict) else raw
-        triplet: Triplet = convert(path, fields, Triplet, line=line)
-        for role, text in zip(ROLES, triplet.documents, strict=True):
-            if not text.strip():
-                raise DataError(path, "the document is empty.", line=line, where=f"field '{role}'")
-        triplets.append(triplet)
-    if not triplets:
-        raise DataError(path, "there is no triplet in this file.")
-    return triplets
+        fields = with_defaults(raw, str(line)) if isinstance(raw, dict) else raw
+        yield Location(path, line), convert(path, fields, Triplet, line=line)
 
 
-def _with_defaults(raw: dict[str, Any], line: int) -> dict[str, Any]:
+def triplet_files(data: Iterable[DataFile]) -> list[Path]:
+    """The files that hold triplets: of a folder `triplets.jsonl`, or `triplets.json`, where it is there.
+
+    A folder that `evenkeel build` or the public project wrote has further files.
+    """
+    folders: defaultdict[Path | None, list[Path]] = defaultdict(list)
+    for file in data:
+        folders[file.folder].append(file.path)
+    paths: list[Path] = []
+    for folder, files in folders.items():
+        named = [path for name in NAMES for path in files if folder and path.name == name]
+        paths += named[:1] or files
+    return paths
+
+
+def is_list(path: Path) -> bool:
+    """Whether a file holds one JSON list rather than an object on each line."""
+    with open_file(path) as file:
+        for line in file:
+            if line := line.removeprefix(BOM).strip():
+                return line.startswith(b"[")
+    return False
+
+
+def _check_documents(location: Location, triplet: Triplet) -> tuple[str, str, str]:
+    """The three texts without differences of white space; one that is empty or there twice is an error."""
+    anchor, positive, negative = (" ".join(text.split()) for text in triplet.documents)
+    texts = dict(zip(ROLES, (anchor, positive, negative), strict=True))
+    for role, text in texts.items():
+        if not text:
+            raise location.error("the document is empty.", f"field '{role}'")
+    for one, other in (("anchor", "positive"), ("anchor", "negative"), ("positive", "negative")):
+        if texts[one] == texts[other]:
+            raise location.error(f"{one} and {other} are the same document: a triplet takes three.")
+    return anchor, positive, negative
+
+
+def with_defaults(raw: dict[str, Any], name: str) -> dict[str, Any]:
     """A file may leave out task and description, which the criterion then names, and ids, which the line
-    numbers; an id may be a number."""
+    (`name`) numbers; an id may be a number."""
     names = {"task": raw["criterion"], "description": raw["criterion"]} if "criterion" in raw else {}
-    ids = {name: raw.get(name, f"{line}-{role}") for name, role in zip(IDS, ROLES, strict=True)}
-    numbers = {name: str(value) for name, value in ids.items() if isinstance(value, int)}
+    ids = {field: raw.get(field, f"{name}-{role}") for field, role in zip(IDS, ROLES, strict=True)}
+    numbers = {field: str(value) for field, value in ids.items() if isinstance(value, int)}
     return {**names, **ids, **raw, **numbers}
+
+
+def with_okapi(triplets: Sequence[Triplet], documents: Iterable[str]) -> list[Triplet]:
+    """The triplets with their BM25 over all documents of the set that they are from."""
+    from evenkeel.text.bm25 import bm25_scores
+
+    if not triplets:
+        return []
+    texts = zip(*(triplet.documents for triplet in triplets), strict=True)
+    scores = bm25_scores(*texts, variant="okapi", corpus=list(documents))
+    pairs = zip(*(each.tolist() for each in scores), strict=True)
+    return [replace(triplet, okapi=pair) for triplet, pair in zip(triplets, pairs, strict=True)]
+
+
+def about_triplets(triplets: Iterable[Triplet]) -> dict[str, Any]:
+    """What a run's spec says of its triplets: who built and confirmed them, and how many were copies."""
+    triplets = list(triplets)
+    copies = sum(triplet.copies - 1 for triplet in triplets)
+    facts: dict[str, Any] = {"copies": copies} if copies else {}
+    for field in ("built_by", "confirmed_by"):
+        counts = Counter(spec for triplet in triplets if (spec := getattr(triplet, field)))
+        facts |= {field: dict(counts)} if counts else {}
+    return facts
+
+
+def model_name(spec: str) -> str:
+    """What two specs of one model have in common: the name without scheme, arguments, folder and case."""
+    name = spec.partition("?")[0].rstrip("/")
+    return name.partition(":")[2].rpartition("/")[2].casefold() or name.casefold()
 
 
 def encode_triplets(triplets: Iterable[Triplet]) -> bytes:
@@ -109,9 +238,10 @@ def encode_triplets(triplets: Iterable[Triplet]) -> bytes:
 
 
 def published_triplets(records: Records[Triplet, MultiviewDetail]) -> Iterator[bytes]:
-    """The lines of `export/triplets.jsonl`."""
+    """The lines of `export/triplets.jsonl`: all that a method reads, so that a run of them gives the same."""
     for record in records():
-        fields = {name: getattr(record.sample.inputs, name) for name in PUBLISHED}
+        triplet = record.sample.inputs
+        fields = {name: getattr(triplet, name) for name in PUBLISHED} | msgspec.to_builtins(triplet)
         yield msgspec.json.encode(fields) + b"\n"
 
 

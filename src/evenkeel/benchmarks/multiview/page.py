@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeAlias
 
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet, model_name
 from evenkeel.page.examples import first, shortened
 from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
@@ -100,6 +100,8 @@ LAYOUT = Layout(
         "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
         "is not one half.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
+        "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
+        "documents of a task's triplets.",
     ),
     citation="multiview, of evenkeel: it follows the published idea of triplets of documents under a stated "
     "criterion, and is not the work of those who published it.",
@@ -121,7 +123,39 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and "bm25" in spec.subjects:
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
-    return [Note(text) for text in texts]
+    return [*builder_notes(spec), *map(Note, texts)]
+
+
+def builder_notes(spec: RunSpec) -> list[Note]:
+    """Warnings: which models took part in making the triplets that they order here, and copies left out."""
+    notes = []
+    for field, did in (("built_by", "built"), ("confirmed_by", "confirmed")):
+        builders = spec.data.get(field)
+        for builder, count in builders.items() if isinstance(builders, dict) else ():
+            name = model_name(builder)
+            roles = [role for role, model in spec.models.items() if model_name(model["spec"]) == name]
+            methods = [each for each in spec.subjects if any(_has(each, role) for role in roles)] or roles
+            if methods:
+                text = (
+                    f"{', '.join(methods)}: the same model, {builder}, {did} {count} of these triplets and "
+                    "chose those that it orders correctly. Its accuracy here is too high; compare it on "
+                    "triplets that another model or a person built."
+                )
+                notes.append(Note(text, warning=True))
+    readers = [subject for subject in spec.subjects if _has(subject, "annotations")]
+    if readers and (builders := spec.data.get("built_by")):
+        text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
+        notes.append(Note(f"{text} ({', '.join(builders)}), which chose the triplets by them.", warning=True))
+    if copies := spec.data.get("copies"):
+        notes.append(Note(f"{copies} copies of triplets were left out: each triplet counts once."))
+    return notes
+
+
+def _has(method: str, role: str) -> bool:
+    """Whether a role is part of a method's name, where arguments and a server's name may follow it."""
+    plain = role.partition("?")[0]
+    parts = (part.partition("?")[0] for part in method.split("+"))
+    return any(part == plain or part.startswith(f"{plain}@") for part in parts)
 
 
 def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:

@@ -62,6 +62,12 @@ def criterion(
         raise UsageError(f"{error}.") from None
 
 
+def label_criterion(field: str) -> Criterion:
+    """The criterion of a label field that nobody has described."""
+    name = re.sub(r"[^\w.-]+|_+", "_", field)[:LONGEST_NAME].strip("_.-")
+    return criterion(name or None, f"Whether they have the same {field}.")
+
+
 def read_criteria(path: Path) -> list[Criterion]:
     """All criteria of a YAML file, in its order."""
     entries = read_entries(path, read_text(path))
@@ -88,6 +94,15 @@ def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
     if isinstance(body.get("hints"), str):
         body = {**body, "hints": [body["hints"]]}
     return {"name": name, **body} if name else body
+
+
+def portable_spec(spec: str | None) -> str | None:
+    """A model's spec without arguments and paths of this machine: of an absolute path only the last part."""
+    if not spec:
+        return spec
+    spec = spec.partition("?")[0]
+    scheme, colon, name = spec.partition(":")
+    return f"{scheme}{colon}{Path(name).name}" if Path(name).is_absolute() else spec
 
 
 def task_name(docset: str, criterion: str) -> str:

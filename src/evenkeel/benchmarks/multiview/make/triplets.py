@@ -23,12 +23,12 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     Schema,
     annotate,
     criterion_prompt,
+    excerpts,
     in_one_line,
     reflect,
-    shorten,
     template,
 )
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet, portable_spec
 from evenkeel.benchmarks.multiview.methods import Method, Outcome, by_verdicts
 from evenkeel.errors import UsageError
 from evenkeel.make.asking import Asking, Tally, ask
@@ -38,14 +38,14 @@ from evenkeel.text.bm25 import DIGITS, Neighbours, best, bm25_rows, counts, neig
 from evenkeel.text.prompts import fill
 
 if TYPE_CHECKING:
-    from evenkeel.benchmarks.multiview.make.builder import BuildOptions
+    from evenkeel.benchmarks.multiview.make.build_options import BuildOptions
 
 MAX_OVERSHOOT = 4
 """At most so many anchors are tried in a round for each triplet that is missing."""
 UNREAD = ("unparsed", "refused", "error")
 STEPS = {
     "reflect": ("asked", *UNREAD, "categories", "tags"),
-    "annotate": ("annotated", *UNREAD, "unknown_categories", "unknown_tags"),
+    "annotate": ("annotated", "parts", *UNREAD, "unknown_categories", "unknown_tags"),
     "select": (
         "without_candidates", "proposed", "abstained", *UNREAD, "not_a_candidate", "same_document", "selected"
     ),
@@ -57,6 +57,20 @@ Chosen = tuple[Annotated, Annotated, Annotated]
 """Anchor, positive and negative."""
 
 
+class Dropped(NamedTuple):
+    """A triplet that is not part of the set, and why."""
+
+    triplet: Triplet
+    reason: str
+
+
+class Draft(NamedTuple):
+    """A triplet, and the same as the judge is shown it: with notes in place of documents too long for it."""
+
+    triplet: Triplet
+    shown: Triplet
+
+
 class JudgedTriplets(NamedTuple):
     """What came of one criterion, and how many documents and triplets were lost at each step."""
 
@@ -64,6 +78,7 @@ class JudgedTriplets(NamedTuple):
     schema: Schema | None
     annotations: list[Annotation]
     triplets: list[Triplet]
+    dropped: list[Dropped]
     counts: Tally
 
 
@@ -77,39 +92,42 @@ def judge_triplets(
     name = f"multiview/build/{options.seed}/{criterion.name}"
     schema = yield from reflect(
         documents, criterion, role=options.role, sample=options.reflect_sample,
-        rng=random.Random(f"{name}/reflect"), counts=tally["reflect"],
+        longest=options.list_characters, rng=random.Random(f"{name}/reflect"), counts=tally["reflect"],
     )  # fmt: skip
     if schema is None:
-        return JudgedTriplets(criterion, None, [], [], tally)
+        return JudgedTriplets(criterion, None, [], [], [], tally)
     annotations = yield from annotate(
-        documents, criterion, schema, role=options.role, counts=tally["annotate"]
-    )
+        documents, criterion, schema,
+        role=options.role, longest=options.document_characters, counts=tally["annotate"],
+    )  # fmt: skip
     # Shuffled before unannotated documents are left out: one more or less does not move the others.
     pairs = shuffled(map(Annotated, documents, annotations), random.Random(f"{name}/anchors"))
     pool = [pair for pair in pairs if pair.annotation.status == "ok"]
     proposals = propose(pool, schema, options.candidates, lang=options.lang, counts=tally["select"])
-    triplets = yield from _rounds(proposals, criterion, docset, options, tally)
-    return JudgedTriplets(criterion, schema, annotations, triplets, tally)
+    triplets, dropped = yield from _rounds(proposals, criterion, docset, options, tally)
+    tally["discarded"].update(each.reason for each in dropped)
+    return JudgedTriplets(criterion, schema, annotations, triplets, dropped, tally)
 
 
 def _rounds(
     proposals: Iterator[Proposal], criterion: Criterion, docset: str, options: BuildOptions, tally: Tally
-) -> Asking[list[Triplet]]:
+) -> Asking[tuple[list[Triplet], list[Dropped]]]:
     """Rounds of proposals, selected and checked, until there are as many triplets as asked for."""
     triplets: list[Triplet] = []
-    discarded = tally["discarded"]
+    dropped: list[Dropped] = []
     while (missing := options.number - len(triplets)) > 0:
         size = round_size(missing, tried=tally["select"]["proposed"], accepted=len(triplets))
         proposed = list(islice(proposals, size))
         if not proposed:
             break
-        chosen = yield from select(proposed, criterion, role=options.role, counts=tally["select"])
-        drafts = [_draft(documents, criterion, docset) for documents in chosen]
-        rated = yield from _rate(drafts, criterion, options, discarded)
-        triplets += yield from _order_blind(rated, options.judge or "", discarded)
-    if len(triplets) > options.number:
-        discarded["surplus"] += len(triplets) - options.number
-    return triplets[: options.number]
+        chosen = yield from select(
+            proposed, criterion, role=options.role, longest=options.list_characters, counts=tally["select"]
+        )
+        drafts = [_draft(documents, criterion, docset, options) for documents in chosen]
+        rated = yield from _rate(drafts, criterion, options, dropped)
+        triplets += yield from _order_blind(rated, options.judge or "", dropped)
+    dropped += [Dropped(triplet, "surplus") for triplet in triplets[options.number :]]
+    return triplets[: options.number], dropped
 
 
 def round_size(missing: int, *, tried: int, accepted: int) -> int:
@@ -120,13 +138,21 @@ def round_size(missing: int, *, tried: int, accepted: int) -> int:
     return min(MAX_OVERSHOOT * missing, -(-missing * (tried + 1) // (accepted + 1)))
 
 
-def _draft(chosen: Chosen, criterion: Criterion, docset: str) -> Triplet:
+def _draft(chosen: Chosen, criterion: Criterion, docset: str, options: BuildOptions) -> Draft:
     anchor, positive, negative = chosen
     triplet = make_triplet(
         docset, criterion, (anchor.document, positive.document, negative.document), hard_for="bm25"
     )
-    summaries = {f"{role}_summary": c.annotation.summary for role, c in zip(ROLES, chosen, strict=True)}
-    return replace(triplet, **summaries)
+    notes = {role: each.annotation for role, each in zip(ROLES, chosen, strict=True)}
+    triplet = replace(
+        triplet,
+        **{f"{role}_summary": note.summary for role, note in notes.items()},
+        labels={role: {criterion.name: note.category} for role, note in notes.items() if note.category},
+        tags={role: note.tags for role, note in notes.items() if note.tags},
+        built_by=portable_spec(options.judge) or "",
+    )
+    shown = dict(zip(ROLES, (each.shown for each in chosen), strict=True))
+    return Draft(triplet, replace(triplet, **shown))
 
 
 # --- propose and select -----------------------------------------------------------------------------
@@ -195,7 +221,7 @@ def _from_anchor(row: Neighbours) -> Neighbours:
 
 
 def select(
-    proposals: Sequence[Proposal], criterion: Criterion, *, role: str, counts: Counter[str]
+    proposals: Sequence[Proposal], criterion: Criterion, *, role: str, longest: int, counts: Counter[str]
 ) -> Asking[list[Chosen]]:
     """The proposals of which the judge picked a positive and a negative."""
     prompts = [
@@ -204,9 +230,9 @@ def select(
             criterion_prompt(
                 "select",
                 criterion,
-                ANCHOR=_show(proposal.anchor),
-                POSITIVES=_list("P", proposal.positives),
-                NEGATIVES=_list("N", proposal.negatives),
+                ANCHOR=_show(proposal.anchor, longest),
+                POSITIVES=_list("P", proposal.positives, longest),
+                NEGATIVES=_list("N", proposal.negatives, longest),
             ),
         )
         for proposal in proposals
@@ -240,13 +266,14 @@ def pick_documents(proposal: Proposal, selection: Selection) -> tuple[Annotated,
     return "same_document" if positive is negative else (positive, negative)
 
 
-def _list(letter: str, candidates: Sequence[Annotated]) -> str:
-    return "\n".join(f"{letter}{number}. {_show(each)}" for number, each in enumerate(candidates, 1))
+def _list(letter: str, candidates: Sequence[Annotated], longest: int) -> str:
+    return "\n".join(f"{letter}{number}. {_show(each, longest)}" for number, each in enumerate(candidates, 1))
 
 
-def _show(annotated: Annotated) -> str:
-    text, summary = in_one_line(annotated.document.text), in_one_line(annotated.annotation.summary)
-    return fill(template("summary"), TEXT=text, SUMMARY=summary)
+def _show(annotated: Annotated, longest: int) -> str:
+    """A document in a list: whole or in excerpts, and the summary of all of it."""
+    summary = in_one_line(annotated.annotation.summary)
+    return fill(template("summary"), TEXT=excerpts(annotated.document.text, longest), SUMMARY=summary)
 
 
 # --- check ------------------------------------------------------------------------------------------
@@ -259,41 +286,44 @@ class Rating(Struct, frozen=True):
 
 
 def _rate(
-    triplets: Sequence[Triplet], criterion: Criterion, options: BuildOptions, discarded: Counter[str]
-) -> Asking[list[Triplet]]:
+    drafts: Sequence[Draft], criterion: Criterion, options: BuildOptions, dropped: list[Dropped]
+) -> Asking[list[Draft]]:
     """The triplets that the judge rates well enough, each with its rating."""
     prompts = [
-        (triplet, criterion_prompt("rate", criterion, **{
-            role.upper(): text for role, text in _shorten(triplet).items()
+        (draft, criterion_prompt("rate", criterion, **{
+            role.upper(): text for role, text in zip(ROLES, draft.shown.documents, strict=True)
         }))
-        for triplet in triplets
+        for draft in drafts
     ]  # fmt: skip
     rated = []
-    for triplet, verdict in (yield from ask(Rating, prompts, discarded, prefix="rating_", role=options.role)):
+    for draft, verdict in (yield from ask(Rating, prompts, Counter(), role=options.role)):
         if verdict.value is None:
+            dropped.append(Dropped(draft.triplet, f"rating_{verdict.status}"))
             continue
-        if verdict.value.quality < options.min_quality:
-            discarded[f"quality_{verdict.value.quality}"] += 1
+        quality = verdict.value.quality
+        triplet = replace(draft.triplet, quality=quality)
+        if quality < options.min_quality:
+            dropped.append(Dropped(triplet, f"quality_{quality}"))
         else:
-            rated.append(replace(triplet, quality=verdict.value.quality))
+            rated.append(Draft(triplet, draft.shown))
     return rated
 
 
-def _order_blind(triplets: Sequence[Triplet], spec: str, discarded: Counter[str]) -> Asking[list[Triplet]]:
+def _order_blind(drafts: Sequence[Draft], spec: str, dropped: list[Dropped]) -> Asking[list[Triplet]]:
     """The triplets that the judge orders correctly in both orders, not knowing which document is which."""
-    shortened = [replace(triplet, **_shorten(triplet)) for triplet in triplets]
-    outcomes = yield from by_verdicts(Method(f"judge:{spec}", "judge", spec=spec), shortened)
+    outcomes = yield from order_blind([draft.shown for draft in drafts], spec)
     ordered = []
-    for triplet, outcome in zip(triplets, outcomes, strict=True):
+    for draft, outcome in zip(drafts, outcomes, strict=True):
         if fault := ordering_fault(outcome):
-            discarded[fault] += 1
+            dropped.append(Dropped(draft.triplet, fault))
         else:
-            ordered.append(triplet)
+            ordered.append(draft.triplet)
     return ordered
 
 
-def _shorten(triplet: Triplet) -> dict[str, str]:
-    return {role: shorten(text) for role, text in zip(ROLES, triplet.documents, strict=True)}
+def order_blind(triplets: Sequence[Triplet], spec: str) -> Asking[list[Outcome]]:
+    """How a judge orders each triplet, in both orders, as it would in a run."""
+    return (yield from by_verdicts(Method(f"judge:{spec}", "judge", spec=spec), triplets))
 
 
 def ordering_fault(outcome: Outcome) -> str:
@@ -312,8 +342,12 @@ def ordering_fault(outcome: Outcome) -> str:
 
 class LabelledTriplets(NamedTuple):
     triplets: list[Triplet]
-    without_partner: list[str]
-    """Documents that cannot be an anchor: no other document has their label."""
+    unlabelled: int = 0
+    """Documents without a label, which are left out."""
+    without_partner: int = 0
+    """Documents that cannot be an anchor: no other document shares a label with them."""
+    without_negative: int = 0
+    """Anchors that were tried and share a label with every other document."""
 
 
 def label_triplets(
@@ -321,42 +355,53 @@ def label_triplets(
     criterion: Criterion,
     number: int,
     *,
+    field: str,
     docset: str,
     seed: int = 0,
     lang: str | None = None,
 ) -> LabelledTriplets:
     """As many triplets as asked for, or as there are anchors: a document is an anchor at most once.
 
-    The negative is the document of another label that reads most like the anchor (highest BM25); the positive
-    is drawn from the half of the anchor's label that reads least like it. So a method that goes by words
-    alone tends to the negative; where it does, the triplet is marked as hard for `bm25`.
+    Documents are alike that share at least one label of the field. The negative is the document without any
+    of the anchor's labels that reads most like the anchor (highest BM25); the positive is drawn from the half
+    of those that share a label which reads least like it. So a method that goes by words alone tends to the
+    negative; where it does, the triplet is marked as hard for `bm25`.
 
     No two documents may have the same text, which `read_documents` ensures.
     """
-    labels = [_label(document) for document in documents]
-    sizes = Counter(labels)
+    labelled = [document for document in documents if document.labels.get(field)]
+    labels = [document.labels[field] for document in labelled]
+    sizes = Counter(label for of_document in labels for label in of_document)
     if len(sizes) < 2:
-        raise UsageError("every document has the same label: there is no negative for any anchor.")
+        raise UsageError(
+            f"'{field}': every document has the same label, so that there is no negative for any anchor."
+            if sizes
+            else f"'{field}': no document has a label."
+        )
+    members = counts(labels).matrix
     rng = random.Random(f"multiview/gold/{seed}/{criterion.name}")
-    anchors = [index for index, label in enumerate(labels) if sizes[label] > 1]
-    label_array = np.array(labels)
-    triplets = []
-    for row in bm25_rows([d.text for d in documents], shuffled(anchors, rng)[:number], lang=lang):
-        scores = np.zeros(len(documents))
+    anchors = [index for index, names in enumerate(labels) if any(sizes[name] > 1 for name in names)]
+    triplets: list[Triplet] = []
+    without_negative = 0
+    for row in bm25_rows([d.text for d in labelled], shuffled(anchors, rng), lang=lang):
+        if len(triplets) == number:
+            break
+        scores = np.zeros(len(labelled))
         scores[row.documents] = row.scores
-        same = label_array == label_array[row.anchor]
-        partners = np.flatnonzero(same & (np.arange(len(documents)) != row.anchor))
+        alike = (members @ members[[row.anchor]].T).toarray().ravel() > 0
+        if alike.all():
+            without_negative += 1
+            continue
+        partners = np.flatnonzero(alike & (np.arange(len(labelled)) != row.anchor))
         unlike = partners[np.argsort(scores[partners], kind="stable")][: (len(partners) + 1) // 2]
-        positive, negative = pick(unlike.tolist(), rng), int(np.where(same, -1, scores).argmax())
-        chosen = (documents[row.anchor], documents[positive], documents[negative])
-        views = [{criterion.name: _label(document)} for document in chosen]
+        positive, negative = pick(unlike.tolist(), rng), int(np.where(alike, -1, scores).argmax())
+        chosen = (labelled[row.anchor], labelled[positive], labelled[negative])
+        views = [{criterion.name: ", ".join(document.labels[field])} for document in chosen]
         hard_for = "bm25" if scores[negative] > scores[positive] else ""
         triplets.append(make_triplet(docset, criterion, chosen, labels=views, hard_for=hard_for))
-    without_partner = [d.id for d, label in zip(documents, labels, strict=True) if sizes[label] == 1]
-    return LabelledTriplets(triplets, without_partner)
-
-
-def _label(document: Document) -> str:
-    if document.label is None:
-        raise UsageError(f"the document '{document.id}' has no label: name its field with --label-field.")
-    return document.label
+    return LabelledTriplets(
+        triplets,
+        unlabelled=len(documents) - len(labelled),
+        without_partner=len(labelled) - len(anchors),
+        without_negative=without_negative,
+    )
