@@ -28,7 +28,8 @@ Unit: TypeAlias = Literal[
     "variance", "deviations",
 ]  # fmt: skip
 """What a figure counts; it decides how the figure is written and which interval it has. Points are a
-difference of scores, a correlation is Spearman's ρ, an agreement Cohen's κ, deviations are those of a d′.
+difference of scores, a correlation is Spearman's ρ, an agreement Cohen's κ, a variance is one of values
+between 0 and 1, and deviations are those of a d′.
 """
 
 

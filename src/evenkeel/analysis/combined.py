@@ -70,7 +70,7 @@ def interval(
     terms: Sequence[Term], unit: Unit, *, scale: Callable[[float, int], float] | None = None
 ) -> stats.Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
-    small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups that they share;
+    small lies from meanₚ, times |cₚ|, and rᵢⱼ the correlation of two terms over the groups that they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
 
     A `scale` is an increasing function of a mean (or a limit) and of the number of its values: T is then the
@@ -90,7 +90,7 @@ def interval(
         return stats.Interval(value, None, None, unknown[0].method, n, clusters)
     # The arm on the side that makes T small; a negative coefficient swaps them.
     arms = [
-        [term.coefficient * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
+        [abs(term.coefficient) * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
         for term, each in zip(terms, intervals, strict=True)
     ]
     correlation = _correlation(_moves(terms, numbers))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.benchmarks.rgb.scoring import CHECKS, DECIDED, kappa
-from evenkeel.types import Figure, Score, Summary, Tag, tags_match
+from evenkeel.types import Figure, Score, Summary, Tag, Unit, tags_match
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -366,11 +366,22 @@ def _variation(scores: Sequence[Score]) -> Summary:
         ]
         for scope in _scopes(parts, ("ability",)):
             members = _within(parts, scope)
-            for name in ("sampling_variance", "retrieval_variance"):
-                figures = stats.summarise(members, {name: [()]}, units={name: "variance"})
-                summary[stats.scope_name(f"{name}_{check}", scope)] = figures[name]
-            share = stats.ratio(members, "sampling_of_both", "both_variances", unit="share")
-            summary[stats.scope_name(f"sampling_share_{check}", scope)] = _clipped(share)
+            within, between = (_known(members, name) for name in ("sampling_variance", "retrieval_variance"))
+            both = _known(
+                [s for s in members if s.values["retrieval_variance"] is not None], "sampling_variance"
+            )
+            intervals = {
+                "sampling_variance": stats.interval_of(within, np.arange(len(within)), "variance"),
+                "retrieval_variance": _t_interval(between),
+                "sampling_share": sampling_share(both, between),
+            }
+            # Where each question has one prompt, there is nothing to vary between.
+            several = any(len(cells[score.group, scope["ability"]]) > 1 for score in members)
+            for name, interval in intervals.items() if several else [*intervals.items()][:1]:
+                metric = "sampling_variance" if name == "sampling_variance" else "retrieval_variance"
+                unit: Unit = "share" if name == "sampling_share" else "variance"
+                figure = stats.figure(members, metric, interval, unit=unit)
+                summary[stats.scope_name(f"{name}_{check}", scope)] = figure
     return summary
 
 
@@ -378,25 +389,37 @@ def _components(prompts: Sequence[Sequence[float | None]]) -> dict[str, float | 
     """The variances of one question; None where there are too few answers."""
     known = [[value for value in answers if value is not None] for answers in prompts]
     repeated = [np.array(answers) for answers in known if len(answers) > 1]
-    values: dict[str, float | None] = dict.fromkeys(
-        ("sampling_variance", "retrieval_variance", "sampling_of_both", "both_variances")
-    )
-    if repeated:
-        values["sampling_variance"] = within = float(
-            np.mean([np.var(answers, ddof=1) for answers in repeated])
+    variances = [float(np.var(answers, ddof=1)) for answers in repeated]
+    within = float(np.mean(variances)) if repeated else None
+    between = None
+    if len(repeated) > 1:
+        noise = np.mean([v / len(answers) for v, answers in zip(variances, repeated, strict=True)])
+        between = float(np.var([answers.mean() for answers in repeated], ddof=1) - noise)
+    return {"sampling_variance": within, "retrieval_variance": between}
+
+
+def _known(members: Iterable[Score], metric: str) -> NDArray[np.float64]:
+    return np.array([value for score in members if (value := score.values[metric]) is not None], dtype=float)
+
+
+def _t_interval(values: NDArray[np.float64]) -> stats.Interval:
+    """The mean of what may be negative by chance, one value for each question: a plain t interval."""
+    return stats.interval_of(values, np.arange(len(values)), "deviations")
+
+
+def sampling_share(within: NDArray[np.float64], between: NDArray[np.float64]) -> stats.Interval:
+    """S = sum W / sum (W + B) over questions, each of which moves it by (W - S (W + B)) / mean (W + B).
+
+    S and its limits are cut to what a share can be: a B that is negative by chance takes them beyond.
+    """
+    both, count = within + between, len(within)
+    if not count or both.sum() <= 0:
+        return stats.Interval(
+            None, None, None, "none: nothing varies" if count else stats.NOTHING, count, count
         )
-        if len(repeated) > 1:
-            noise = np.mean([np.var(answers, ddof=1) / len(answers) for answers in repeated])
-            between = float(np.var([answers.mean() for answers in repeated], ddof=1) - noise)
-            values["retrieval_variance"] = between
-            values |= {"sampling_of_both": within, "both_variances": within + between}
-    return values
-
-
-def _clipped(share: Figure) -> Figure:
-    """A share whose estimate or limits lie beyond 0 and 1, as a negative variance makes them."""
-    limits = (
-        None if limit is None else min(1.0, max(0.0, limit)) for limit in (share.value, share.low, share.high)
+    share = float(within.sum() / both.sum())
+    each = _t_interval(share + (within - share * both) / both.mean())
+    value, low, high = (
+        None if limit is None else min(1.0, max(0.0, limit)) for limit in (share, each.low, each.high)
     )
-    value, low, high = limits
-    return replace(share, value=value, low=low, high=high)
+    return each._replace(value=value, low=low, high=high)
