@@ -177,7 +177,7 @@ def table(run: ek.Run) -> dict[str, dict[str, Any]]:
 
 
 def values(run: ek.Run, check: str) -> dict[str, float | None]:
-    return {row: cells[check].value for row, cells in table(run).items()}
+    return {row: cells[check].value for row, cells in table(run).items() if cells[check]}
 
 
 def exported(run: ek.Run) -> dict[str, Any]:

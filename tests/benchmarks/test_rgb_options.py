@@ -59,14 +59,44 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
         "false documents",
         "false documents, 0.4 of them true",
     ]
+    # The counterfactual settings are the product of the rates where counterfactual is named.
+    assert settings(ability="counterfactual", noise_rates="0.2,0.4", correct_rate="0,0.4") == [
+        "no documents",
+        "false documents, noise 0.2",
+        "false documents, 0.4 of them true, noise 0.2",
+        "false documents, noise 0.4",
+        "false documents, 0.4 of them true, noise 0.4",
+    ]
+    by_default = settings(ability="all", correct_rate="0.4")[-2:]
+    assert by_default == ["no documents", "false documents, 0.4 of them true"]
+    assert settings(ability="all", noise_rates="0.8", correct_rate="0.4")[-2:] == by_default
+    assert settings(ability="counterfactual", correct_rate="0.4") == by_default
+    assert settings(noise_rates="0", counterfactual_noise_rates="0.2")[-1] == "false documents, noise 0.2"
     (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
     assert sorted(sample.inputs.kinds) == ["negative", "negative", "positive"]
     (true,) = samples(files / "en_fact.json", ability="counterfactual", correct_rate="0.4")[3:4]
     assert sorted(true.inputs.kinds) == ["positive", "positive", "wrong", "wrong", "wrong"]
     options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
-    assert options.noise_rates == "0,0.2"
+    assert (options.noise_rates, options.counterfactual_noise_rates) == ("0,0.2", "0")
+    assert load_benchmark("rgb", options).options == options
     close = ["noise 0.12345678", "noise 0.12345679"]
     assert settings(ability="noise", noise_rates="0.12345678,0.12345679") == close
+
+
+def test_a_mixture_of_more_than_all_documents_is_left_out_and_named(files: Path, tmp_path: Path) -> None:
+    options = {"ability": "counterfactual", "noise_rates": "0.2,0.8", "correct_rate": "0.4,0.8"}
+    run = ask(files / "en_fact.json", tmp_path / "run", right, **options)
+    asked = {str(record.sample.tags["setting"]) for record in run.records()}
+    one, two = (f"false documents, {rate} of them true, noise 0.2" for rate in (0.4, 0.8))
+    assert asked == {"no documents", one, two}
+    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
+    missing = "false documents, 0.4 of them true, noise 0.8; false documents, 0.8 of them true, noise 0.8."
+    assert any(note.startswith("Not asked") and note.endswith(missing) for note in notes)
+    with pytest.raises(UsageError, match="are more than --passages 5. Give lower rates."):
+        samples(files / "en_fact.json", ability="counterfactual", noise_rates="0.8", correct_rate="0.4")
+    stems = {path.stem for path in (run.path / "export").iterdir()}
+    assert "prediction_en_fact_loop_temp0.2_noise0.2_passage5_correct0.4" in stems
+    assert "prediction_en_fact_loop_temp0.2_noise0.2_passage5_correct0.8_result" in stems
 
 
 def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp_path: Path) -> None:
