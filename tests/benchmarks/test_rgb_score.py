@@ -160,7 +160,8 @@ def judged_file(folder: Path, name: str, *, noise: float, fake: str | None = Non
         [
             {"id": n, "query": f"首都{n}？", "ans": answer, "label": label, "prediction": text,
              "docs": ["一"], "noise_rate": noise, "factlabel": fact,
-             **({"evaluation": verdict} if "chatgpt" in name else {}), **({"fakeanswer": fake} if fake else {})}
+             **({"evaluation": verdict} if "chatgpt" in name else {}),
+             **({"fakeanswer": fake} if fake else {})}
             for n, answer, label, text, fact, verdict in JUDGED
         ],
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
-from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE, ability_of, mixtures
+from evenkeel.benchmarks.rgb.selection import ABILITIES, NOISE_RATES, REFERENCE, ability_of, mixtures
 from evenkeel.page.examples import EACH, answer_parts, first, shortened
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Table
 from evenkeel.page.metrics import Metric, scope_of
@@ -52,6 +52,15 @@ CURVES = (
     ("Accuracy where the answer is scattered over documents", "published", "integration_noise"),
 )
 """Title, metric, and the tag along which it is drawn."""
+
+
+def _table(title: str, rows: str, *columns: Column) -> Table:
+    return Table(title=title, rows=rows, metrics=columns, total=False)
+
+
+def _by_check(name: str) -> tuple[Column, ...]:
+    return tuple(Column(f"{name}_{check.metric}", check.title) for check in CHECKS[:2])
+
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -104,7 +113,7 @@ LAYOUT = Layout(
         ),
     ),
     tables=(
-        Table(title="Every ability, setting and check", rows="setting", metrics=CHECKS, total=False),
+        _table("Every ability, setting and check", "setting", *CHECKS),
         Table(
             title="By language, published check",
             rows="setting",
@@ -113,43 +122,24 @@ LAYOUT = Layout(
             several=True,
             total=False,
         ),
-        Table(
-            title="By the position of the one true document", rows="position", metrics=CHECKS[:2], total=False
+        _table("By the position of the one true document", "position", *CHECKS[:2]),
+        _table("Change with noise, same questions", "noise", *_by_check("noise_change")),
+        _table("Change with noise, integration", "integration_noise", *_by_check("noise_change")),
+        _table("Change with the position, same questions", "position", *_by_check("position_change")),
+        _table(
+            "With documents, by what is known without (published check)",
+            "setting",
+            Column("learned_published", "not known"),
+            Column("retained_published", "known"),
         ),
-        *(
-            Table(
-                title=title,
-                rows=tag,
-                metrics=tuple(Column(f"{name}_{check.metric}", check.title) for check in CHECKS[:2]),
-                total=False,
-            )
-            for title, tag, name in (
-                ("Change with noise, same questions", "noise", "noise_change"),
-                ("Change with noise in integration, same questions", "integration_noise", "noise_change"),
-                ("Change with the position, same questions", "position", "position_change"),
-            )
+        _table(
+            "Variance within questions (published check)",
+            "ability",
+            Column("sampling_variance_published", "between repeats"),
+            Column("retrieval_variance_published", "between prompts"),
+            Column("sampling_share_published", "share of repeats"),
         ),
-        Table(
-            title="With documents, by what is known without (published check)",
-            rows="setting",
-            metrics=(Column("learned_published", "not known"), Column("retained_published", "known")),
-            total=False,
-        ),
-        Table(
-            title="Variance within questions (published check)",
-            rows="ability",
-            metrics=(
-                Column("sampling_variance_published", "between repeats"),
-                Column("retrieval_variance_published", "between prompts"),
-                Column("sampling_share_published", "share of repeats"),
-            ),
-            total=False,
-        ),
-        Table(
-            title="Agreement of the judge with each check beyond chance (kappa)",
-            rows="setting",
-            metrics=tuple(Column(f"judge_kappa_{check.metric}", check.title) for check in CHECKS[:2]),
-        ),
+        _table("Judge and check agree beyond chance (kappa)", "setting", *_by_check("judge_kappa")),
     ),
     cautions=(
         "The published check looks for the answer as a part of the text: 70 is found in 170, and an answer "
@@ -172,18 +162,27 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     scopes = [scope_of(name) for name in summary]
+    options, recorded = spec.options, spec.data.get("source") == "recorded"
     listed = _headline_notes(
         {s["ability"]: s["setting"] for metric, s in scopes if metric == LAYOUT.headline and "setting" in s}
     )
     positions = [s["position"] for metric, s in scopes if metric == "published" and [*s] == ["position"]]
-    if spec.options.get("doc_order") == "published" and len(positions) == 1:
+    if options.get("doc_order") == "published" and len(positions) == 1:
         listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
-    listed += _prompt_notes(spec, summary)
-    if impossible := [setting for setting in mixtures(spec.options) if not setting.possible]:
-        names = "; ".join(setting.name for setting in impossible)
-        listed.append(
-            Note(f"Not asked, since noise and true documents would be more than all documents: {names}.")
-        )
+    asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
+    if judge := options.get("judge"):
+        asked += f"Judged by {judge} with {_named(options.get('judge_prompts'))} judge prompts."
+    elif {"judge", "detected_judge", "false_alarms_judge"} & summary.keys():
+        asked += "The verdicts are those that the file has; the published phrases decide what they say."
+    if asked:
+        listed.append(Note(asked.strip()))
+    impossible = [setting.name for setting in mixtures(options) if not setting.possible]
+    if impossible:
+        reason = "noise and true documents would be more than all documents"
+        listed.append(Note(f"Not asked, since {reason}: {'; '.join(impossible)}."))
+    rates = [options.get(name) for name in ("ability", "noise_rates", "counterfactual_noise_rates")]
+    if "detected_published" in summary and rates[::2] == ["all", "0"] and rates[1] != NOISE_RATES:
+        listed.append(Note("False documents are asked at noise 0: see --counterfactual-noise-rates."))
     unparsed, short = summary.get("judge_unparsed"), summary.get("lacks_documents")
     if unparsed and unparsed.value:
         listed.append(Note(f"{unparsed.value:.1%} of the judge's verdicts could not be read.", warning=True))
@@ -195,21 +194,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
                 warning=True,
             )
         )
-    return listed + (_recorded_notes(spec, summary) if spec.data.get("source") == "recorded" else [])
-
-
-def _prompt_notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """Which prompts were asked, and which judge prompts judged."""
-    if spec.data.get("source") == "recorded":
-        asked = ""
-    else:
-        asked = f"Asked with {_named(spec.options.get('prompts'))} prompts. "
-    judge = spec.options.get("judge")
-    if judge:
-        asked += f"Judged by {judge} with {_named(spec.options.get('judge_prompts'))} judge prompts."
-    elif {"judge", "detected_judge", "false_alarms_judge"} & summary.keys():
-        asked += "The verdicts are those that the file has; the published phrases decide what they say."
-    return [Note(asked.strip())] if asked else []
+    return listed + (_recorded_notes(spec, summary) if recorded else [])
 
 
 def _named(source: object) -> str:

@@ -184,7 +184,7 @@ def _judged_rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]
     for record in records:
         detail = record.score.detail
         fact = record.sample.tags["ability"] == "counterfactual"
-        verdict = published_verdict(record.sample, detail.evaluation)
+        verdict = published_verdict(record.sample, detail.evaluation or "")
         results.append((Published(detail.label, detail.factlabel, noise), verdict))
     yield _indented(judged_rates(results, noise, fact=fact))
 

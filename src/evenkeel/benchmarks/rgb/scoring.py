@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
@@ -120,21 +119,6 @@ def judged_rates(results: Sequence[tuple[Published, bool]], noise: float, *, fac
         "nums": nums,
         "noise_rate": noise,
     }
-
-
-def kappa(decisions: Iterable[tuple[Hashable, Hashable]]) -> tuple[int, float | None]:
-    """How many pairs were decided, and Cohen's kappa of them: (p - e) / (1 - e), with p the share of equal
-    decisions and e = Σ over labels of the product of both shares.
-
-    A decision that is None (a verdict that could not be read) leaves its pair out. Where both always decide
-    the same one way, chance alone explains it and kappa is None.
-    """
-    pairs = [(first, second) for first, second in decisions if first is not None and second is not None]
-    n = len(pairs)
-    share = sum(first == second for first, second in pairs) / max(1, n)
-    firsts, seconds = (Counter(pair[side] for pair in pairs) for side in (0, 1))
-    chance = sum(firsts[label] * seconds[label] for label in firsts) / max(1, n) ** 2
-    return n, (share - chance) / (1 - chance) if n and chance < 1 else None
 
 
 # Scores per sample

@@ -18,6 +18,8 @@ from evenkeel.errors import suggestion
 from evenkeel.types import Tag
 
 SEED = 2333
+NOISE_RATES = "0,0.2,0.4,0.6,0.8"
+"""Those of noise robustness, where none are given."""
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
 Order: TypeAlias = Literal["published", "balanced", "all"]
 _Docs: TypeAlias = list[tuple[str, DocKind]]
@@ -140,11 +142,11 @@ def parse_rates(text: str, option: str) -> tuple[float, ...]:
 def mixtures(options: Mapping[str, Any]) -> list[Setting]:
     """The counterfactual settings of a run's options: the product of their rates, possible or not."""
     noises, corrects = (
-        parse_rates(str(options.get(name, "0")), f"--{name.replace('_', '-')}")
+        parse_rates(options.get(name) or "0", f"--{name.replace('_', '-')}")
         for name in ("counterfactual_noise_rates", "correct_rate")
     )
     return [
-        Setting("counterfactual", noise, int(options.get("passages", 0)), correct)
+        Setting("counterfactual", noise, options.get("passages") or 0, correct)
         for noise in noises
         for correct in corrects
     ]
