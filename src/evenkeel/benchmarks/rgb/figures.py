@@ -191,7 +191,7 @@ def _weighted(right: float | None, known: float | None) -> dict[str, float | Non
 
 
 def _variation(scores: Sequence[Score]) -> Summary:
-    """How much answers vary between repeats, and how much more between a question's settings and positions."""
+    """How much answers vary between repeats, and beyond that between settings and positions."""
     summary: Summary = {}
     for check in CHECKS:
         for scope, members in scopes(scores, ("ability",)):
