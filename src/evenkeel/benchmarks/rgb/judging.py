@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -10,10 +10,10 @@ from msgspec.structs import astuple
 
 from evenkeel.benchmarks.rgb.files import JudgePrompt, RgbInputs, RgbSample, published_yes
 from evenkeel.benchmarks.rgb.scoring import is_detection, is_rejection, published_text
-from evenkeel.run import judge
+from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
 from evenkeel.text.prompts import user_prompt
-from evenkeel.types import Answered, Generate, Message, Request, Response, Sampling, Status
+from evenkeel.types import Answered, Asking, Generate, Message, Response, Sampling, Status
 
 Judged: TypeAlias = Literal["rejection", "detection"]
 
@@ -69,7 +69,7 @@ def recorded(answered: Iterable[Answered[RgbInputs]]) -> dict[str, Judgement]:
 
 def ask(
     answered: Iterable[Answered[RgbInputs]], prompts: Mapping[str, JudgePrompt]
-) -> Generator[Sequence[Request], Sequence[Response], dict[str, Judgement]]:
+) -> Asking[dict[str, Judgement]]:
     """A verdict on each answer that is judged, by sample. A sample's stored prompt goes before `prompts`."""
     judgements: dict[str, Judgement] = {}
     for kind, verdict_type in KINDS.items():
