@@ -218,6 +218,15 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_a_plain_file_that_was_judged_for_errors_has_false_alarms(tmp_path: Path) -> None:
+    path = judged_file(tmp_path, "prediction_zh_gpt_temp0.7_noise0.2_passage5_correct0.0_chatgpt", noise=0.2)
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert run.summary["published/setting=noise 0.2"].value == 0.5
+    assert run.summary["false_alarms_judge"].value == 0.5
+    assert not [name for name in run.summary if name.startswith(("detected", "corrected"))]
+    assert exported(run)[f"{path.stem}result"]["correct_rate"] == 0.5
+
+
 def test_a_file_of_rates_is_refused_and_names_the_file_with_the_answers(tmp_path: Path) -> None:
     stem = "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4"
     run = ek.score("rgb", judged_file(tmp_path, f"{stem}_chatgpt", noise=0.2), out=tmp_path / "run")

@@ -80,10 +80,10 @@ def discrimination(hits: Sequence[Score], alarms: Sequence[Score], names: tuple[
             return []
         terms.append(combined.Term(coefficient, *zip(*known, strict=True)))
         members += [stats.with_values(score, reported=score.values[name]) for score in side]
-    intervals = combined.interval(terms, "share"), combined.interval(terms, "share", scale=_z)
+    youden, dprime = combined.interval(terms, "share"), combined.interval(terms, "share", scale=_z)
     return [
-        stats.figure(members, "reported", interval, unit=unit)
-        for interval, unit in zip(intervals, ("share", "deviations"), strict=True)
+        stats.figure(members, "reported", youden, unit="share"),
+        stats.figure(members, "reported", dprime, unit="deviations"),
     ]
 
 

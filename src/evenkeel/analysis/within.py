@@ -82,9 +82,9 @@ def variation(scores: Iterable[Score], metric: str, variant: Sequence[str]) -> d
         return {}
     members = []
     for prompts in groups.values():
-        within, between = _components([[s.values[metric] for s in answers] for answers in prompts.values()])
+        values = _components([[s.values[metric] for s in answers] for answers in prompts.values()])
         asked = [score for answers in prompts.values() for score in answers]
-        members.append(merged(asked, {}, within=within, between=between))
+        members.append(merged(asked, {}, within=values[0], between=values[1]))
 
     def known(name: str, beside: str) -> NDArray[np.float64]:
         return np.array([s.values[name] for s in members if s.values[beside] is not None], dtype=float)

@@ -177,13 +177,13 @@ def _rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]:
 
 
 def _judged_rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]:
-    from evenkeel.benchmarks.rgb.judging import published_verdict
+    from evenkeel.benchmarks.rgb.judging import judged_as, published_verdict
     from evenkeel.benchmarks.rgb.scoring import Published, judged_rates
 
     results, fact = [], False
     for record in records:
         detail = record.score.detail
-        fact = record.sample.tags["ability"] == "counterfactual"
+        fact = judged_as(record.sample) == "detection"
         verdict = published_verdict(record.sample, detail.evaluation or "")
         results.append((Published(detail.label, detail.factlabel, noise), verdict))
     yield _indented(judged_rates(results, noise, fact=fact))

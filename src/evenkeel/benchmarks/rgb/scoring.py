@@ -129,8 +129,11 @@ def is_rejection(sample: RgbSample) -> bool:
 
 
 def is_detection(sample: RgbSample) -> bool:
-    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect."""
-    return sample.tags["ability"] == "counterfactual" and sample.inputs.passages > 0
+    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect. The
+    published script also judges other sets so, of which a file then has the verdicts."""
+    ability, inputs = sample.tags["ability"], sample.inputs
+    judged = ability != "rejection" and inputs.evaluation is not None
+    return inputs.passages > 0 and (ability == "counterfactual" or judged)
 
 
 def setting_of(sample: RgbSample) -> Setting:
@@ -140,10 +143,10 @@ def setting_of(sample: RgbSample) -> Setting:
 
 def has_false_document(sample: RgbSample) -> bool:
     """Recorded answers do not say of which kind their documents are: there the rates decide."""
-    inputs = sample.inputs
+    inputs, setting = sample.inputs, setting_of(sample)
     if inputs.kinds or not inputs.docs:
         return "wrong" in inputs.kinds
-    return setting_of(sample).false_documents > 0
+    return setting.ability == "counterfactual" and setting.false_documents > 0
 
 
 def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
