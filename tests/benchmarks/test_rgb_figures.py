@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis import combined
 from evenkeel.analysis.agreement import kappa_interval
-from evenkeel.analysis.combined import Term
 from evenkeel.analysis.within import sampling_share
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.figures import summarise
@@ -92,16 +90,25 @@ def test_without_a_prompt_of_either_kind_there_is_no_discrimination() -> None:
     assert not {"youden_published", "dprime_published", "false_alarms_published"} & summary.keys()
 
 
-def test_a_difference_of_means_that_go_together_is_known_better_than_of_strangers() -> None:
+def test_reports_that_go_together_are_told_apart_better_than_those_of_strangers() -> None:
     rng = np.random.default_rng(1)
     values = (rng.random(60) < 0.5).astype(float)
-    together = (list(values), list(np.where(rng.random(60) < 0.1, 1 - values, values)))
-    groups = list(range(60))
-    first, second = together
-    same = combined.interval([Term(1, first, groups), Term(-1, second, groups)], "share")
-    apart = combined.interval([Term(1, first, groups), Term(-1, second, [g + 60 for g in groups])], "share")
-    assert same.value == apart.value
-    assert sum(same.arms) < 0.7 * sum(apart.arms)
+    others = np.where(rng.random(60) < 0.1, 1 - values, values)
+    hits = [facing(n, "detected_published", value) for n, value in enumerate(values)]
+    same, apart = (
+        summarise(hits + [facing(n + far, "false_alarms_published", value) for n, value in enumerate(others)])
+        for far in (0, 60)
+    )
+    for name in ("youden_published", "dprime_published"):
+        together, alone = (figures[name] for figures in (same, apart))
+        assert together.value == alone.value
+        assert (together.high or 0) - (together.low or 0) < 0.7 * ((alone.high or 0) - (alone.low or 0))
+        assert (together.clusters, alone.clusters) == (60, 120)
+    # Of strangers it is Newcombe's interval: square and add the arms of Wilson's.
+    first, second = apart["detected_published"], apart["false_alarms_published"]
+    arms = (first.value or 0) - (first.low or 0), (second.high or 0) - (second.value or 0)
+    youden = apart["youden_published"]
+    assert youden.low == pytest.approx((youden.value or 0) - math.hypot(*arms))
 
 
 def test_a_run_counts_reports_on_true_documents_as_false_alarms(tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
         (("--passages", "-1"), "passages"),
         (("--passages", "0", "--ability", "rejection"), "--passages must be at least 1"),
         (("--repeats", "0"), "repeats"),
+        (("--judge-prompts", "published"), "there is no judge to ask. Name one with --judge"),
         (("--judge", "openai:judge", "--judge-prompts", "nowhere.yaml"), "nowhere.yaml"),
         (("--doc-order", "random"), "--doc-order"),
         (("--dataset", "fr"), "--dataset fr: the data has en"),

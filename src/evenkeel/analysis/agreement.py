@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenkeel import analysis as stats
-from evenkeel.analysis import combined
-from evenkeel.types import Figure, Score
+from evenkeel.types import Figure, Score, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,23 +71,65 @@ def discrimination(hits: Sequence[Score], alarms: Sequence[Score], names: tuple[
     something to report, and F that of the second over `alarms`, where there is nothing; none without both.
 
     z is the normal quantile of (count + ½) / (n + 1), the log-linear correction (Hautus 1995): so d′ is
-    finite where a share is 0 or 1.
+    finite where a share is 0 or 1. The lower limit is J − √(h² + f² − 2 r h f), with h how far H is above its
+    lower limit, f how far F is below its upper one, and r the correlation of both over the groups that they
+    share; the upper one likewise (Zou & Donner 2008), and those of d′ from the quantiles of the same limits.
     """
-    terms, members = [], []
-    for coefficient, side, name in zip((1.0, -1.0), (hits, alarms), names, strict=True):
+    members, sides, moves = [], [], []
+    for side, name in zip((hits, alarms), names, strict=True):
         known = [(value, score.group) for score in side if (value := score.values[name]) is not None]
         if not known:
             return []
-        terms.append(combined.Term(coefficient, *zip(*known, strict=True)))
         members += [stats.with_values(score, reported=score.values[name]) for score in side]
-    youden, dprime = combined.interval(terms, "share"), combined.interval(terms, "share", scale=_z)
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(group for _, group in known))}
+        values = np.array([value for value, _ in known])
+        groups = np.array([numbers[group] for _, group in known], dtype=np.intp)
+        sides.append(stats.interval_of(values, groups, "share"))
+        sums, sizes = stats.per_cluster(groups, values), stats.per_cluster(groups, np.ones(len(values)))
+        moved = (sums - values.mean() * sizes) / np.maximum(1, len(values) - sizes)
+        moves.append(dict(zip(numbers, moved, strict=True)))
+    shared = sum(move * moves[1][group] for group, move in moves[0].items() if group in moves[1])
+    length = np.prod([sum(move**2 for move in side.values()) for side in moves]) ** 0.5
+    correlation = float(shared / length) if length else 0.0
+    count = len(moves[0].keys() | moves[1].keys())
     return [
-        stats.figure(members, "reported", youden, unit="share"),
-        stats.figure(members, "reported", dprime, unit="deviations"),
+        stats.figure(members, "reported", _difference(sides, correlation, count, scale), unit=unit)
+        for scale, unit in SCALES.items()
     ]
+
+
+def _plain(share: float, n: int) -> float:
+    return share
 
 
 def _z(share: float, n: int) -> float:
     from scipy.special import ndtri
 
     return float(ndtri((share * n + 0.5) / (n + 1)))
+
+
+SCALES: dict[Callable[[float, int], float], Unit] = {_plain: "share", _z: "deviations"}
+"""On which hits and false alarms are subtracted: Youden's J and d′."""
+
+
+def _difference(
+    sides: Sequence[stats.Interval], correlation: float, groups: int, scale: Callable[[float, int], float]
+) -> stats.Interval:
+    """The first side minus the second on a scale, with limits from theirs."""
+    first, second = (
+        side._replace(
+            value=None if side.value is None else scale(side.value, side.n),
+            low=None if side.low is None else scale(side.low, side.n),
+            high=None if side.high is None else scale(side.high, side.n),
+        )
+        for side in sides
+    )
+    n, methods = first.n + second.n, ", ".join(dict.fromkeys(side.method for side in sides))
+    value = (first.value or 0.0) - (second.value or 0.0)
+    (below, above), (under, over) = first.arms, second.arms
+    low, high = (
+        max(0.0, h**2 + f**2 - 2 * correlation * h * f) ** 0.5 for h, f in ((below, over), (above, under))
+    )
+    if not (isfinite(low) and isfinite(high)):
+        return stats.Interval(value, None, None, methods, n, groups)
+    return stats.Interval(value, value - low, value + high, methods, n, groups)

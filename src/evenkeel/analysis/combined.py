@@ -7,7 +7,7 @@ within a group before they are squared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -66,15 +66,10 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
     return pseudo._replace(value=value, error=0.0 if constant else error, df=min(df, len(shifts) - 1))
 
 
-def interval(
-    terms: Sequence[Term], unit: Unit, *, scale: Callable[[float, int], float] | None = None
-) -> stats.Interval:
+def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
-    small lies from meanₚ, times |cₚ|, and rᵢⱼ the correlation of two terms over the groups that they share;
+    small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups that they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
-
-    A `scale` is an increasing function of a mean (or a limit) and of the number of its values: T is then the
-    sum of the scaled means, as d′ is of normal quantiles.
     """
     numbers = _numbered(terms)
     n, clusters = sum(len(term.values) for term in terms), len({g for groups in numbers for g in groups})
@@ -83,14 +78,11 @@ def interval(
         for term, groups in zip(terms, numbers, strict=True)
     ]
     value = value_of(terms)
-    if scale:
-        intervals = [_scaled(each, scale) for each in intervals]
-        value = sum(c * (each.value or 0.0) for (c, *_), each in zip(terms, intervals, strict=True))
     if unknown := [each for each in intervals if each.low is None]:
         return stats.Interval(value, None, None, unknown[0].method, n, clusters)
     # The arm on the side that makes T small; a negative coefficient swaps them.
     arms = [
-        [abs(term.coefficient) * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
+        [term.coefficient * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
         for term, each in zip(terms, intervals, strict=True)
     ]
     correlation = _correlation(_moves(terms, numbers))
@@ -98,14 +90,6 @@ def interval(
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return stats.Interval(value, value - low, value + high, methods, n, clusters)
-
-
-def _scaled(interval: stats.Interval, scale: Callable[[float, int], float]) -> stats.Interval:
-    value, low, high = (
-        None if each is None else scale(each, interval.n)
-        for each in (interval.value, interval.low, interval.high)
-    )
-    return interval._replace(value=value, low=low, high=high)
 
 
 def _numbered(terms: Sequence[Term]) -> list[NDArray[np.intp]]:

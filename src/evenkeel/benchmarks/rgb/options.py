@@ -94,6 +94,8 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
             rates = parse_rates(default or "" if text is None else text, f"--{name.replace('_', '-')}")
             # One way to write it, so that 0,.2 and 0,0.2 are the same run.
             msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
+        if self.judge_prompts != "own" and not self.judge:
+            raise ValueError("--judge-prompts: there is no judge to ask. Name one with --judge")
         if abilities == ["rejection"] and not self.passages:
             raise ValueError("--ability rejection asks about documents: --passages must be at least 1")
 
