@@ -128,6 +128,8 @@ def test_a_run_counts_reports_on_true_documents_as_false_alarms(tmp_path: Path) 
     assert "false documents, 1 of them true: error detection" not in rows
     assert "false documents, 1 of them true: error correction" not in rows
     assert undeclared(run) == []
+    shown = {group.title: group.items for group in Rgb.examples(run.records)}
+    assert len(shown["Reported an error though no document is false"]) == 1
     # The published file of this setting pools nothing, and keeps its published name for the rate.
     rates = exported(run)["prediction_en_fact_loop_temp0.2_noise0.0_passage5_correct1.0_result"]
     assert rates["fact_check_rate"] == pytest.approx(1 / 6)

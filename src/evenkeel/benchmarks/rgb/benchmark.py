@@ -189,7 +189,7 @@ class Rgb(Benchmark):
         if setting.ability == "noise" and selection.kinds.count("positive") == 1:
             tags["position"] = selection.kinds.index("positive") + 1
         return Sample(
-            id="-".join(filter(None, (dataset.name, str(instance.id), setting.name, variant))),
+            id=f"{dataset.name}-{instance.id}-{setting.name}{variant and f'-{variant}'}",
             group=f"{dataset.name}-{instance.id}",
             tags=tags,
             inputs=RgbInputs(
@@ -325,6 +325,6 @@ def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
         return {"known_published": right}
     figures = {"published": right}
     if setting.ability == "counterfactual" and row.factlabel is not None:
-        reported = "detected" if setting.false_documents > 0 else "false_alarms"
+        reported = "detected" if row.docs and setting.false_documents > 0 else "false_alarms"
         figures[f"{reported}_published"] = float(row.factlabel)
     return figures

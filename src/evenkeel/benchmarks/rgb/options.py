@@ -49,7 +49,10 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     ] = "0"
     counterfactual_noise_rates: Annotated[
         str | None,
-        Meta(description="Shares of irrelevant documents, for counterfactual alone.", extra=ASKING),
+        Meta(
+            description="The same, for counterfactual alone.  [default: see --noise-rates]",
+            extra=ASKING,
+        ),
     ] = None
     passages: Annotated[
         int, Meta(ge=0, description="Documents in a prompt; 0 asks for what is known.", extra=ASKING)
@@ -82,16 +85,11 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         abilities = parse_abilities(self.ability)
         # `all` keeps counterfactual at noise 0: its figures do not depend on the rates of another ability.
-        follows = self.ability.strip() != "all" and self.noise_rates is not None
-        counterfactual = self.noise_rates if follows else "0"
-        for name, default in (
-            ("noise_rates", NOISE_RATES),
-            ("integration_rates", ""),
-            ("correct_rate", ""),
-            ("counterfactual_noise_rates", counterfactual),
-        ):
-            text: str | None = getattr(self, name)
-            rates = parse_rates(default or "" if text is None else text, f"--{name.replace('_', '-')}")
+        counterfactual = "0" if self.ability.strip() == "all" else self.noise_rates or "0"
+        defaults = {"noise_rates": NOISE_RATES, "counterfactual_noise_rates": counterfactual}
+        for name in ("noise_rates", "integration_rates", "correct_rate", "counterfactual_noise_rates"):
+            text = defaults[name] if getattr(self, name) is None else getattr(self, name)
+            rates = parse_rates(text, f"--{name.replace('_', '-')}")
             # One way to write it, so that 0,.2 and 0,0.2 are the same run.
             msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
         if self.judge_prompts != "own" and not self.judge:

@@ -264,6 +264,10 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
         group("Right under the most noise", right_under_noise),
         group("Answered though no document has the answer", answered_without_answer),
         group("Misled by false documents", misled),
+        group(
+            "Reported an error though no document is false",
+            lambda record: record.score.values.get("false_alarms_published") == 1,
+        ),
         group("Where the two checks differ", checks_differ),
         group(
             "Prompts that lack documents",

@@ -163,7 +163,7 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     if sample.tags["ability"] != "counterfactual" or fake:
         checks["lenient"] = verdict = lenient(text, answer, fake=fake, noise=inputs.noise, query=inputs.query)
         detail = msgspec.structs.replace(detail, how=verdict.how)
-        states_fake = {"states_fake": verdict.states_fake}
+        states_fake = {"states_fake": verdict.states_fake} if fake else {}
     prefix = "known_" if setting_of(sample).closed_book else ""
     values: Values = {f"{prefix}{name}": check.right for name, check in checks.items()}
     if is_rejection(sample):
@@ -207,7 +207,7 @@ def headline_settings(samples: Iterable[RgbSample]) -> dict[str, str]:
     return {
         ability: min(settings, key=lambda each: (each.distance(reference), -each.noise, -each.correct)).name
         for ability, reference in REFERENCE.items()
-        if (settings := [each for each in asked if each.ability == ability and each.passages])
+        if (settings := [each for each in asked if each.ability == ability and not each.closed_book])
     }
 
 
