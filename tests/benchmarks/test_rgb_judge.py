@@ -223,7 +223,8 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
     assert [line["evaluation"] for line in files[fact]][:3] == ["Yes", "the model has identified it", "yes"]
     assert list(files[fact][0])[-2:] == ["factlabel", "evaluation"]
     notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    assert "Asked with Evenkeel's prompts. Judged by openai:judge with the published judge prompts." in notes
+    judged = "Judged by openai:judge with the published judge prompts: its figures are Rej*, ED* and CR."
+    assert f"Asked with Evenkeel's prompts. {judged}" in notes
     again = ek.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
     assert again.summary["detected_judge"].value == pytest.approx(2 / 3)
 

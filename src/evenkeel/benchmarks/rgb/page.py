@@ -22,7 +22,7 @@ METRICS = (
     Metric("macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", mean_over="ability"),
     Metric("published", "right by the published check, of all prompts", "share"),
     Metric("lenient", "right by the lenient check, of all prompts", "share"),
-    Metric("judge", "declined by the judge, where the documents hold no answer (Rej*)", "share"),
+    Metric("judge", "declined by the judge, where the documents hold no answer", "share"),
     Metric("rejected_*", "declined where the documents hold no answer", "share"),
     Metric("detected_*", "errors detected, of prompts with a false document", "share"),
     Metric("false_alarms_*", "errors reported, of prompts without a false document", "share", "lower"),
@@ -77,10 +77,10 @@ LAYOUT = Layout(
         Column("false_alarms_published", "errors reported though no document is false"),
         Column("youden_published", "detected minus false alarms (Youden's J)"),
         Column("dprime_published", "the same as d′"),
-        Column("judge", "declined by the judge (Rej*)"),
-        Column("detected_judge", "errors detected by the judge (ED*)"),
-        Column("corrected_judge", "of these, corrected (CR)"),
-        Column("false_alarms_judge", "errors reported by the judge though no document is false"),
+        Column("judge", "declined, by the judge"),
+        Column("detected_judge", "errors detected, by the judge"),
+        Column("corrected_judge", "of these, corrected"),
+        Column("false_alarms_judge", "errors reported though no document is false, by the judge"),
         Column("states_fake", "answers that name the false answer"),
         Column("known_published", "known without documents"),
         Column("learned_published/ability=noise", "right with documents, of what is not known without"),
@@ -171,9 +171,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
     asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
     if judge := options.get("judge"):
-        asked += f"Judged by {judge} with {_named(options.get('judge_prompts'))} judge prompts."
+        prompts = options.get("judge_prompts")
+        asked += f"Judged by {judge} with {_named(prompts)} judge prompts"
+        asked += ": its figures are Rej*, ED* and CR." if prompts == "published" else "."
     elif {"judge", "detected_judge", "false_alarms_judge"} & summary.keys():
-        asked += "The verdicts are those that the file has; the published phrases decide what they say."
+        asked += "The verdicts are those that the file has: the judge's figures are Rej*, ED* and CR."
     if asked:
         listed.append(Note(asked.strip()))
     impossible = [setting.name for setting in mixtures(options) if not setting.possible]
