@@ -27,6 +27,7 @@ from rgb_rules import (
     plain,
     reporting,
     right,
+    samples,
     table,
     values,
     write,
@@ -171,7 +172,12 @@ def test_the_published_judge_prompts_are_read_from_the_scripts_and_never_run(scr
         load_judge_prompts("published")
     path.unlink()
     with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: evenkeel data fetch rgb"):
-        load_judge_prompts("published")
+        samples(
+            write(scripts / "en.json", [plain(0)]),
+            ability="noise",
+            judge="embedded",
+            judge_prompts="published",
+        )
 
 
 @pytest.mark.parametrize(

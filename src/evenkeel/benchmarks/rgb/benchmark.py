@@ -213,10 +213,11 @@ class Rgb(Benchmark):
 
     def _judge_prompt(self, setting: Setting) -> files.JudgePrompt | None:
         """What a sample stores: a run's folder is scored again without the file of the judge's prompts."""
-        if not self.options.judge or self.options.judge_prompts == "own" or not setting.passages:
+        if not self.options.judge or self.options.judge_prompts == "own":
             return None
-        kinds = {"rejection": "rejection", "counterfactual": "detection"}
-        return self._judge_prompts[kinds[setting.ability]] if setting.ability in kinds else None
+        kind = {"rejection": "rejection", "counterfactual": "detection"}.get(setting.ability, "")
+        prompt = self._judge_prompts.get(kind)  # read before anything is asked, whatever is judged
+        return prompt if setting.passages else None
 
     def requests(self, sample: RgbSample) -> tuple[Generate, ...]:
         inputs = sample.inputs
