@@ -148,7 +148,7 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
 JUDGED = [
     # question, answer, label, prediction, factlabel, the judge's verdict
     (0, "北京", [-1], "文档存在事实性错误。信息不足", 1, "Yes, the model has identified the factual errors."),
-    (1, "北京", [1], "答案是北京", 0, "It has identified the error."),
+    (1, "北京", [1], "文档存在事实性错误,北京", 1, "It has identified the error."),
     (2, "北京", [0], "上海", 0, "NO, the model fail to identify the factual errors."),
     (3, "北京", [1], "文档存在事实性错误,答案是北京", 1, "no"),
 ]
@@ -177,7 +177,8 @@ def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path:
     # Of what the judge saw, the rejection is no correction here, unlike in the unjudged file.
     assert run.summary["corrected_judge"].value == 0.5
     assert run.summary["corrected_published"].value == 1.0
-    assert run.summary["judge_kappa_published/ability=counterfactual"].value == 0.0
+    # The check reports three and the judge two, which are among them: p = 3/4, e = 1/2.
+    assert run.summary["judge_kappa_published/ability=counterfactual"].value == 0.5
     row = "false documents, 0.4 of them true, noise 0.2: error detection"
     assert values(run, "judge")[row] == 0.5
     found = exported(run)
