@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pytest
+from msgspec.structs import replace
+
 import evenkeel as ek
 from evenkeel.benchmarks.rgb.page import LAYOUT
-from evenkeel.files.datasets import data_file
+from evenkeel.files import datasets
+from evenkeel.files.datasets import data_file, git_blob, published_set
 from evenkeel.page.tables import arrange
 from evenkeel.run.benchmark import Data
 from evenkeel.run.registry import load_benchmark
@@ -153,6 +157,14 @@ def ask(data: Path, out: Path, rule: Rule, **options: Any) -> ek.Run:
         return ek.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, **options)
 
 
+def pin(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
+    """Have files of the published set be those at the paths, whatever is in them."""
+    chosen = published_set("rgb")
+    blobs = {path.name: git_blob(path) for path in paths}
+    files = [replace(file, blob=blobs.get(Path(file.path).name, file.blob)) for file in chosen.files]
+    monkeypatch.setattr(datasets, "published_sets", lambda: {"rgb": replace(chosen, files=files)})
+
+
 def samples(path: Path, **options: Any) -> list[Sample]:
     return load_benchmark("rgb", options).samples(Data([data_file(path)], langs=None, limit=None))
 
@@ -165,7 +177,7 @@ def table(run: ek.Run) -> dict[str, dict[str, Any]]:
 
 
 def values(run: ek.Run, check: str) -> dict[str, float | None]:
-    return {row: cells[check].value for row, cells in table(run).items()}
+    return {row: cells[check].value for row, cells in table(run).items() if cells[check]}
 
 
 def exported(run: ek.Run) -> dict[str, Any]:
@@ -173,6 +185,6 @@ def exported(run: ek.Run) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in (run.path / "export").iterdir():
         content = path.read_text(encoding="utf-8")
-        rates = path.stem.endswith("_result")
+        rates = path.stem.endswith("result")
         found[path.stem] = json.loads(content) if rates else [json.loads(x) for x in content.splitlines()]
     return found

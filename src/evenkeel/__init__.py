@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
     from evenkeel.benchmarks.miron.benchmark import MironOptions
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
-    from evenkeel.benchmarks.rgb.benchmark import RgbOptions
+    from evenkeel.benchmarks.rgb.options import RgbOptions
     from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from evenkeel.analysis.agreement import kappa
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.rejection import PHRASES
-from evenkeel.benchmarks.rgb.scoring import Published, kappa, published, published_rates, published_text
+from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
 from evenkeel.text.normalization import plain, words
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.files import PredictionFile, language, parts, read_instances, read_predictions
+from evenkeel.benchmarks.rgb.files import language, parts, read_instances
+from evenkeel.benchmarks.rgb.predictions import PredictionFile, read_predictions
 from evenkeel.errors import DataError
 
 PLAIN = {"id": 0, "query": "Where?", "answer": "Silverton", "positive": ["p0", "p1"], "negative": ["n0"]}

@@ -92,7 +92,7 @@ def test_one_ability_alone_is_its_own_headline(asked: Callable[..., ek.Run]) -> 
 def test_an_ability_without_an_answer_leaves_the_headline_unknown(
     asked: Callable[..., ek.Run], tmp_path: Path
 ) -> None:
-    from evenkeel.benchmarks.rgb.scoring import summarise
+    from evenkeel.benchmarks.rgb.figures import summarise
 
     scores = [
         msgspec.structs.replace(score, values=dict.fromkeys(score.values), statuses={"error": 1}, answered=0)

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from rgb_rules import DETECTION, REJECTION, Answering, Item, Rule, ask, reporting, right, table, write_sets
+from evenkeel.benchmarks.rgb.files import load_judge_prompts
+from evenkeel.errors import DataError
+from evenkeel.files.datasets import published_set
+from rgb_rules import (
+    DETECTION,
+    REJECTION,
+    Answering,
+    Item,
+    Rule,
+    ask,
+    exported,
+    false,
+    pin,
+    plain,
+    reporting,
+    right,
+    samples,
+    table,
+    values,
+    write,
+    write_sets,
+)
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +117,199 @@ def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(files: Path, tmp
     assert (judged.value, judged.n, judged.coverage) == (1.0, 3, 0.75)
     assert (unparsed.value, unparsed.n, unparsed.coverage) == (0.0, 3, 0.75)
     assert run.summary["published"].n == 4
+
+
+# Judged as the published scripts judge
+
+SCRIPT = """
+import nowhere
+raise SystemExit("executed")
+
+def other():
+    prompt = "not this"
+
+def check(question, answer, url):
+    prompt = '''{task}
+Q: {{question}}
+A: {{answer}}
+    '''
+    return prompt.format(question=question, answer=answer)
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Scripts in the shape of the published ones, saved by hand where fetched ones are."""
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache/published/rgb" / published_set("rgb").revision
+    folder.mkdir(parents=True)
+    paths = [folder / "reject_evalue.py", folder / "fact_evalue.py"]
+    for path, task in zip(paths, ("Can it be answered?", "Is an error seen?"), strict=True):
+        path.write_text(SCRIPT.format(task=task))
+    pin(monkeypatch, *paths)
+    return folder
+
+
+def published_judge(item: Item, prompt: str) -> str:
+    """Each verdict by the question's number; the last of each three says neither yes nor no."""
+    if "Can it be answered?" in prompt:
+        return ("No, not addressed.", "Yes, addressed.", "Not Addressed")[item["id"] % 3]
+    if "Is an error seen?" in prompt:
+        return ("Yes", "the model has identified it", "yes")[item["id"] % 3]
+    return f"{REJECTION} {{QUERY}}" if "fakeanswer" not in item else "文档 有 错 Rightham"
+
+
+def test_the_published_judge_prompts_are_read_from_the_scripts_and_never_run(scripts: Path) -> None:
+    prompts = load_judge_prompts("published")
+    assert prompts["rejection"].prompt == "Can it be answered?\nQ: {QUERY}\nA: {REPLY}\n    "
+    assert (prompts["rejection"].yes, prompts["detection"].yes) == (
+        ("not addressed",),
+        ("has identified", "Yes"),
+    )
+    path = scripts / "fact_evalue.py"
+    path.write_text("def check(answer): return answer")
+    with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: evenkeel data fetch rgb"):
+        load_judge_prompts("published")
+    path.unlink()
+    with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: evenkeel data fetch rgb"):
+        samples(
+            write(scripts / "en.json", [plain(0)]),
+            ability="noise",
+            judge="embedded",
+            judge_prompts="published",
+        )
+
+
+@pytest.mark.parametrize(
+    "content", ["def check(a): return a", "def check(:", "prompt = '{answer}'", "(" * 9000]
+)
+def test_a_script_without_the_prompt_is_refused(
+    content: str, scripts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = scripts / "reject_evalue.py"
+    path.write_text(content)
+    pin(monkeypatch, path)
+    with pytest.raises(DataError, match="no judge prompt was found in it"):
+        load_judge_prompts("published")
+
+
+def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    write(data / "en.json", map(plain, range(6)))
+    write(data / "zh_fact.json", map(false, range(6)))
+    options: dict[str, Any] = {
+        "data": data, "out": tmp_path / "run", "judge": "openai:judge", "judge_prompts": "published",
+        "ability": "rejection,counterfactual", "noise_rates": "0.2", "correct_rate": "0.4",
+    }  # fmt: skip
+    with Answering(data, published_judge, record=True) as server:
+        run = ek.run("rgb", "openai:loop", base_url=server.url, **options)
+        asked = [body["messages"] for body in server.bodies if body["model"] == "judge"]
+        before = server.requests
+        for path in scripts.iterdir():
+            path.unlink()  # the run's folder holds what was asked
+        assert ek.rescore(run.path).summary == run.summary
+        assert server.requests == before
+    assert len(asked) == 12
+    texts = sorted(turn["content"] for (turn,) in asked)
+    # A Chinese answer without its spaces, an answer's braces as they are, and no word of a schema.
+    assert texts[-1] == "Is an error seen?\nQ: What is the capital of Land 5?\nA: 文档有错Rightham\n    "
+    assert texts[0].endswith(f"A: {REJECTION} {{QUERY}}\n    ")
+    assert values(run, "judge") == {
+        "no answer in the documents": pytest.approx(1 / 3),
+        "false documents, 0.4 of them true, noise 0.2: error detection": pytest.approx(2 / 3),
+        "false documents, 0.4 of them true, noise 0.2: error correction": 1.0,
+    }
+    files = exported(run)
+    fact = "prediction_zh_fact_loop_temp0.2_noise0.2_passage5_correct0.4_chatgpt"
+    assert files[f"{fact}result"] == {
+        "reject_rate": 4 / 6, "all_rate": 1.0, "correct_rate": 1.0, "tt": 6, "rejecttt": 4, "correct_tt": 4,
+        "nums": 6, "noise_rate": 0.2,
+    }  # fmt: skip
+    assert [line["evaluation"] for line in files[fact]][:3] == ["Yes", "the model has identified it", "yes"]
+    assert list(files[fact][0])[-2:] == ["factlabel", "evaluation"]
+    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
+    judged = "Judged by openai:judge with the published judge prompts: its figures are Rej*, ED* and CR."
+    assert f"Asked with Evenkeel's prompts. {judged}" in notes
+    again = ek.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
+    assert again.summary["detected_judge"].value == pytest.approx(2 / 3)
+
+
+def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Path) -> None:
+    data = write(tmp_path / "en.json", map(plain, range(4)))
+
+    def rule(item: Item, prompt: str) -> str:
+        if "Can it be answered?" in prompt:
+            return "" if item["id"] == 1 else "not addressed"
+        return f"{REJECTION} [poison]" if item["id"] == 0 else REJECTION
+
+    options = {"ability": "rejection", "judge": "openai:judge", "judge_prompts": "published"}
+    run = ask(data, tmp_path / "run", rule, **options)
+    assert (run.summary["judge"].value, run.summary["judge"].n, run.summary["judge"].coverage) == (
+        1.0,
+        2,
+        0.5,
+    )
+    assert run.summary["judge_unparsed"].value == pytest.approx(1 / 3)
+    rates = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0_chatgptresult"]
+    assert (rates["nums"], rates["reject_rate"]) == (2, 1.0)
+
+
+def test_judge_prompts_of_a_file_are_asked_and_read_as_it_says(tmp_path: Path) -> None:
+    data = write(tmp_path / "en.json", map(plain, range(4)))
+    prompts = tmp_path / "judge.yaml"
+    prompts.write_text(
+        "rejection: {prompt: 'Refused? {REPLY}', yes: [REFUSED]}\n"
+        "detection: {prompt: 'Wrong? {QUERY} {REPLY}'}\n"
+    )
+
+    def rule(item: Item, prompt: str) -> str:
+        return (
+            f"It was REFUSED: {item['id']}"
+            if prompt.startswith("Refused? ")
+            else f"{item['query']} {REJECTION}"
+        )
+
+    options = {"ability": "rejection", "judge": "openai:judge", "judge_prompts": os.fspath(prompts)}
+    run = ask(data, tmp_path / "run", rule, **options)
+    assert run.summary["judge"].value == 1.0
+    # The published script would not read these words so: they are not exported under its name.
+    assert not [name for name in exported(run) if "chatgpt" in name]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("rejection: {prompt: 'A {REPLY}'}", "the entry 'detection' is missing"),
+        ("rejection: {prompt: A}", "the prompt lacks {REPLY}"),
+        ("rejection: {prompt: 'A {REPLY}', yes: ['']}", "the list 'yes' holds an empty text"),
+        ("rejection: {text: A}", "the field 'text' is not known"),
+        ("[]", "Expected for 'rejection' and for 'detection'"),
+    ],
+)
+def test_judge_prompts_that_cannot_be_used_are_refused(
+    content: str, says: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "judge.yaml"
+    path.write_text(content)
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
+    judge = ("--judge", "openai:judge", "--judge-prompts", path)
+    assert evenkeel("run", "rgb", *where, *judge).code == 2
+    error = capsys.readouterr().err
+    assert "judge.yaml" in error
+    assert says in error
+
+
+def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Path, tmp_path: Path) -> None:
+    data = write(tmp_path / "en.json", map(plain, range(6)))
+    run = ask(data, tmp_path / "run", published_judge, ability="rejection")
+    path = run.path / "export/prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0.json"
+    with Answering(data, published_judge) as server:
+        judged = ek.score(
+            "rgb", path, judge="openai:judge", judge_prompts="published", base_url=server.url,
+            out=tmp_path / "judged",
+        )  # fmt: skip
+        for script in scripts.iterdir():
+            script.unlink()
+        assert ek.rescore(judged.path).summary == judged.summary
+    assert judged.summary["judge"].value == pytest.approx(1 / 3)

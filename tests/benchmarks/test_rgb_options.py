@@ -24,6 +24,7 @@ from rgb_rules import (
     ask,
     false,
     misled,
+    pin,
     plain,
     right,
     samples,
@@ -58,14 +59,44 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
         "false documents",
         "false documents, 0.4 of them true",
     ]
+    # The counterfactual settings are the product of the rates where counterfactual is named.
+    assert settings(ability="counterfactual", noise_rates="0.2,0.4", correct_rate="0,0.4") == [
+        "no documents",
+        "false documents, noise 0.2",
+        "false documents, 0.4 of them true, noise 0.2",
+        "false documents, noise 0.4",
+        "false documents, 0.4 of them true, noise 0.4",
+    ]
+    by_default = settings(ability="all", correct_rate="0.4")[-2:]
+    assert by_default == ["no documents", "false documents, 0.4 of them true"]
+    assert settings(ability="all", noise_rates="0.8", correct_rate="0.4")[-2:] == by_default
+    assert settings(ability="counterfactual", correct_rate="0.4") == by_default
+    assert settings(noise_rates="0", counterfactual_noise_rates="0.2")[-1] == "false documents, noise 0.2"
     (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
     assert sorted(sample.inputs.kinds) == ["negative", "negative", "positive"]
     (true,) = samples(files / "en_fact.json", ability="counterfactual", correct_rate="0.4")[3:4]
     assert sorted(true.inputs.kinds) == ["positive", "positive", "wrong", "wrong", "wrong"]
     options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
-    assert options.noise_rates == "0,0.2"
+    assert (options.noise_rates, options.counterfactual_noise_rates) == ("0,0.2", "0")
+    assert load_benchmark("rgb", options).options == options
     close = ["noise 0.12345678", "noise 0.12345679"]
     assert settings(ability="noise", noise_rates="0.12345678,0.12345679") == close
+
+
+def test_a_mixture_of_more_than_all_documents_is_left_out_and_named(files: Path, tmp_path: Path) -> None:
+    options = {"ability": "counterfactual", "noise_rates": "0.2,0.8", "correct_rate": "0.4,0.8"}
+    run = ask(files / "en_fact.json", tmp_path / "run", right, **options)
+    asked = {str(record.sample.tags["setting"]) for record in run.records()}
+    one, two = (f"false documents, {rate} of them true, noise 0.2" for rate in (0.4, 0.8))
+    assert asked == {"no documents", one, two}
+    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
+    missing = "false documents, 0.4 of them true, noise 0.8; false documents, 0.8 of them true, noise 0.8."
+    assert any(note.startswith("Not asked") and note.endswith(missing) for note in notes)
+    with pytest.raises(UsageError, match="are more than --passages 5. Give lower rates."):
+        samples(files / "en_fact.json", ability="counterfactual", noise_rates="0.8", correct_rate="0.4")
+    stems = {path.stem for path in (run.path / "export").iterdir()}
+    assert "prediction_en_fact_loop_temp0.2_noise0.2_passage5_correct0.4" in stems
+    assert "prediction_en_fact_loop_temp0.2_noise0.2_passage5_correct0.8_result" in stems
 
 
 def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp_path: Path) -> None:
@@ -114,11 +145,11 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
     by_place = {place: run.summary[f"published/position={place}"] for place in range(1, 6)}
     assert {place: figure.value for place, figure in by_place.items()} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
     assert {figure.n for figure in by_place.values()} == {2}
-    assert not Rgb.notes(run.spec, run.summary)
+    assert [note.text for note in Rgb.notes(run.spec, run.summary)] == ["Asked with Evenkeel's prompts."]
     assert "Accuracy by the position of the one true document" in (run.path / "report.html").read_text()
     fixed = ask(data, tmp_path / "fixed", first_only, ability="noise", noise_rates="0.8")
     (place,) = {record.sample.tags["position"] for record in fixed.records()}
-    (note,) = Rgb.notes(fixed.spec, fixed.summary)
+    note = Rgb.notes(fixed.spec, fixed.summary)[0]
     assert note.text == f"Where one document is true, it is at position {place} in every prompt."
 
 
@@ -135,7 +166,11 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
         (("--noise-rates", "nan"), "--noise-rates"),
         (("--integration-rates", ","), "--integration-rates"),
         (("--correct-rate", "many"), "--correct-rate"),
-        (("--passages", "0"), "passages"),
+        (("--passages", "-1"), "passages"),
+        (("--passages", "0", "--ability", "rejection"), "--passages must be at least 1"),
+        (("--repeats", "0"), "repeats"),
+        (("--judge-prompts", "published"), "there is no judge to ask. Name one with --judge"),
+        (("--judge", "openai:judge", "--judge-prompts", "nowhere.yaml"), "nowhere.yaml"),
         (("--doc-order", "random"), "--doc-order"),
         (("--dataset", "fr"), "--dataset fr: the data has en"),
         (("--temperature", "-1"), "temperature"),
@@ -145,7 +180,7 @@ def test_balanced_order_spreads_the_true_document_and_the_report_shows_its_place
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
-    wrong: tuple[str, str], says: str, files: Path, capsys: pytest.CaptureFixture[str]
+    wrong: tuple[str, ...], says: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
     assert evenkeel("run", "rgb", *where, *wrong).code == 2
@@ -234,10 +269,13 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
     assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
     assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
-    fetched = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
-    fetched.parent.mkdir(parents=True)
-    fetched.write_text(OWN)
-    fetched.with_name("instruction.yaml.sha256").write_text(data_file(fetched).sha256)
+    saved = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
+    saved.parent.mkdir(parents=True)
+    saved.write_text(OWN)
+    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
+    assert "instruction.yaml: not as published" in capsys.readouterr().err
+    # Saved by hand and never fetched: the pinned digest alone decides.
+    pin(monkeypatch, saved)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
@@ -283,7 +321,9 @@ def test_a_search_that_found_nothing_is_asked_about_like_any_other(tmp_path: Pat
     assert [turn.role for turn in request.prompt if not isinstance(turn, str)] == ["system", "user"]
     assert request.prompt[1] == Message("user", "Documents:\n\n\nQuestion: What is the capital of Land 1?")
     assert "known_published" in found["en_fact-1-no documents"].score.values
-    assert "detected_published" in found["en_fact-1-false documents"].score.values
+    # Where no document is false, a reported error is a false alarm.
+    assert "detected_published" in found["en_fact-0-false documents"].score.values
+    assert "false_alarms_published" in found["en_fact-1-false documents"].score.values
     assert run.summary["published/setting=false documents"].n == 2
 
 

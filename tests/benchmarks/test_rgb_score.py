@@ -145,6 +145,115 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
     assert not groups["Where the two checks differ"]
 
 
+JUDGED = [
+    # question, answer, label, prediction, factlabel, the judge's verdict
+    (0, "北京", [-1], "文档存在事实性错误。信息不足", 1, "Yes, the model has identified the factual errors."),
+    (1, "北京", [1], "文档存在事实性错误,北京", 1, "It has identified the error."),
+    (2, "北京", [0], "上海", 0, "NO, the model fail to identify the factual errors."),
+    (3, "北京", [1], "文档存在事实性错误,答案是北京", 1, "no"),
+]
+
+
+def judged_file(folder: Path, name: str, *, noise: float, fake: str | None = None) -> Path:
+    return write(
+        folder / f"{name}.json",
+        [
+            {"id": n, "query": f"首都{n}？", "ans": answer, "label": label, "prediction": text,
+             "docs": ["一"], "noise_rate": noise, "factlabel": fact,
+             **({"evaluation": verdict} if "chatgpt" in name else {}),
+             **({"fakeanswer": fake} if fake else {})}
+            for n, answer, label, text, fact, verdict in JUDGED
+        ],
+    )  # fmt: skip
+
+
+def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path: Path) -> None:
+    path = judged_file(
+        tmp_path, "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4_chatgpt", noise=0.2
+    )
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert run.spec.subject == "gpt"
+    assert run.summary["detected_judge"].value == 0.5
+    # Of what the judge saw, the rejection is no correction here, unlike in the unjudged file.
+    assert run.summary["corrected_judge"].value == 0.5
+    assert run.summary["corrected_published"].value == 1.0
+    # The check reports three and the judge two, which are among them: p = 3/4, e = 1/2.
+    assert run.summary["judge_kappa_published/ability=counterfactual"].value == 0.5
+    row = "false documents, 0.4 of them true, noise 0.2: error detection"
+    assert values(run, "judge")[row] == 0.5
+    found = exported(run)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [list(line.items()) for line in found[path.stem]] == [list(line.items()) for line in lines]
+    stem = path.stem.removesuffix("_chatgpt")
+    assert sorted(found) == [stem, path.stem, f"{path.stem}result", f"{stem}_result"]
+    assert list(found[f"{path.stem}result"].items()) == [
+        ("reject_rate", 0.5), ("all_rate", 0.5), ("correct_rate", 0.5), ("tt", 2), ("rejecttt", 2),
+        ("correct_tt", 1), ("nums", 4), ("noise_rate", 0.2),
+    ]  # fmt: skip
+    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
+    assert notes[0].startswith("The verdicts are those that the file has")
+    assert notes[1] == "By its name the file holds answers to the counterfactual data set 'zh_fact'."
+    assert ek.rescore(run.path).summary == run.summary
+
+
+def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Path) -> None:
+    rows = [
+        ("No, the question is not addressed by the documents.", [-1]),
+        ("Yes, addressed.", [1]),
+        ("?", [0]),
+    ]
+    path = write(
+        tmp_path / "prediction_en_gpt_temp0.7_noise1.0_passage5_correct0.0_chatgpt.json",
+        [
+            {"id": n, "query": f"Who is {n}?", "ans": "Ada", "label": label, "docs": ["a"], "noise_rate": 1.0,
+             "prediction": {-1: REJECTION, 1: "Ada", 0: "Nemo"}[label[0]], "factlabel": 0,
+             "evaluation": verdict}
+            for n, (verdict, label) in enumerate(rows)
+        ],
+    )  # fmt: skip
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert {str(record.sample.tags["ability"]) for record in run.records()} == {"rejection"}
+    assert values(run, "judge") == {"no answer in the documents": pytest.approx(1 / 3)}
+    assert list(exported(run)[f"{path.stem}result"].items()) == [
+        ("reject_rate", 1 / 3), ("all_rate", 1 / 3), ("tt", 1), ("rejecttt", 1), ("nums", 3),
+    ]  # fmt: skip
+
+
+def test_a_plain_file_that_was_judged_for_errors_has_false_alarms(tmp_path: Path) -> None:
+    path = judged_file(tmp_path, "prediction_zh_gpt_temp0.7_noise0.2_passage5_correct0.0_chatgpt", noise=0.2)
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert run.summary["published/setting=noise 0.2"].value == 0.5
+    assert run.summary["false_alarms_judge"].value == 0.5
+    assert not [name for name in run.summary if name.startswith(("detected", "corrected"))]
+    assert exported(run)[f"{path.stem}result"]["correct_rate"] == 0.5
+
+
+def test_a_file_of_rates_is_refused_and_names_the_file_with_the_answers(tmp_path: Path) -> None:
+    stem = "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4"
+    run = ek.score("rgb", judged_file(tmp_path, f"{stem}_chatgpt", noise=0.2), out=tmp_path / "run")
+    for name, wanted in (
+        (f"{stem}_chatgptresult", f"{stem}_chatgpt.json"),
+        (f"{stem}_result", f"{stem}.json"),
+    ):
+        with pytest.raises(DataError, match=r"rates of .*predictions") as error:
+            ek.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
+        assert str(error.value).endswith(f"Give the file that they were computed from: {wanted}.")
+        assert "all_rate 0.5" in str(error.value)
+
+
+def test_a_false_answer_in_a_prediction_file_is_used_by_the_lenient_check(tmp_path: Path) -> None:
+    name = "prediction_zh_fact_gpt_temp0.7_noise0.0_passage5_correct0.0"
+    run = ek.score("rgb", judged_file(tmp_path, name, noise=0.0, fake="上海"), out=tmp_path / "run")
+    assert run.summary["states_fake"].value == 0.25
+    assert {"lenient", "detected_lenient", "corrected_lenient"} <= run.summary.keys()
+    (note,) = Rgb.notes(run.spec, run.summary)
+    assert "left out" not in note.text
+    assert all(list(line) == FIELDS for line in exported(run)[name])
+    broken = json.loads((tmp_path / f"{name}.json").read_text().splitlines()[0]) | {"fakeanswer": [[]]}
+    with pytest.raises(DataError, match="the field 'fakeanswer' is an empty list"):
+        ek.score("rgb", write(tmp_path / "broken.json", [broken]), out=tmp_path / "broken")
+
+
 def test_a_recorded_answer_that_a_script_labelled_otherwise_is_told(tmp_path: Path) -> None:
     line = {"id": 0, "query": "Who?", "ans": "Ada", "label": [0], "prediction": "Ada", "docs": ["d"]}
     path = write(tmp_path / "mine.json", [{**line, "noise_rate": 0.2}])

@@ -205,6 +205,29 @@ def test_the_published_order_puts_the_one_true_document_last_in_every_prompt() -
     assert places == {4}
 
 
+def test_what_the_published_script_cannot_choose_is_not_possible() -> None:
+    """It samples less than no false documents, which Python refuses, and drops the question."""
+    for noise, passages, correct in product(NOISES, PASSAGES, CORRECTS):
+        setting = Setting("counterfactual", noise, passages, correct)
+        try:
+            docs = oracle(fact_items()[-1], "fact", noise, passages, correct)
+        except ValueError:
+            assert not setting.possible
+        else:
+            assert setting.possible
+            assert sum(doc.startswith("w") for doc in docs) == min(9, setting.false_documents)
+
+
+def test_the_true_document_is_moved_to_the_position_and_nothing_else() -> None:
+    instance = one(raw_positive=P, negative=N)
+    published = chosen(instance, 0.8)
+    for position in range(5):
+        moved = chosen(instance, 0.8, order="all", index=position)
+        assert moved.kinds.index("positive") == position
+        assert [d for d in moved.docs if d != "p0"] == [d for d in published.docs if d != "p0"]
+    assert chosen(instance, 0.8, order="all", index=published.kinds.index("positive")) == published
+
+
 def test_every_document_is_told_by_kind() -> None:
     kinds = chosen(FACT, 0.2, correct=0.4).kinds
     assert kinds == ("wrong", "positive", "wrong", "positive", "negative")

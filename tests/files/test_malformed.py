@@ -18,7 +18,8 @@ from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.files import load_prompts, read_instances, read_predictions
+from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
+from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.make.documents import read_documents

@@ -22,6 +22,7 @@ from evenkeel.analysis.figures import (
     ratio,
     slope,
     summarise,
+    with_values,
 )
 from evenkeel.analysis.intervals import (
     CONFIDENCE,
@@ -81,4 +82,5 @@ __all__ = [
     "unpaired_test",
     "welch",
     "wilson",
+    "with_values",
 ]

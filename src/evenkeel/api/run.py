@@ -126,7 +126,7 @@ def score(
         raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
     watching = watcher(progress)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
-    recorded = read_recorded(benchmark, path, lang=lang)
+    recorded = read_recorded(loaded, path, lang=lang)
     source = datasets.data_file(path)
     identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
@@ -142,11 +142,12 @@ def score(
         return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
 
 
-def read_recorded(benchmark: str | Path, path: Path, *, lang: str | None) -> Recorded:
+def read_recorded(benchmark: str | Path | Benchmark, path: Path, *, lang: str | None) -> Recorded:
     """Recorded answers, or a clear error; nothing is scored yet."""
     if lang and "," in lang:
         raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
-    return load_benchmark(benchmark, {}).recorded(path, lang=lang)
+    loaded = benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark, {})
+    return loaded.recorded(path, lang=lang)
 
 
 def rescore(

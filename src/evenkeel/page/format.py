@@ -25,6 +25,8 @@ FORMATS: dict[Unit, str] = {
     "nats": ".3f",
     "correlation": ".3f",
     "agreement": ".3f",
+    "variance": ".3f",
+    "deviations": ".2f",
 }
 
 NONZERO = re.compile("[1-9]")

@@ -1,4 +1,4 @@
-"""RGB: its options, its samples, and what is asked for each."""
+"""RGB: its samples, and what is asked for each."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.rgb import files, page
-from evenkeel.benchmarks.rgb.files import Prediction, PredictionFile, RgbDetail, RgbInputs, RgbSample
+from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs, RgbSample
+from evenkeel.benchmarks.rgb.options import RgbOptions
+from evenkeel.benchmarks.rgb.predictions import (
+    JUDGED,
+    Prediction,
+    PredictionFile,
+    prediction_files,
+    read_predictions,
+)
 from evenkeel.benchmarks.rgb.selection import (
     DATA,
-    Ability,
+    Selection,
     Setting,
     ability_of,
     parse_abilities,
-    parse_rates,
-    rate_text,
     select,
 )
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import DataFile, Starter
-from evenkeel.options import ASKING, FILE
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sample, Sampling, Score, Summary
 
@@ -38,62 +42,6 @@ STARTER_SHA256 = {
     "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
     "zh_fact": "7dbf07a487d335babdbcf4917bd730866a216c94ed76d9171442edfa704f6900",
 }
-
-
-class RgbOptions(Struct, frozen=True, kw_only=True):
-    """The options of an RGB run."""
-
-    ability: Annotated[
-        str,
-        Meta(
-            description="all that there is data for, or some of noise,rejection,integration,counterfactual.",
-            extra=ASKING,
-        ),
-    ] = "all"
-    noise_rates: Annotated[
-        str, Meta(description="Shares of irrelevant documents, for noise robustness.", extra=ASKING)
-    ] = "0,0.2,0.4,0.6,0.8"
-    integration_rates: Annotated[str, Meta(description="The same, for integration.", extra=ASKING)] = (
-        "0,0.2,0.4"
-    )
-    correct_rate: Annotated[
-        str, Meta(description="Shares of true documents among false ones, counterfactual.", extra=ASKING)
-    ] = "0"
-    passages: Annotated[int, Meta(ge=1, description="Documents in a prompt.", extra=ASKING)] = 5
-    doc_order: Annotated[
-        Literal["published", "balanced"],
-        Meta(
-            description="published, or balanced: the true document is at every position alike.", extra=ASKING
-        ),
-    ] = "published"
-    prompts: Annotated[str, Meta(description="own, published (fetched) or a YAML file.", extra=FILE)] = "own"
-    dataset: Annotated[str, Meta(description="Only these data sets: en,en_fact.", extra=ASKING)] = ""
-    temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.2
-    max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
-    judge: Annotated[str | None, Meta(description="A model that also judges rejection and detection.")] = None
-
-    def __post_init__(self) -> None:
-        parse_abilities(self.ability)
-        for name in ("noise_rates", "integration_rates", "correct_rate"):
-            rates = parse_rates(getattr(self, name), f"--{name.replace('_', '-')}")
-            # One way to write it, so that 0,.2 and 0,0.2 are the same run.
-            msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
-
-    @property
-    def settings(self) -> list[Setting]:
-        """The settings of each ability; a counterfactual question is also asked without documents."""
-        n = self.passages
-        noise = parse_rates(self.noise_rates, "--noise-rates")
-        integration = parse_rates(self.integration_rates, "--integration-rates")
-        correct = parse_rates(self.correct_rate, "--correct-rate")
-        settings: dict[Ability, list[Setting]] = {
-            "noise": [Setting("noise", rate, n) for rate in noise],
-            "rejection": [Setting("rejection", 1.0, n)],
-            "integration": [Setting("integration", rate, n) for rate in integration],
-            "counterfactual": [Setting("counterfactual", 0.0, 0)]
-            + [Setting("counterfactual", 0.0, n, rate) for rate in correct],
-        }
-        return [setting for ability in parse_abilities(self.ability) for setting in settings[ability]]
 
 
 def make_starter(stem: str) -> bytes:
@@ -119,9 +67,15 @@ class Rgb(Benchmark):
         "run": (
             "evenkeel run rgb --model embedded --ability all --limit 20",
             "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
-            "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh",
+            "evenkeel run rgb --model openai:NAME --ability counterfactual --noise-rates 0.2 "
+            "--correct-rate 0,0.4",
+            "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh "
+            "--prompts published --judge-prompts published",
         ),
-        "score": ("evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",),
+        "score": (
+            "evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",
+            "evenkeel score rgb prediction_en_NAME_temp0.2_noise1.0_passage5_correct0.0_chatgpt.json",
+        ),
         "build": (
             "evenkeel build rgb --docs my-documents/ --model openai:NAME --out data/mine",
             "evenkeel build rgb --seed 7 --lang en,zh",
@@ -146,16 +100,39 @@ class Rgb(Benchmark):
     def _prompts(self) -> dict[str, files.Prompts]:
         return files.load_prompts(self.options.prompts)
 
+    @cached_property
+    def _judge_prompts(self) -> dict[str, files.JudgePrompt]:
+        return files.load_judge_prompts(self.options.judge_prompts)
+
     def samples(self, data: Data) -> list[Sample]:
-        """`limit` questions of each data set, at every setting that its kind has an ability for."""
+        """`limit` questions of each data set, at every setting that its kind has an ability for; of each, as
+        many repeats as asked for, and where every position is asked for, one at each."""
         datasets = self._datasets(data)
         return [
-            self._sample(dataset, instance, setting, index)
+            self._sample(dataset, instance, setting, selection, variant, repeat)
             for setting in self.options.settings
             for dataset in datasets
             if dataset.kind == DATA[setting.ability]
             for index, instance in enumerate(dataset.instances[: data.limit])
+            for variant, selection in self._selections(instance, setting, index)
+            for repeat in range(self.options.repeats)
         ]
+
+    def _selections(
+        self, instance: files.Instance, setting: Setting, index: int
+    ) -> Iterator[tuple[str, Selection]]:
+        """The documents of a question at a setting, and which position of the true one was not published."""
+        order = self.options.doc_order
+        selection = select(
+            instance, setting, order="balanced" if order == "balanced" else "published", index=index
+        )
+        if order != "all" or setting.ability != "noise" or selection.kinds.count("positive") != 1:
+            yield "", selection
+            return
+        published = selection.kinds.index("positive")
+        for position in range(len(selection.docs)):
+            moved = select(instance, setting, order="all", index=position)
+            yield "" if position == published else f"position{position + 1}", moved
 
     def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
         """`samples` has chosen already: its limit counts by data set."""
@@ -198,15 +175,21 @@ class Rgb(Benchmark):
         return [file for file in data if file.path.stem in chosen]
 
     def _sample(
-        self, dataset: files.Dataset, instance: files.Instance, setting: Setting, index: int
+        self,
+        dataset: files.Dataset,
+        instance: files.Instance,
+        setting: Setting,
+        selection: Selection,
+        variant: str,
+        repeat: int,
     ) -> RgbSample:
-        selection = select(instance, setting, order=self.options.doc_order, index=index)
+        variant = "_".join(filter(None, (variant, f"repeat{repeat + 1}" if repeat else "")))
         tags = setting.tags(dataset.lang)
         # Where several documents are true, the position of one of them says little.
         if setting.ability == "noise" and selection.kinds.count("positive") == 1:
             tags["position"] = selection.kinds.index("positive") + 1
         return Sample(
-            id=f"{dataset.name}-{instance.id}-{setting.name}",
+            id=f"{dataset.name}-{instance.id}-{setting.name}{variant and f'-{variant}'}",
             group=f"{dataset.name}-{instance.id}",
             tags=tags,
             inputs=RgbInputs(
@@ -221,9 +204,20 @@ class Rgb(Benchmark):
                 noise=setting.noise,
                 passages=setting.passages,
                 correct=setting.correct,
+                repeat=repeat,
+                variant=variant,
                 prompts=None if self.options.prompts == "own" else self._prompts[dataset.lang],
+                judge=self._judge_prompt(setting),
             ),
         )
+
+    def _judge_prompt(self, setting: Setting) -> files.JudgePrompt | None:
+        """What a sample stores: a run's folder is scored again without the file of the judge's prompts."""
+        if not self.options.judge or self.options.judge_prompts == "own":
+            return None
+        kind = {"rejection": "rejection", "counterfactual": "detection"}.get(setting.ability, "")
+        prompt = self._judge_prompts.get(kind)  # read before anything is asked, whatever is judged
+        return prompt if setting.passages else None
 
     def requests(self, sample: RgbSample) -> tuple[Generate, ...]:
         inputs = sample.inputs
@@ -232,13 +226,13 @@ class Rgb(Benchmark):
         return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.repeat),)
 
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
-        from evenkeel.benchmarks.rgb import scoring
+        from evenkeel.benchmarks.rgb import judging, scoring
 
-        judged: dict[str, scoring.Judged] = {}
+        counted = [item for item in answered if self.answers.counts(item.responses[0])]
         if self.options.judge:
-            judged = yield from scoring.judge_all(
-                [item for item in answered if self.answers.counts(item.responses[0])]
-            )
+            judged = yield from judging.ask(counted, self._judge_prompts)
+        else:
+            judged = judging.recorded(counted)
         settings = scoring.headline_settings(item.sample for item in answered)
         scores = []
         for item in answered:
@@ -246,8 +240,9 @@ class Rgb(Benchmark):
             score = self.scored(item, **measured)
             values = score.values | {"lacks_documents": float(bool(item.sample.inputs.note))}
             if verdict := judged.get(item.sample.id):
-                detail = msgspec.structs.replace(detail, judge=verdict.status)
-                values |= scoring.judge_values(verdict, values)
+                detail = msgspec.structs.replace(detail, judge=verdict.status, evaluation=verdict.evaluation)
+                labels = scoring.Published(detail.label, detail.factlabel, item.sample.inputs.noise)
+                values |= scoring.judge_values(verdict, values, labels)
             values |= scoring.headline_values(score.tags, values, settings)
             scores.append(
                 msgspec.structs.replace(score, values=values, detail=detail if score.answered else None)
@@ -255,68 +250,69 @@ class Rgb(Benchmark):
         return scores
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.rgb.scoring import summarise
+        from evenkeel.benchmarks.rgb.figures import summarise
 
         return summarise(scores)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         """The lines of a prediction file. Each keeps its answer, where several have the same prompt too."""
-        rows = files.read_predictions(path)
+        rows = read_predictions(path)
         file = PredictionFile.parse(path.stem)
-        dataset = file.dataset if file else path.stem
+        dataset = file.dataset if file else path.stem.removesuffix(JUDGED)
         known = files.known_language(lang) or files.language(dataset, [row.query for row in rows])
         repeats: defaultdict[tuple[str, tuple[str, ...]], Iterator[int]] = defaultdict(count)
         return Recorded(
             model=file.model if file else path.stem,
             samples=[
-                _recorded_sample(row, file, dataset, known, next(repeats[row.query, row.docs]))
+                self._recorded_sample(row, file, dataset, known, next(repeats[row.query, row.docs]))
                 for row in rows
             ],
             responses=[[Response(status="ok", text=row.prediction)] for row in rows],
         )
 
+    def _recorded_sample(
+        self, row: Prediction, file: PredictionFile | None, dataset: str, lang: str, repeat: int
+    ) -> RgbSample:
+        """What the name of a prediction file does not say is read from the line."""
+        setting = Setting(
+            ability_of(dataset, row.noise_rate),
+            row.noise_rate,
+            file.passages if file else len(row.docs),
+            file.correct if file else 0.0,
+        )
+        return Sample(
+            id=f"{dataset}-{row.id}",
+            group=f"{dataset}-{row.id}",
+            tags=setting.tags(lang),
+            inputs=RgbInputs(
+                dataset=dataset,
+                instance=row.id,
+                query=row.query,
+                answer=row.answer,
+                fake=row.fakeanswer,
+                docs=row.docs,
+                kinds=(),
+                note="",
+                noise=setting.noise,
+                passages=setting.passages,
+                correct=setting.correct,
+                temperature=file.temperature if file else 0.0,
+                repeat=repeat,
+                judge=self._judge_prompt(setting),
+                evaluation=row.evaluation,
+                published=_published_figures(row, setting),
+            ),
+        )
+
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         temperature = spec.options.get("temperature", 0.0)
-        return files.prediction_files(spec.models["model"]["name"], temperature, records)
+        return prediction_files(spec.models["model"]["name"], temperature, records)
 
     @classmethod
     def builder(cls) -> Any:
         from evenkeel.benchmarks.rgb.make.builder import RgbBuilder
 
         return RgbBuilder
-
-
-def _recorded_sample(
-    row: Prediction, file: PredictionFile | None, dataset: str, lang: str, repeat: int
-) -> RgbSample:
-    """What the name of a prediction file does not say is read from the line."""
-    setting = Setting(
-        ability_of(dataset, row.noise_rate),
-        row.noise_rate,
-        file.passages if file else len(row.docs),
-        file.correct if file else 0.0,
-    )
-    return Sample(
-        id=f"{dataset}-{row.id}",
-        group=f"{dataset}-{row.id}",
-        tags=setting.tags(lang),
-        inputs=RgbInputs(
-            dataset=dataset,
-            instance=row.id,
-            query=row.query,
-            answer=row.answer,
-            fake=None,
-            docs=row.docs,
-            kinds=(),
-            note="",
-            noise=setting.noise,
-            passages=setting.passages,
-            correct=setting.correct,
-            temperature=file.temperature if file else 0.0,
-            repeat=repeat,
-            published=_published_figures(row, setting),
-        ),
-    )
 
 
 def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
@@ -326,9 +322,10 @@ def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
     if not row.label:
         return {}
     right = float(Published(row.label, row.factlabel or 0, row.noise_rate).right)
-    if setting.ability == "counterfactual" and not setting.passages:
+    if setting.closed_book:
         return {"known_published": right}
     figures = {"published": right}
     if setting.ability == "counterfactual" and row.factlabel is not None:
-        figures["detected_published"] = float(row.factlabel)
+        reported = "detected" if row.docs and setting.false_documents > 0 else "false_alarms"
+        figures[f"{reported}_published"] = float(row.factlabel)
     return figures

@@ -1,4 +1,4 @@
-"""RGB's files: questions with their documents, prompts, and the predictions of the published script.
+"""RGB's files: questions with their documents, and prompts for models and judges.
 
 The kind of a data set is recognised by its fields, never by its name: `positive_wrong` makes it
 counterfactual ("fact"), groups of documents in `positive` make it an integration set ("int"), anything else
@@ -7,17 +7,17 @@ is "plain".
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from evenkeel.errors import DataError, UsageError, explain
 from evenkeel.files import datasets, package_data
-from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
@@ -39,14 +39,15 @@ INSTANCE_SHAPE = (
     "all be found, or a list of lists of alternatives), lists of documents 'positive' and 'negative', and, "
     "in a counterfactual set, 'fakeanswer' and as many 'positive_wrong' as 'positive'"
 )
-PREDICTION_SHAPE = (
-    "each line is a JSON object as the published script writes it, with 'id', 'query', 'ans', 'label', "
-    "'prediction', 'docs', 'noise_rate' and 'factlabel'"
-)
 PROMPTS_SHAPE = (
     "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}, and, if "
     "wanted, a text 'closed' with {QUERY}"
 )
+JUDGE_PROMPTS_SHAPE = (
+    "for 'rejection' and for 'detection' a 'prompt' with {REPLY} and, if wanted, {QUERY}, and, if the "
+    "verdict is to be read as the published scripts read it, a list 'yes' of the texts that make it a yes"
+)
+PromptT = TypeVar("PromptT", bound=Struct)
 
 
 def parts(answer: RawAnswer | None) -> Answer:
@@ -55,7 +56,7 @@ def parts(answer: RawAnswer | None) -> Answer:
     return tuple((part,) if isinstance(part, str) else tuple(part) for part in listed)
 
 
-def _check_answer(name: str, answer: RawAnswer) -> None:
+def check_answer(name: str, answer: RawAnswer) -> None:
     listed = parts(answer)
     if not listed or not all(listed):
         raise ValueError(f"the field '{name}' is an empty list")
@@ -96,20 +97,89 @@ def load_prompts(source: str) -> dict[str, Prompts]:
         path = package_data.data_path(__package__, "prompts.yaml")
     elif source == "published":
         path = datasets.published_path("rgb", PUBLISHED_PROMPTS)
-    prompts: dict[str, Prompts] = {}
-    for line, lang, raw in read_entries(path, read_text(path)) or ():
-        if not lang:
+    return _read_prompts(path, Prompts, PROMPTS_SHAPE)
+
+
+class JudgePrompt(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a judge is asked about one answer."""
+
+    prompt: str
+    yes: tuple[str, ...] = ()
+    """The verdict is yes where its text has one of these, to the letter, and no otherwise, as the published
+    scripts read it. Empty: the verdict is asked for as JSON."""
+
+    def __post_init__(self) -> None:
+        if "{REPLY}" not in self.prompt:
+            raise ValueError("the prompt lacks {REPLY}")
+        if not all(self.yes):
+            raise ValueError("the list 'yes' holds an empty text")
+
+
+class _JudgePrompts(Struct, frozen=True):
+    """The data file: the prompts of this package, and where the published ones are."""
+
+    own: dict[str, JudgePrompt]
+    scripts: dict[str, str]
+    yes: dict[str, tuple[str, ...]]
+
+
+def load_judge_prompts(source: str) -> dict[str, JudgePrompt]:
+    """For `rejection` and `detection`: those of this package (`own`), the `published` ones from the fetched
+    scripts, or those of a YAML file."""
+    data = _judge_data()
+    if source == "own":
+        return data.own
+    if source == "published":
+        return {
+            name: JudgePrompt(_prompt_in(datasets.published_path("rgb", script)), data.yes[name])
+            for name, script in data.scripts.items()
+        }
+    path = Path(source)
+    prompts = _read_prompts(path, JudgePrompt, JUDGE_PROMPTS_SHAPE)
+    if missing := [name for name in data.own if name not in prompts]:
+        raise DataError(path, f"the entry '{missing[0]}' is missing. Expected {JUDGE_PROMPTS_SHAPE}.")
+    return prompts
+
+
+def published_yes() -> dict[str, tuple[str, ...]]:
+    """The texts by which the published scripts take a verdict on rejection or on detection for a yes."""
+    return _judge_data().yes
+
+
+def _judge_data() -> _JudgePrompts:
+    return package_data.read_json(__package__, "judge.json", type=_JudgePrompts)
+
+
+def _prompt_in(script: Path) -> str:
+    """The text that the function `check` of a published script assigns to `prompt`; the script is parsed and
+    never executed."""
+    try:
+        nodes = list(ast.walk(ast.parse(read_text(script))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = []
+    checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    for node in (node for check in checks for node in ast.walk(check)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id="prompt")], value=ast.Constant(value=str(text))):
+                return text.replace("{question}", "{QUERY}").replace("{answer}", "{REPLY}")
+    raise DataError(script, "no judge prompt was found in it. Run: evenkeel data fetch rgb")
+
+
+def _read_prompts(path: Path, kind: type[PromptT], shape: str) -> dict[str, PromptT]:
+    prompts: dict[str, PromptT] = {}
+    for line, name, raw in read_entries(path, read_text(path)) or ():
+        if not name:
             break
-        if lang in prompts:
-            raise DataError(path, f"the language '{lang}' appears twice.", line=line)
+        if name in prompts:
+            raise DataError(path, f"the entry '{name}' appears twice.", line=line)
         try:
-            prompts[lang] = msgspec.convert(raw, Prompts)
+            prompts[name] = msgspec.convert(raw, kind)
         except msgspec.ValidationError as error:
             fault = explain(error, raw)
-            problem = f"{fault.problem}. Expected {PROMPTS_SHAPE}."
+            problem = f"{fault.problem}. Expected {shape}."
             raise DataError(path, problem, line=line, where=fault.field) from None
     if not prompts:
-        raise DataError(path, f"Expected {PROMPTS_SHAPE}.")
+        raise DataError(path, f"Expected {shape}.")
     return prompts
 
 
@@ -132,9 +202,9 @@ class Instance(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.query.strip():
             raise ValueError("the field 'query' is empty")
-        _check_answer("answer", self.raw_answer)
+        check_answer("answer", self.raw_answer)
         if self.raw_fake is not None:
-            _check_answer("fakeanswer", self.raw_fake)
+            check_answer("fakeanswer", self.raw_fake)
 
     @property
     def answer(self) -> Answer:
@@ -185,7 +255,7 @@ class Dataset(NamedTuple):
 
 def read_instances(path: Path, *, lang: Lang | None = None) -> Dataset:
     """A data set. Its language, if not given, is recognised by the start of its name or by its questions."""
-    rows: list[tuple[int, Instance]] = _read(path, Instance, INSTANCE_SHAPE)
+    rows: list[tuple[int, Instance]] = read_lines(path, Instance, INSTANCE_SHAPE)
     instances = tuple(instance for _, instance in rows)
     kind: Kind = "int" if any(instance.groups for instance in instances) else "plain"
     if any(instance.raw_wrong is not None for instance in instances):
@@ -213,7 +283,7 @@ def language(name: str, queries: Sequence[str]) -> Lang:
     return "zh" if 2 * han > len(queries) else "en"
 
 
-def _read(path: Path, kind: Any, shape: str) -> list[tuple[int, Any]]:
+def read_lines(path: Path, kind: Any, shape: str) -> list[tuple[int, Any]]:
     """The rows with their lines, each id once; an error also says what a line should look like."""
     rows = []
     lines: dict[str, int] = {}
@@ -255,12 +325,18 @@ class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     temperature: float | None = None
     """Of recorded answers."""
     repeat: int = 0
+    variant: str = ""
+    """Which of several answers to the question at the setting: `position2_repeat3`; the first has none."""
     prompts: Prompts | None = None
     """Where they are not those of this package: a run's folder is scored again without their file."""
+    judge: JudgePrompt | None = None
+    """The same, for what a judge is asked about the answer."""
+    evaluation: str | None = None
+    """A judge's verdict that was recorded with the answer."""
     published: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
-        _check_answer("answer", self.answer)
+        check_answer("answer", self.answer)
 
 
 class RgbDetail(Struct, frozen=True, omit_defaults=True):
@@ -272,120 +348,10 @@ class RgbDetail(Struct, frozen=True, omit_defaults=True):
     """What decided in the lenient check."""
     judge: str = ""
     """How the request to the judge ended."""
+    evaluation: str | None = None
+    """The judge's verdict in words, where it is read as the published scripts read it."""
 
 
 RgbSample: TypeAlias = Sample[RgbInputs]
 RgbRecord: TypeAlias = Record[RgbInputs, RgbDetail]
 """Its detail is None where the question was not answered."""
-
-
-# Predictions
-
-
-class Prediction(Struct, frozen=True, kw_only=True):
-    """One line that the published script wrote: the answer to one question at one setting."""
-
-    id: int | str
-    query: str
-    answer: RawAnswer = field(name="ans")
-    label: tuple[int, ...]
-    prediction: str
-    docs: tuple[str, ...]
-    noise_rate: float
-    factlabel: int | None = None
-    """Whether an error was reported; the first version of the script did not write it."""
-
-    def __post_init__(self) -> None:
-        _check_answer("ans", self.answer)
-
-
-def read_predictions(path: Path) -> list[Prediction]:
-    return [row for _, row in _read(path, Prediction, PREDICTION_SHAPE)]
-
-
-class PredictionFile(NamedTuple):
-    """What the name of a prediction file says."""
-
-    dataset: str
-    model: str
-    temperature: float
-    noise: float
-    passages: int
-    correct: float
-
-    @property
-    def stem(self) -> str:
-        """The published file name, without its ending; rates as Python prints a float."""
-        return (
-            f"prediction_{self.dataset}_{self.model}_temp{float(self.temperature)}_noise{float(self.noise)}"
-            f"_passage{self.passages}_correct{float(self.correct)}"
-        )
-
-    @classmethod
-    def parse(cls, stem: str) -> PredictionFile | None:
-        """Read back from a stem; None where it has another form.
-
-        Between two underscores a data set ends and a model begins: at the first `_refine`, `_int` or `_fact`
-        where there is one, else a data set is taken to be one word.
-        """
-        rate = r"(\d+(?:\.\d+)?)"
-        names = r"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
-        match = re.fullmatch(rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", stem)
-        if match is None:
-            return None
-        dataset, model, temperature, noise, passages, correct = match.groups()
-        return cls(dataset, model, float(temperature), float(noise), int(passages), float(correct))
-
-
-def prediction_files(
-    model: str, temperature: float, records: Callable[[], Iterator[RgbRecord]]
-) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """For every data set and setting the predictions as JSON lines, and `…_result.json` with the rates."""
-
-    def file_of(record: RgbRecord) -> PredictionFile:
-        inputs = record.sample.inputs
-        used = temperature if inputs.temperature is None else inputs.temperature
-        return PredictionFile(
-            inputs.dataset, slug(model), used, inputs.noise, inputs.passages, inputs.correct
-        )
-
-    def answered(file: PredictionFile) -> Iterator[RgbRecord]:
-        """As in the published script without what failed, and each question once: at noise 1 it may have
-        been asked for two abilities, with the same prompt."""
-        seen: set[int | str] = set()
-        for record in records():
-            instance = record.sample.inputs.instance
-            if file_of(record) == file and record.score.detail and instance not in seen:
-                seen.add(instance)
-                yield record
-
-    for file in dict.fromkeys(map(file_of, records())):
-        yield f"{file.stem}.json", map(_line, answered(file))
-        yield f"{file.stem}_result.json", _rates(answered(file), file.noise)
-
-
-def _line(record: RgbRecord) -> bytes:
-    from evenkeel.benchmarks.rgb.scoring import published_text
-
-    inputs, detail = record.sample.inputs, record.score.detail
-    prediction = Prediction(
-        id=inputs.instance,
-        query=inputs.query,
-        answer=inputs.answer,
-        label=detail.label,
-        prediction=published_text(record.answers[0].text, str(record.sample.tags["lang"])),
-        docs=inputs.docs,
-        noise_rate=inputs.noise,
-        factlabel=detail.factlabel,
-    )
-    return msgspec.json.encode(prediction) + b"\n"
-
-
-def _rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]:
-    from evenkeel.benchmarks.rgb.scoring import Published, published_rates
-
-    labels, fact = [], False
-    for record in records:
-        labels.append(Published(record.score.detail.label, record.score.detail.factlabel, noise))
-        fact = fact or record.sample.tags["ability"] == "counterfactual"
-    yield msgspec.json.format(msgspec.json.encode(published_rates(labels, noise, fact=fact)), indent=4)

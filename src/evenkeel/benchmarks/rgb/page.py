@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import PurePath
 
-from evenkeel.benchmarks.rgb.files import PredictionFile, RawAnswer, RgbRecord, parts
-from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE, ability_of
+from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
+from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
+from evenkeel.benchmarks.rgb.selection import ABILITIES, NOISE_RATES, REFERENCE, ability_of, mixtures
 from evenkeel.page.examples import EACH, answer_parts, first, shortened
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Table
 from evenkeel.page.metrics import Metric, scope_of
@@ -21,11 +22,22 @@ METRICS = (
     Metric("macro_lenient", "Mean accuracy over the abilities (lenient check)", "share", mean_over="ability"),
     Metric("published", "right by the published check, of all prompts", "share"),
     Metric("lenient", "right by the lenient check, of all prompts", "share"),
-    Metric("judge", "right by the judge, of what it judges", "share"),
+    Metric("judge", "declined by the judge, where the documents hold no answer", "share"),
     Metric("rejected_*", "declined where the documents hold no answer", "share"),
-    Metric("detected_*", "errors detected", "share"),
+    Metric("detected_*", "errors detected, of prompts with a false document", "share"),
+    Metric("false_alarms_*", "errors reported, of prompts without a false document", "share", "lower"),
+    Metric("youden_*", "detected minus false alarms (Youden's J)", "share"),
+    Metric("dprime_*", "detected against false alarms (d′)", "deviations"),
     Metric("corrected_published", "detected errors corrected", "share", ratio_to="detected_published"),
     Metric("corrected_lenient", "detected errors corrected", "share", ratio_to="detected_lenient"),
+    Metric("corrected_judge", "detected errors corrected", "share", ratio_to="detected_judge"),
+    Metric("noise_change_*", "accuracy with noise minus without, same questions", "share"),
+    Metric("position_change_*", "accuracy at a position minus at the first, same questions", "share"),
+    Metric("learned_*", "right with documents, of what is not known without", "share"),
+    Metric("retained_*", "right with documents, of what is known without", "share"),
+    Metric("sampling_variance_*", "variance between repeats of a prompt", "variance", "lower"),
+    Metric("retrieval_variance_*", "variance between prompts of a question", "variance", "lower"),
+    Metric("sampling_share_*", "share of repeats in the variance within questions", "share", None),
     Metric("states_fake", "answers that name the false answer", "share", "lower"),
     Metric("known_*", "known without documents", "share"),
     Metric("judge_agrees_*", "judge and check agree", "share", None),
@@ -41,6 +53,15 @@ CURVES = (
 )
 """Title, metric, and the tag along which it is drawn."""
 
+
+def _table(title: str, rows: str, *columns: Column) -> Table:
+    return Table(title=title, rows=rows, metrics=columns, total=False)
+
+
+def _by_check(name: str) -> tuple[Column, ...]:
+    return tuple(Column(f"{name}_{check.metric}", check.title) for check in CHECKS[:2])
+
+
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does the answer survive bad retrieval?",
@@ -50,10 +71,20 @@ LAYOUT = Layout(
         Column("macro_published/ability=integration", "information integration: answers right"),
         Column("macro_published/ability=counterfactual", "counterfactual: right from false documents"),
         Column("macro_lenient", "mean of the abilities by the lenient check"),
+        Column("noise_change_published", "accuracy with the most noise minus with the least, same questions"),
         Column("detected_published", "errors detected"),
         Column("corrected_published", "of these, corrected"),
+        Column("false_alarms_published", "errors reported though no document is false"),
+        Column("youden_published", "detected minus false alarms (Youden's J)"),
+        Column("dprime_published", "the same as d′"),
+        Column("judge", "declined, by the judge"),
+        Column("detected_judge", "errors detected, by the judge"),
+        Column("corrected_judge", "of these, corrected"),
+        Column("false_alarms_judge", "errors reported though no document is false, by the judge"),
         Column("states_fake", "answers that name the false answer"),
         Column("known_published", "known without documents"),
+        Column("learned_published/ability=noise", "right with documents, of what is not known without"),
+        Column("retained_published/ability=counterfactual", "right from false documents, of what is known"),
         Column("judge_agrees_published", "judge and published check agree"),
         Column("judge_agrees_lenient", "judge and lenient check agree"),
         Column("judge_kappa_published", "the same beyond chance, published (kappa)"),
@@ -82,7 +113,7 @@ LAYOUT = Layout(
         ),
     ),
     tables=(
-        Table(title="Every ability, setting and check", rows="setting", metrics=CHECKS, total=False),
+        _table("Every ability, setting and check", "setting", *CHECKS),
         Table(
             title="By language, published check",
             rows="setting",
@@ -91,9 +122,24 @@ LAYOUT = Layout(
             several=True,
             total=False,
         ),
-        Table(
-            title="By the position of the one true document", rows="position", metrics=CHECKS[:2], total=False
+        _table("By the position of the one true document", "position", *CHECKS[:2]),
+        _table("Change with noise, same questions", "noise", *_by_check("noise_change")),
+        _table("Change with noise, integration", "integration_noise", *_by_check("noise_change")),
+        _table("Change with the position, same questions", "position", *_by_check("position_change")),
+        _table(
+            "With documents, by what is known without (published check)",
+            "setting",
+            Column("learned_published", "not known"),
+            Column("retained_published", "known"),
         ),
+        _table(
+            "Variance within questions (published check)",
+            "ability",
+            Column("sampling_variance_published", "between repeats"),
+            Column("retrieval_variance_published", "between prompts"),
+            Column("sampling_share_published", "share of repeats"),
+        ),
+        _table("Judge and check agree beyond chance (kappa)", "setting", *_by_check("judge_kappa")),
     ),
     cautions=(
         "The published check looks for the answer as a part of the text: 70 is found in 170, and an answer "
@@ -103,7 +149,7 @@ LAYOUT = Layout(
         "The published check takes a detected error that is followed by a rejection for corrected; the "
         "lenient one requires the right answer.",
         "The published order has the one true document at the same position in every prompt: see "
-        "--doc-order balanced.",
+        "--doc-order balanced and --doc-order all.",
         "Correction is a share of the detected errors only: few detections make it uncertain.",
     ),
     citation="Chen, Lin, Han and Sun, Benchmarking Large Language Models in Retrieval-Augmented Generation, "
@@ -116,12 +162,29 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     scopes = [scope_of(name) for name in summary]
+    options, recorded = spec.options, spec.data.get("source") == "recorded"
     listed = _headline_notes(
         {s["ability"]: s["setting"] for metric, s in scopes if metric == LAYOUT.headline and "setting" in s}
     )
     positions = [s["position"] for metric, s in scopes if metric == "published" and [*s] == ["position"]]
-    if spec.options.get("doc_order") == "published" and len(positions) == 1:
+    if options.get("doc_order") == "published" and len(positions) == 1:
         listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
+    asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
+    if judge := options.get("judge"):
+        prompts = options.get("judge_prompts")
+        asked += f"Judged by {judge} with {_named(prompts)} judge prompts"
+        asked += ": its figures are Rej*, ED* and CR." if prompts == "published" else "."
+    elif {"judge", "detected_judge", "false_alarms_judge"} & summary.keys():
+        asked += "The verdicts are those that the file has: the judge's figures are Rej*, ED* and CR."
+    if asked:
+        listed.append(Note(asked.strip()))
+    impossible = [setting.name for setting in mixtures(options) if not setting.possible]
+    if impossible:
+        reason = "noise and true documents would be more than all documents"
+        listed.append(Note(f"Not asked, since {reason}: {'; '.join(impossible)}."))
+    rates = [options.get(name) for name in ("ability", "noise_rates", "counterfactual_noise_rates")]
+    if "detected_published" in summary and rates[::2] == ["all", "0"] and rates[1] != NOISE_RATES:
+        listed.append(Note("False documents are asked at noise 0: see --counterfactual-noise-rates."))
     unparsed, short = summary.get("judge_unparsed"), summary.get("lacks_documents")
     if unparsed and unparsed.value:
         listed.append(Note(f"{unparsed.value:.1%} of the judge's verdicts could not be read.", warning=True))
@@ -133,7 +196,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
                 warning=True,
             )
         )
-    return listed + (_recorded_notes(spec) if spec.data.get("source") == "recorded" else [])
+    return listed + (_recorded_notes(spec, summary) if recorded else [])
+
+
+def _named(source: object) -> str:
+    return {"own": "Evenkeel's", "published": "the published"}.get(str(source), f"{source}'s")
 
 
 def _headline_notes(settings: dict[str, str]) -> list[Note]:
@@ -149,15 +216,15 @@ def _headline_notes(settings: dict[str, str]) -> list[Note]:
     return notes
 
 
-def _recorded_notes(spec: RunSpec) -> list[Note]:
+def _recorded_notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """What was read from the name of a prediction file, and what its lines do not say."""
     stem = PurePath(spec.models["model"]["spec"].removeprefix("replay:")).stem
     file = PredictionFile.parse(stem)
-    dataset = file.dataset if file else stem
+    dataset = file.dataset if file else stem.removesuffix(JUDGED)
     ability = ability_of(dataset, noise=0)
     kind = "plain" if ability == "noise" else ability
     notes = [Note(f"By its name the file holds answers to the {kind} data set '{dataset}'.")]
-    if kind == "counterfactual":
+    if kind == "counterfactual" and not {"lenient", "known_lenient"} & summary.keys():
         notes.append(
             Note("The file does not have the false answers, which the lenient check needs: it is left out.")
         )
@@ -199,6 +266,10 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
         group("Right under the most noise", right_under_noise),
         group("Answered though no document has the answer", answered_without_answer),
         group("Misled by false documents", misled),
+        group(
+            "Reported an error though no document is false",
+            lambda record: record.score.values.get("false_alarms_published") == 1,
+        ),
         group("Where the two checks differ", checks_differ),
         group(
             "Prompts that lack documents",

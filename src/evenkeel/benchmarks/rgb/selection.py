@@ -8,18 +8,20 @@ but reads its file afresh for every setting, so that leaves no trace either.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from math import ceil
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import DocKind, Instance, Kind
 from evenkeel.errors import suggestion
 from evenkeel.types import Tag
 
 SEED = 2333
+NOISE_RATES = "0,0.2,0.4,0.6,0.8"
+"""Those of noise robustness, where none are given."""
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
-Order: TypeAlias = Literal["published", "balanced"]
+Order: TypeAlias = Literal["published", "balanced", "all"]
 _Docs: TypeAlias = list[tuple[str, DocKind]]
 
 ABILITIES: dict[Ability, str] = {
@@ -47,27 +49,44 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
+        noise = f"noise {rate_text(self.noise)}"
         match self.ability:
-            case "noise":
-                return f"noise {rate_text(self.noise)}"
             case "rejection":
                 return "no answer in the documents"
+            case "noise":
+                return "no documents, plain questions" if self.closed_book else noise
             case "integration":
-                return f"integration, noise {rate_text(self.noise)}"
-            case "counterfactual" if not self.passages:
+                return "no documents, integration" if self.closed_book else f"integration, {noise}"
+            case "counterfactual" if self.closed_book:
                 return "no documents"
-        return (
-            f"false documents, {rate_text(self.correct)} of them true" if self.correct else "false documents"
-        )
+        true = f"{rate_text(self.correct)} of them true" if self.correct else ""
+        return ", ".join(filter(None, ("false documents", true, noise if self.noise else "")))
 
     @property
-    def rate(self) -> float:
-        """What is varied: the share of noise, or of true documents among false ones."""
-        return self.correct if self.ability == "counterfactual" else self.noise
+    def closed_book(self) -> bool:
+        """Whether it asks for what is known. A question that is to be rejected is about documents."""
+        return not self.passages and self.ability != "rejection"
+
+    @property
+    def false_documents(self) -> int:
+        """How many false documents a counterfactual prompt is to have: those that are neither irrelevant nor
+        true. It is negative where these two are more than all, which the published script cannot do either.
+        """
+        counts = (ceil(self.passages * rate) for rate in (self.noise, self.correct))
+        return self.passages - sum(counts)
+
+    @property
+    def possible(self) -> bool:
+        """Whether the rates leave room for each other."""
+        return self.false_documents >= 0
+
+    def distance(self, other: Setting) -> float:
+        """How far the rates of two settings are apart."""
+        return round(abs(self.noise - other.noise) + abs(self.correct - other.correct), 9)
 
     def tags(self, lang: str) -> dict[str, Tag]:
         tags: dict[str, Tag] = {"lang": lang, "ability": self.ability, "setting": self.name}
-        if self.ability in ("noise", "integration"):
+        if self.ability in ("noise", "integration") and not self.closed_book:
             tags["noise" if self.ability == "noise" else "integration_noise"] = rate_text(self.noise)
         return tags
 
@@ -120,6 +139,19 @@ def parse_rates(text: str, option: str) -> tuple[float, ...]:
     return rates
 
 
+def mixtures(options: Mapping[str, Any]) -> list[Setting]:
+    """The counterfactual settings of a run's options: the product of their rates, possible or not."""
+    noises, corrects = (
+        parse_rates(options.get(name) or "0", f"--{name.replace('_', '-')}")
+        for name in ("counterfactual_noise_rates", "correct_rate")
+    )
+    return [
+        Setting("counterfactual", noise, options.get("passages") or 0, correct)
+        for noise in noises
+        for correct in corrects
+    ]
+
+
 # Documents
 
 
@@ -138,7 +170,7 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
     `published` is the published selection, element for element. `balanced` takes the same documents, but
     the first true one is at position `index mod (others + 1)`, where `others` counts the documents that
     are not true: with one true document of n that is `index mod n`. The rest is shuffled with a seed of
-    the question.
+    the question. `all` is the published selection with its one true document moved to position `index`.
     """
     if not setting.passages:
         return Selection((), (), "")
@@ -148,6 +180,10 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
         docs = _balanced(docs, index, random.Random(f"{SEED}:{instance.id}"))
     else:
         rng.shuffle(docs)
+        if order == "all":
+            true = next(doc for doc in docs if doc[1] == "positive")
+            docs.remove(true)
+            docs.insert(index, true)
     kinds = tuple(kind for _, kind in docs)
     lacks = [f"{len(docs)} of {setting.passages} documents"] if len(docs) < setting.passages else []
     expected = setting.correct > 0 if setting.ability == "counterfactual" else setting.noise < 1
@@ -189,7 +225,7 @@ def _counterfactual(instance: Instance, setting: Setting, rng: random.Random) ->
     """A random sample of false documents, true ones from the positions left, and the first negatives."""
     negatives, trues = ceil(setting.passages * setting.noise), ceil(setting.passages * setting.correct)
     positions = range(len(instance.positive))
-    false = rng.sample(positions, min(len(positions), setting.passages - negatives - trues))
+    false = rng.sample(positions, min(len(positions), setting.false_documents))
     left = [position for position in positions if position not in false]
     true = rng.sample(left, min(len(left), trues)) if trues and left else []
     return (
