@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.format import p_value, share
+from evenkeel.page.format import share
 from evenkeel.page.layout import Column, Table
 from evenkeel.types import Figure, Summary
 
@@ -93,7 +93,7 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
 
 
 def paired_rows(summary: Summary, table: Table) -> Grid | None:
-    """A row for each figure of two values, of the table's row and column tags, with its p-value."""
+    """A row for each figure of two values, of the table's row and column tags."""
     figures = [each for each in summary.values() if each.metric == table.metric]
     figures = [each for each in figures if set(each.scope) == {table.rows, table.columns}]
     names = in_order(each.scope[table.rows] for each in figures)
@@ -102,10 +102,9 @@ def paired_rows(summary: Summary, table: Table) -> Grid | None:
         of_name = [each for each in figures if each.scope[table.rows] == name]
         # The name is in the first of its rows only.
         rows += [
-            ("" if number else name, [each.scope[table.columns], each, p_value(each) or "–"])
-            for number, each in enumerate(of_name)
+            ("" if number else name, [each.scope[table.columns], each]) for number, each in enumerate(of_name)
         ]
-    columns = [f"{table.pairs} {table.columns}", "difference", "p"]
+    columns = [f"{table.pairs} {table.columns}", "difference"]
     return Grid(table.title, table.rows, columns, rows, left=2, sections=True) if rows else None
 
 

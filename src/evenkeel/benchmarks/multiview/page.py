@@ -64,9 +64,14 @@ PROJECTIONS = (
     ("pca", "principal components", "first component of the embeddings", "second", ""),
     (
         "tsne", "t-SNE", "t-SNE", "",
-        "t-SNE needs scikit-learn: pip install scikit-learn, then evenkeel rescore RUN.",
+        "t-SNE needs scikit-learn (pip install scikit-learn, then evenkeel rescore RUN) and a set of at "
+        "least 5 documents that are not all alike.",
     ),
-    ("umap", "UMAP", "UMAP", "", "UMAP needs umap-learn: pip install umap-learn, then evenkeel rescore RUN."),
+    (
+        "umap", "UMAP", "UMAP", "",
+        "UMAP needs umap-learn (pip install umap-learn, then evenkeel rescore RUN) and a set of at "
+        "least 5 documents that are not all alike.",
+    ),
 )  # fmt: skip
 """How documents come into a plane: key, name, titles of the axes, and what is said where it is absent."""
 

@@ -15,8 +15,10 @@ from evenkeel.types import Embed, Request, Response
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_DOCUMENTS = 600
-"""Of a set of documents, by t-SNE and UMAP, which take long for many; of more, as many evenly spaced ones."""
+MOST_DOCUMENTS = 1200
+"""Of a set of documents in a picture: more would hide each other. Of more, as many evenly spaced ones."""
+MOST_NEIGHBOURS = 600
+"""Of a set by t-SNE and UMAP, which take long for many."""
 FEWEST_DOCUMENTS = 5
 """Of a set, by t-SNE and UMAP: fewer have no neighbourhoods to show."""
 ALIKE = 1e-6
@@ -24,6 +26,8 @@ ALIKE = 1e-6
 
 Plane: TypeAlias = "NDArray[np.float64]"
 """A row of two coordinates for each document."""
+Positions: TypeAlias = dict[str, tuple[float, float]]
+"""Of one document, by projection."""
 
 
 def place(
@@ -40,25 +44,35 @@ def place(
             if labels := triplet.labels.get(name):
                 views[triplet.docset, text].update(labels)
                 first.setdefault((triplet.docset, text), index)
-    texts = list(dict.fromkeys(text for _, text in first))
+    docsets: defaultdict[str, list[str]] = defaultdict(list)
+    for docset, text in first:
+        docsets[docset].append(text)
+    chosen = {docset: _spaced(texts, MOST_DOCUMENTS) for docset, texts in docsets.items()}
+    texts = list(dict.fromkeys(text for members in chosen.values() for text in members))
     responses = usable((yield [Embed(text=text, role=role) for text in texts]))
-    vectors = {text: r.vector for text, r in zip(texts, responses, strict=True) if r.vector}
+    vectors = {text: unit_vector(r.vector) for text, r in zip(texts, responses, strict=True) if r.vector}
+    positions: dict[tuple[str, str], Positions] = {}
+    for docset, members in chosen.items():
+        embedded = [text for text in members if text in vectors]
+        if len(embedded) > 2:
+            projected = project(np.stack([vectors[text] for text in embedded]))
+            positions |= {(docset, text): each for text, each in zip(embedded, projected, strict=True)}
     documents: list[list[PlacedDocument]] = [[] for _ in triplets]
-    for docset in dict.fromkeys(docset for docset, _ in first):
-        members = [text for name, text in first if name == docset and text in vectors]
-        units = [unit_vector(vectors[text]) for text in members]
-        if len(units) > 2 and len({len(unit) for unit in units}) == 1:
-            for text, positions in zip(members, project(np.stack(units)), strict=True):
-                key = docset, text
-                documents[first[key]].append(PlacedDocument(views[key], positions))
+    for key, index in first.items() if positions else ():
+        documents[index].append(PlacedDocument(views[key], positions.get(key, {})))
     return [tuple(each) for each in documents]
 
 
-def project(units: NDArray[np.float64]) -> list[dict[str, tuple[float, float]]]:
+def _spaced(texts: Sequence[str], most: int) -> Sequence[str]:
+    """All of them, or at most so many at even distances."""
+    return texts[:: -(-len(texts) // most)]
+
+
+def project(units: NDArray[np.float64]) -> list[Positions]:
     """The coordinates of each document by each projection that is installed and has them."""
     plane = pca(units)
-    positions: list[dict[str, tuple[float, float]]] = [{"pca": point} for point in _rounded(plane, 4)]
-    chosen = np.arange(0, len(units), -(-len(units) // MOST_DOCUMENTS))
+    positions: list[Positions] = [{"pca": point} for point in _rounded(plane, 4)]
+    chosen = np.arange(0, len(units), -(-len(units) // MOST_NEIGHBOURS))
     # Documents that are all alike have no neighbourhoods either.
     if len(chosen) >= FEWEST_DOCUMENTS and plane[chosen, 0].std() > ALIKE:
         for name, method in NEIGHBOURHOODS.items():
