@@ -23,6 +23,7 @@ from evenkeel.benchmarks.multiview.scoring import difficulties, summarise
 from evenkeel.errors import UsageError
 from evenkeel.page.layout import Points
 from evenkeel.report import charts
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Embed, Record, Response, Sample, Score
 from loopback import Loopback
 from scripted import Scripted
@@ -170,18 +171,25 @@ def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
 
 
 def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> None:
-    methods = {"embed:x": 0, "embed:x+instruct": 5, "rewrite:lm+embed:x": 10, "embed:y+instruct": 0}
+    methods = {
+        "embed:openai:x": 0,
+        "embed:openai:x+instruct": 5,
+        "rewrite:openai:lm+embed:openai:x": 10,
+        "embed:openai:y+instruct": 0,
+    }
     scores = [
         score(n, **{name: picked(n % 2 == 0 or n < changed) for name, changed in methods.items()})
         for n in range(40)
     ]
-    summary = summarise(scores, list(methods))
+    summary = load_benchmark("multiview", {"method": list(methods)}).summarise(scores)
     changes = {f.scope["method"]: f.value for f in summary.values() if f.metric == "instruction_changes"}
-    assert changes == {"embed:x+instruct": 2 / 40, "rewrite:lm+embed:x": 5 / 40}
-    gain = summary[named("instruction_gain", "rewrite:lm+embed:x")]
+    assert changes == {"embed:openai:x+instruct": 2 / 40, "rewrite:openai:lm+embed:openai:x": 5 / 40}
+    gain = summary[named("instruction_gain", "rewrite:openai:lm+embed:openai:x")]
     assert gain.value == pytest.approx(5 / 40)
     assert (gain.n, gain.tests) == (40, 2)
-    assert named("instruction_gain", "embed:y+instruct") not in summary  # embed:y is not in the run
+    assert (
+        named("instruction_gain", "embed:openai:y+instruct") not in summary
+    )  # embed:openai:y is not in the run
 
 
 def test_a_method_that_reads_the_criterion_changes_its_pick_with_it(tmp_path: Path) -> None:

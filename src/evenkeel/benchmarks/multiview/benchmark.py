@@ -160,7 +160,10 @@ class Multiview(Benchmark):
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.multiview.scoring import summarise
 
-        return summarise(scores, self.subjects)
+        # Methods that embed texts as they are, beside those that read the criterion and use the same model.
+        plain = {m.role: m.name for m in self.methods if m.kind in ("embed", "late") and not m.options}
+        pairs = {m.name: plain[m.role] for m in self.methods if m.role in plain}
+        return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b})
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         raise UsageError(

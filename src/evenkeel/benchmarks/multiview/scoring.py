@@ -5,7 +5,6 @@ Triplets that share a document are linked, so that intervals and tests allow for
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -106,8 +105,13 @@ def _covered(outcome: Outcome) -> int:
     return 0 if None in outcome.picks else sum(end != "unparsed" for end in outcome.ends)
 
 
-def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
-    """Each metric by method and task; both orders in which a judge was asked count, clustered by triplet."""
+def summarise(
+    scores: Sequence[Score], methods: Sequence[str], blind: Mapping[str, str] | None = None
+) -> Summary:
+    """Each metric by method and task; both orders in which a judge was asked count, clustered by triplet.
+
+    `blind` maps a method to the one that does the same without reading the criterion.
+    """
     by_order = [each for method in methods for score in scores for each in _by_order(score, method)]
     dimensions = [("method",), ("task", "method")]
     # BM25 itself is right on every easy triplet and on no hard one.
@@ -118,7 +122,7 @@ def summarise(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
         **stats.summarise(scores, {"built_against_bm25": [("task",)]}, units=UNITS),
         **macro_averages(scores, methods),
         **against_chance(scores, methods),
-        **instruction_sensitivity(scores, methods),
+        **instruction_sensitivity(scores, methods, blind or {}),
         **differences(scores, methods),
     }
     return {"accuracy": _headline(by_order, summary, methods), **summary}
@@ -179,7 +183,9 @@ def against_chance(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
     return {**summary, **_corrected(above)}
 
 
-def instruction_sensitivity(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
+def instruction_sensitivity(
+    scores: Sequence[Score], methods: Sequence[str], blind: Mapping[str, str]
+) -> Summary:
     """How much the picks depend on the criterion.
 
     `instruction_changes` and `instruction_gain` are of a method that reads the criterion and embeds in the
@@ -194,17 +200,15 @@ def instruction_sensitivity(scores: Sequence[Score], methods: Sequence[str]) -> 
     """
     summary: Summary = {}
     gains: Summary = {}
-    for method in methods:
-        without = _without_criterion(method)
-        if without != method and without in methods:
-            changes = [
-                _with(_of_method(score, method), "instruction_changes", _changed(score, without, method))
-                for score in scores
-            ]
-            summary |= stats.summarise(changes, {"instruction_changes": [("method",)]}, units=UNITS)
-            both = [_of_method(score, name) for name in (without, method) for score in scores]
-            gain = stats.difference(both, "accuracy", "method", without, method, unit="share")
-            gains[stats.scope_name("instruction_gain", {"method": method})] = gain
+    for method, without in blind.items():
+        changes = [
+            _with(_of_method(score, method), "instruction_changes", _changed(score, without, method))
+            for score in scores
+        ]
+        summary |= stats.summarise(changes, {"instruction_changes": [("method",)]}, units=UNITS)
+        both = [_of_method(score, name) for name in (without, method) for score in scores]
+        gain = stats.difference(both, "accuracy", "method", without, method, unit="share")
+        gains[stats.scope_name("instruction_gain", {"method": method})] = gain
     pairs = list(_same_documents(scores))
     breakdown = {metric: [("method",)] for metric in ("criterion_changes", "criterion_both")}
     of_pairs = [_of_pair(*pair, method) for method in methods for pair in pairs]
@@ -268,12 +272,6 @@ def _with(score: Score, metric: str, value: float | None, method: str = "") -> S
     """A method's score of a triplet with another value, under another method's name where there is one."""
     tags = {**score.tags, "method": method} if method else score.tags
     return replace(score, tags=tags, values={metric: value})
-
-
-def _without_criterion(method: str) -> str:
-    """The name of the method that embeds the texts as they are, by the embedder that `method` ends with."""
-    match = re.search(r"(?:^|\+)(embed:.+?)(?:\+instruct)?$", method)
-    return match[1] if match else method
 
 
 def differences(scores: Sequence[Score], methods: Sequence[str]) -> Summary:
