@@ -29,7 +29,7 @@ Triplets: TypeAlias = NDArray[Any]
 EFFECTS = {"by role": (False, False), "in all roles": (True, True), "opposite": (False, True)}
 """Whether the effect as a positive, and as a negative, depends on that as an anchor."""
 SETTINGS = ((0.8, 0.7), (0.3, 1.5))
-"""The spread of the effects, and the mean before them: 66 % and 92 % correct."""
+"""The spread of the effects, and the mean before them: 66 % and 91 % correct."""
 
 
 class Held(NamedTuple):

@@ -149,7 +149,7 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
 
 def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
     words = {"anchor": "saw wood plank", "positive": "saw wood beam", "negative": "stir soup pot"}
-    swapped = {**words, "positive": words["negative"], "negative": words["positive"]}
+    swapped = {"anchor": "bake bread loaf", "positive": "sail boat mast", "negative": "bake bread crust"}
     neither = {**words, "positive": "boil rice bowl", "negative": "stir soup pot"}
     triplets = [triplet(0, **words), triplet(1, **swapped), triplet(2, **neither)]
     assert difficulties(triplets) == ["easy", "hard", "hard"]
