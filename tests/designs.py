@@ -113,7 +113,7 @@ def spread_out(counts: Numbers, sizes: Numbers) -> stats.Side:
 def clustered(p: float, rho: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     sizes = sizes_of(groups, rng, draws)
     for counts, own in zip(alike(p, rho, sizes, rng), sizes, strict=True):
-        found = stats.interval_of(*spread_out(counts, own), "share")
+        found = spread_out(counts, own).interval("share")
         yield found.low, found.high
 
 

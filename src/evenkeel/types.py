@@ -178,6 +178,9 @@ class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     """How each request ended, in order, by what it is for, where metrics need different ones of them."""
     requests: dict[str, tuple[int, int]] = {}
     """Requests answered and asked by subject, where several share a sample."""
+    links: tuple[str, ...] = ()
+    """What the sample shares with others beyond its group, such as its documents. Samples that have a link in
+    common are not independent; where there are links, they take the place of the group in intervals."""
     failures: tuple[str, ...] = ()
     """What scoring lacked, beyond the statuses of the answers."""
     unscorable: bool = False

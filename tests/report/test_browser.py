@@ -23,6 +23,7 @@ from evenkeel.report.html_page import render
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from scripted import Scripted
+from triplets import store, triplet
 
 NASTY = [
     "<script>document.title = 'run'</script>",
@@ -261,3 +262,25 @@ def test_the_page_is_valid_html(name: str, pages: dict[str, Path]) -> None:
     parser.parse(pages[name].read_text(encoding="utf-8"))
     faults = [(code, place) for place, code, _ in parser.errors]
     assert faults == []
+
+
+def test_eight_methods_of_long_names_fit_the_page(browser: Browser, tmp_path: Path) -> None:
+    """No table or picture is wider than the page at 1280 pixels, the pairs of methods included."""
+    models = ["Qwen/Qwen3-Embedding-0.6B-long-context", "intfloat/multilingual-e5-large-instruct"]
+    methods = ["bm25", *(f"embed:openai:{m}{more}" for m in models for more in ("", "+instruct"))]
+    methods += [f"rewrite:openai:meta-llama/Llama-3.3-70B-Instruct+embed:openai:{m}" for m in models]
+    methods += ["judge:openai:meta-llama/Llama-3.3-70B-Instruct"]
+    labels = {
+        role: {"use": f"a long name of a category, {role}"} for role in ("anchor", "positive", "negative")
+    }
+    data = store(tmp_path / "t.jsonl", [triplet(n, labels=labels) for n in range(3)])
+    with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
+        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
+    page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": 900})
+    page.goto((run.path / "report.html").as_uri())
+    boxes = page.locator("div.scroll").evaluate_all(
+        "boxes => boxes.map(box => [box.getAttribute('aria-label'), box.scrollWidth - box.clientWidth])"
+    )
+    assert "Each method minus each other" in dict(boxes)
+    assert {title: beyond for title, beyond in boxes if beyond > 0} == {}
+    page.close()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from evenkeel import analysis as stats
+from evenkeel.analysis.links import Group, Links, numbered, spread
 from evenkeel.types import Unit
 
 if TYPE_CHECKING:
@@ -24,11 +26,11 @@ class Term(NamedTuple):
 
     coefficient: float
     values: Sequence[float]
-    groups: Sequence[Hashable]
+    groups: Sequence[Group]
 
 
 def macro_terms(
-    values: Mapping[str, float], groups: Mapping[str, str], parts: Mapping[str, Hashable]
+    values: Mapping[str, float], groups: Mapping[str, Group], parts: Mapping[str, Hashable]
 ) -> list[Term]:
     """The terms of the mean of the parts' means, (1/K) Σ mean(part), of samples by their ids."""
     by_part: defaultdict[Hashable, list[str]] = defaultdict(list)
@@ -49,32 +51,46 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
 
     Without group g the mean of term p moves by mₚ(g), as in `stats.over_clusters`, and
     error² = Σ_g (Σₚ cₚ √((Gₚ − 1)/Gₚ) mₚ(g))². The degrees of freedom are Satterthwaite's over the terms,
-    Σ(vₚ)² / Σ(vₚ²/dfₚ) with vₚ = (cₚ errorₚ)², and at most one less than there are groups.
+    Σ(vₚ)² / Σ(vₚ²/dfₚ) with vₚ = (cₚ errorₚ)², and at most one less than there are groups. Of groups with
+    links, error and degrees of freedom are those of `links.spread`, where a group's size is its share of T.
     """
-    numbers = _numbered(terms)
+    numbers, links = _numbered(terms)
     if any(len(set(groups)) < 2 for groups in numbers):
         return None
+    value, shifts = value_of(terms), _moves(terms, numbers).sum(axis=0)
+    # A mean of as many groups that moves as T does has the same shape as T.
+    pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)), links)
+    if links is None:
+        error, df = float(np.sqrt(shifts @ shifts)), _satterthwaite(terms, numbers, len(shifts) - 1)
+    else:
+        square, df, clusters, _ = spread(shifts, _weights(terms, numbers), links)
+        error, pseudo = float(np.sqrt(square)), pseudo._replace(clusters=clusters)
+        if clusters < 2:
+            return None
+    constant = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
+    return pseudo._replace(value=value, error=0.0 if constant else error, df=df)
+
+
+def _satterthwaite(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]], most: float) -> float:
+    """The degrees of freedom of a weighted sum of means, whose groups have no links."""
     estimates = [stats.over_clusters(*_sums(*each)) for each in zip(terms, numbers, strict=True)]
     variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, estimates, strict=True)]
-    spread = sum(v**2 / each.df for v, each in zip(variances, estimates, strict=True))
-    df = sum(variances) ** 2 / spread if spread else min(each.df for each in estimates)
-    value, shifts = value_of(terms), _moves(terms, numbers).sum(axis=0)
-    error = float(np.sqrt(shifts @ shifts))
-    constant = error <= 1e-12 * max(max(map(abs, term.values)) for term in terms)
-    # A mean of as many groups that moves as T does has the same shape as T.
-    pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)))
-    return pseudo._replace(value=value, error=0.0 if constant else error, df=min(df, len(shifts) - 1))
+    total = sum(v**2 / each.df for v, each in zip(variances, estimates, strict=True))
+    return min(sum(variances) ** 2 / total if total else min(each.df for each in estimates), most)
 
 
 def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
-    small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups that they share;
+    small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups or units they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
     """
-    numbers = _numbered(terms)
-    n, clusters = sum(len(term.values) for term in terms), len({g for groups in numbers for g in groups})
+    numbers, links = _numbered(terms)
+    weights = _weights(terms, numbers)
+    n, clusters = sum(len(term.values) for term in terms), len(weights)
+    if links is not None:
+        clusters = spread(np.zeros(clusters), weights, links).independent
     intervals = [
-        stats.interval_of(np.array(term.values, dtype=float), np.unique(groups, return_inverse=True)[1], unit)
+        stats.interval_of(np.array(term.values, dtype=float), groups, unit, links=links)
         for term, groups in zip(terms, numbers, strict=True)
     ]
     value = value_of(terms)
@@ -85,20 +101,27 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
         [term.coefficient * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
         for term, each in zip(terms, intervals, strict=True)
     ]
-    correlation = _correlation(_moves(terms, numbers))
+    moves = _moves(terms, numbers)
+    correlation = _correlation(moves if links is None else np.stack([links.sums(row) for row in moves]))
     sides = np.ascontiguousarray(np.transpose(arms))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return stats.Interval(value, value - low, value + high, methods, n, clusters)
 
 
-def _numbered(terms: Sequence[Term]) -> list[NDArray[np.intp]]:
-    """The groups of each term's values by numbers that all terms share."""
-    numbers: dict[Hashable, int] = {}
-    return [
-        np.array([numbers.setdefault(group, len(numbers)) for group in term.groups], dtype=np.intp)
-        for term in terms
-    ]
+def _numbered(terms: Sequence[Term]) -> tuple[list[NDArray[np.intp]], Links | None]:
+    """The groups of each term's values by numbers that all terms share, and their links."""
+    numbers, links = numbered(chain.from_iterable(term.groups for term in terms))
+    ends = np.cumsum([len(term.groups) for term in terms])
+    return np.split(numbers, ends[:-1]), links
+
+
+def _weights(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """How much each group counts in T: the sum of its shares of the means, times their coefficients."""
+    weights = np.zeros(1 + max(int(groups.max()) for groups in numbers))
+    for term, groups in zip(terms, numbers, strict=True):
+        np.add.at(weights, groups, abs(term.coefficient) / len(groups))
+    return weights
 
 
 def _sums(term: Term, groups: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,6 +12,7 @@ from math import isclose
 import msgspec
 from msgspec import Struct
 
+from evenkeel.analysis.links import Group, group_of, independent_groups
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
@@ -33,7 +34,7 @@ class Unpairable(UsageError):
 class MetricValues(Struct):
     """One metric of a run's samples, within its scope."""
 
-    groups: dict[str, str]
+    groups: dict[str, Group]
     """By sample."""
     ratio: bool
     """Whether each run decides itself which samples count."""
@@ -64,7 +65,7 @@ class MetricValues(Struct):
 
     @property
     def clusters(self) -> int:
-        return len({self.groups[sample] for sample in self.values})
+        return independent_groups(self.groups[sample] for sample in self.values)
 
     @property
     def complete(self) -> bool:
@@ -76,7 +77,7 @@ class MetricValues(Struct):
 class RunValues(Struct):
     """What a comparison needs of a run's records."""
 
-    groups: dict[str, str] = {}
+    groups: dict[str, Group] = {}
     """By sample."""
     digests: dict[str, bytes] = {}
     """Of what each sample asks."""
@@ -175,7 +176,7 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
         )
     for record in run.records():
         sample, score = record.sample, record.score
-        run_values.groups[sample.id] = sample.group
+        run_values.groups[sample.id] = group_of(score)
         run_values.digests[sample.id] = _digest(record)
         run_values.metrics.update(score.values)
         for tag, value in score.tags.items():

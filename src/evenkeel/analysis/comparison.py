@@ -27,6 +27,7 @@ from evenkeel.analysis.comparability import (
     split_name,
     usual_metrics,
 )
+from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.errors import UsageError
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
@@ -245,7 +246,9 @@ def _tested(first: MetricValues, second: MetricValues, unit: Unit, *, paired: bo
     if not first.values or not second.values:
         return none._replace(method=stats.NOTHING)
     # The other parts cannot make up for one with few groups.
-    fewest = min(len({first.groups[sample] for sample in part}) for part in first.by_part().values())
+    fewest = min(
+        independent_groups(first.groups[sample] for sample in part) for part in first.by_part().values()
+    )
     if first.parts is not None and fewest < MIN_GROUPS:
         return none._replace(method=FEW_IN_A_PART)
     if first.parts is not None or first.ratio:
@@ -265,10 +268,9 @@ def _change(first: MetricValues, second: MetricValues) -> MetricValues:
 
 
 def _arrays(side: MetricValues) -> stats.Side:
-    """The values, and the numbers of their groups from 0 on."""
-    numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(side.groups[sample], len(numbers)) for sample in side.values]
-    return stats.Side(np.array(list(side.values.values()), dtype=float), np.array(groups, dtype=np.intp))
+    """The values, the numbers of their groups from 0 on, and their links."""
+    groups = numbered(side.groups[sample] for sample in side.values)
+    return stats.Side(np.array(list(side.values.values()), dtype=float), *groups)
 
 
 def _combined(first: MetricValues, second: MetricValues, *, paired: bool) -> stats.Estimate | None:
@@ -284,7 +286,10 @@ def _combined(first: MetricValues, second: MetricValues, *, paired: bool) -> sta
 
 def _terms(side: MetricValues, label: str = "") -> list[combined.Term]:
     """The terms of a mean, or macro-average; a label keeps groups of unrelated sides apart."""
-    groups = {sample: f"{label}{group}" for sample, group in side.groups.items()} if label else side.groups
+    groups = side.groups
+    if label:
+        units = {sample: g if isinstance(g, tuple) else (g,) for sample, g in side.groups.items()}
+        groups = {sample: tuple(f"{label}{unit}" for unit in each) for sample, each in units.items()}
     return combined.macro_terms(side.values, groups, side.parts or dict.fromkeys(side.values, ""))
 
 
@@ -344,7 +349,7 @@ def _interval(side: MetricValues, unit: Unit) -> stats.Interval:
         return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
     if side.values and side.parts is not None:
         return combined.interval(_terms(side), unit)
-    return stats.interval_of(*_arrays(side), unit)
+    return _arrays(side).interval(unit)
 
 
 def group_letters(ranked: Sequence[str], different: Iterable[tuple[str, str]]) -> dict[str, str]:

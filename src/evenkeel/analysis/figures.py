@@ -19,7 +19,9 @@ from evenkeel.analysis.intervals import (
     Interval,
     interval_of,
     over_clusters,
+    per_cluster,
 )
+from evenkeel.analysis.links import Group, group_of, numbered
 from evenkeel.analysis.significance import Tested, paired_test, t_test
 from evenkeel.errors import UsageError
 from evenkeel.page.metrics import scope_name
@@ -65,7 +67,7 @@ def summarise(
                 members = part[bearing[part]]
                 if len(members):
                     known = members[~np.isnan(values[members])]
-                    interval = interval_of(values[known], table.groups[known], unit)
+                    interval = interval_of(values[known], table.groups[known], unit, links=table.links)
                     scope = {name: str(tag) for name, tag in zip(names, tags, strict=True)}
                     fields = {"unit": unit, "metric": metric, "scope": scope, **interval._asdict()}
                     summary[scope_name(metric, scope)] = table.figure(members, known, **fields)
@@ -86,8 +88,7 @@ class _Table:
 
     def __init__(self, scores: Sequence[Score]) -> None:
         self._scores = scores
-        numbers = {group: number for number, group in enumerate(dict.fromkeys(s.group for s in scores))}
-        self.groups = np.array([numbers[score.group] for score in scores], dtype=np.intp)
+        self.groups, self.links = numbered(map(group_of, scores))
         self._answered = np.array([score.answered for score in scores], dtype=np.intp)
         self._statuses = list(dict.fromkeys(status for score in scores for status in score.statuses))
         counts = [[score.statuses.get(status, 0) for status in self._statuses] for score in scores]
@@ -134,9 +135,10 @@ def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Un
     """
     table = _Table(scores)
     top, bottom = table.values(numerator), table.values(denominator)
-    (top, bottom), groups, entered = _entering(table, np.stack([np.where(bottom == 0, 0.0, top), bottom]))
-    interval = interval_of(top, groups, unit, weights=bottom)
-    return _figure(scores, entered, unit=unit, **interval._asdict())
+    top = np.where(bottom == 0, 0.0, top)
+    known = ~(np.isnan(top) | np.isnan(bottom))
+    interval = interval_of(top[known], table.groups[known], unit, weights=bottom[known], links=table.links)
+    return _figure(scores, list(map(bool, known)), unit=unit, **interval._asdict())
 
 
 def _entering(
@@ -176,7 +178,7 @@ def difference(
     members: list[Score] = []
     entered: list[bool] = []
     pairs = []
-    for key, row in _rows(scores, metric, tag).items():
+    for row in _rows(scores, metric, tag).values():
         if first in row and last in row:
             values = _values(row, metric)
             known = first in values and last in values
@@ -185,7 +187,7 @@ def difference(
             before, after = (_requests(row[side], known=known) for side in (first, last))
             requests.append((before, after))
             if known:
-                pairs.append((key[0], values[last] - values[first]))
+                pairs.append((row[first], values[last] - values[first]))
     figure = _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
     return msgspec.structs.replace(figure, coverage=pair_coverage(requests))
 
@@ -212,7 +214,7 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
     members: list[Score] = []
     entered: list[bool] = []
     slopes = []
-    for key, row in _rows(scores, metric, tag).items():
+    for row in _rows(scores, metric, tag).values():
         if len(row) >= 2:
             values = _values(row, metric)
             members += row.values()
@@ -220,9 +222,8 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
             if len(values) >= 2:
                 xs = np.array([x[value] for value in values])
                 centred = xs - xs.mean()
-                slopes.append(
-                    (key[0], float(centred @ np.array(list(values.values())) / (centred @ centred)))
-                )
+                fitted = float(centred @ np.array(list(values.values())) / (centred @ centred))
+                slopes.append((next(iter(row.values())), fitted))
     return _over_groups(members, entered, slopes, unit, _slope_test)
 
 
@@ -233,31 +234,38 @@ def _slope_test(estimate: Estimate) -> Tested:
 def _over_groups(
     members: Sequence[Score],
     entered: Sequence[bool],
-    values: Iterable[tuple[str, float]],
+    values: Iterable[tuple[Score, float]],
     unit: Unit,
     test: Callable[[Estimate], Tested],
 ) -> Figure:
-    """The mean of values of groups, each group's mean counting once, tested against zero."""
+    """The mean of values of groups, each group's mean counting once, tested against zero.
+
+    The score beside a value is one of its group.
+    """
     groups: defaultdict[str, list[float]] = defaultdict(list)
-    for group, value in values:
-        groups[group].append(value)
+    names: dict[str, Group] = {}
+    for score, value in values:
+        groups[score.group].append(value)
+        names[score.group] = group_of(score)
     means = np.array([np.mean(group_values) for group_values in groups.values()])
-    n = len(means)
-    if n < 2:
-        tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
-    else:
-        tested = test(over_clusters(means, np.ones(n)))
+    numbers, links = numbered(names.values())
+    n, clusters = len(means), len(set(numbers))
+    tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
+    if clusters > 1:
+        estimate = over_clusters(per_cluster(numbers, means), per_cluster(numbers, np.ones(n)), links)
+        clusters = estimate.clusters
+        tested = test(estimate) if clusters > 1 else tested
     return _figure(
         members, entered, value=float(means.sum()) / n if n else None, low=tested.low, high=tested.high,
-        method=tested.method, n=n, clusters=n, unit=unit, p=tested.p,
+        method=tested.method, n=n, clusters=clusters, unit=unit, p=tested.p,
     )  # fmt: skip
 
 
 def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
 
-    The interval is a bootstrap over groups; each resample is ranked anew. Where all resamples have the same
-    ρ, as where the order is perfect, there is none.
+    The interval is a bootstrap over groups, linked or not; each resample is ranked anew. Where all resamples
+    have the same ρ, as where the order is perfect, there is none.
     """
     table = _Table(scores)
     values, groups, entered = _entering(table, np.stack([table.values(first), table.values(second)]))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import RunValues, check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare_values
+from evenkeel.analysis.links import independent_groups
 from evenkeel.errors import UsageError
 from evenkeel.page.format import chance, counts, number, probability, share, signed
 from evenkeel.page.layout import Layout
@@ -172,7 +173,7 @@ def _overlap(name: str, old: RunValues, new: RunValues) -> Overlap:
     return Overlap(
         common=len(before & after),
         larger=max(len(before), len(after)),
-        groups=len({old.groups[sample] for sample in before & after}),
+        groups=independent_groups(old.groups[sample] for sample in before & after),
     )
 
 

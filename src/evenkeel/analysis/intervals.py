@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from evenkeel.analysis.links import Links, spread
 from evenkeel.types import Unit
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ class Estimate(NamedTuple):
     """Skewness of the estimate: that of the clusters over √G."""
     tail: float
     """Excess kurtosis of the clusters over G, where it is positive."""
+    linked: bool = False
+    """Whether clusters share units: `clusters` is then the number of independent ones that they amount to."""
+
+    @property
+    def over(self) -> str:
+        """What the error is taken over, in words."""
+        return "over linked groups" if self.linked else "over groups"
 
     @property
     def cautious_df(self) -> float:
@@ -85,27 +93,33 @@ def per_cluster(clusters: NDArray[np.intp], values: NDArray[np.float64]) -> NDAr
     return np.bincount(clusters, values).astype(float)
 
 
-def over_clusters(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> Estimate:
+def over_clusters(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], links: Links | None = None
+) -> Estimate:
     """m = Σ sumᵢ / Σ sizeᵢ over two clusters or more, with the error of a jackknife that leaves out clusters.
 
     Without cluster i, m moves by eᵢ / (N − nᵢ), where eᵢ = sumᵢ − m nᵢ, nᵢ is its size and N = Σ nᵢ; and
     error² = (G − 1)/G · Σ (eᵢ / (N − nᵢ))² for G clusters. If all sizes are equal this is s/√G of the
     clusters' means. The degrees of freedom are N²/Σ nᵢ² − 1: a few large clusters among many small ones
-    are worth little more than the few (Kish).
+    are worth little more than the few (Kish). Clusters that share units have the error of `links.spread`, and
+    count as the independent clusters that they amount to.
     """
     clusters, total = len(sums), float(sizes.sum())
     value = float(sums.sum()) / total
     moves = (sums - value * sizes) / (total - sizes)
-    squares = moves**2
-    spread = float(squares.sum())
-    error = ((clusters - 1) / clusters * spread) ** 0.5
-    df = total**2 / float(sizes @ sizes) - 1
+    square, df = float((moves**2).sum()), total**2 / float(sizes @ sizes) - 1
+    scale = (clusters - 1) / clusters
+    if links is not None:
+        square, df, clusters, moves = spread(moves, sizes, links)
+    error = (scale * square) ** 0.5
     # What is left of subtracting equal numbers is rounding, not spread.
     if error <= 1e-12 * float(np.abs(sums).max() / total):
-        return Estimate(value, 0.0, df, clusters, 0.0, 0.0)
-    skew = float(moves @ squares) / spread**1.5
-    tail = max(0.0, float(squares @ squares) / spread**2 - 3 / clusters)
-    return Estimate(value, error, df, clusters, skew, tail)
+        return Estimate(value, 0.0, df, clusters, 0.0, 0.0, links is not None)
+    squares = moves**2
+    total_square = float(squares.sum())
+    skew = float(moves @ squares) / total_square**1.5
+    tail = max(0.0, float(squares @ squares) / total_square**2 - 3 / len(moves))
+    return Estimate(value, error, df, clusters, skew, tail, links is not None)
 
 
 def t_quantile(quantile: float, df: float) -> float:
@@ -199,6 +213,7 @@ def interval_of(
     unit: Unit,
     weights: NDArray[np.float64] | None = None,
     *,
+    links: Links | None = None,
     alpha: float = ALPHA,
 ) -> Interval:
     """The mean of values in groups; with weights, Σ values / Σ weights. Its interval by what it is a mean of.
@@ -207,18 +222,24 @@ def interval_of(
     - any other bounded value: t on the logit scale of its range;
     - an amount: t on the logarithmic scale; anything else: t;
     - where all groups agree: Clopper & Pearson's for what was not seen, or none where there is no bound.
+
+    Groups with links are not independent: see `links.spread`.
     """
     weights = np.ones(len(values)) if weights is None else weights
     sums, sizes = per_cluster(groups, values), per_cluster(groups, weights)
     counting = (sizes != 0) | (sums != 0)
     sums, sizes = sums[counting], sizes[counting]
+    links = links.restricted(np.asarray(counting)) if links is not None else None
     n, clusters, total = int(np.count_nonzero(weights)), int(np.count_nonzero(sizes)), float(sizes.sum())
     if clusters < 2:
         value = float(sums.sum()) / total if total else None
         return Interval(value, None, None, TOO_FEW if n else NOTHING, n, clusters)
-    estimate = over_clusters(sums, sizes)
+    estimate = over_clusters(sums, sizes, links)
+    clusters = estimate.clusters if links is not None else clusters
+    if clusters < 2:
+        return Interval(estimate.value, None, None, TOO_FEW, n, clusters)
     limits: tuple[float, float] | None
-    if unit == "share" and n == clusters and _binary(values, weights):
+    if unit == "share" and links is None and n == clusters and _binary(values, weights):
         limits, method = wilson(estimate.value, n, alpha=alpha), "Wilson score"
     else:
         positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
@@ -235,16 +256,16 @@ def _over_groups(
     """The interval of a mean over groups, and the method in words."""
     if bounds and agree(estimate, bounds):
         limits = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
-        return limits, "Clopper-Pearson over groups, which all agree"
+        return limits, f"Clopper-Pearson {estimate.over}, which all agree"
     if bounds and bounds[0] < estimate.value < bounds[1]:
-        return Logit.of(estimate, bounds).interval(bounds, alpha=alpha), "logit t over groups"
+        return Logit.of(estimate, bounds).interval(bounds, alpha=alpha), f"logit t {estimate.over}"
     if not estimate.error:
         return None, AGREE
     if positive:
         amount = log_interval(estimate, alpha=alpha)
-        return amount, "log t over groups" if amount else UNEVEN
+        return amount, f"log t {estimate.over}" if amount else UNEVEN
     plain = t_interval(estimate, alpha=alpha)
-    return (plain, "t over groups") if all(map(isfinite, plain)) else (None, UNEVEN)
+    return (plain, f"t {estimate.over}") if all(map(isfinite, plain)) else (None, UNEVEN)
 
 
 def agree(estimate: Estimate, bounds: tuple[float, float]) -> bool:

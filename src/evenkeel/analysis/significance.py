@@ -15,6 +15,7 @@ from evenkeel.analysis.intervals import (
     ROUNDING,
     UNEVEN,
     Estimate,
+    Interval,
     Logit,
     agree,
     interval_of,
@@ -24,6 +25,7 @@ from evenkeel.analysis.intervals import (
     t_quantile,
     unseen,
 )
+from evenkeel.analysis.links import Links
 from evenkeel.types import Unit
 
 if TYPE_CHECKING:
@@ -64,16 +66,16 @@ def paired_test(estimate: Estimate, *, unit: Unit) -> Tested:
     """
     value, bounds = estimate.value, difference_range(unit)
     if bounds is None or not bounds[0] <= value <= bounds[1]:
-        return t_test(estimate, "paired t over groups", alike=2.0 ** (1 - estimate.clusters))
+        return t_test(estimate, f"paired t {estimate.over}", alike=2.0 ** (1 - estimate.clusters))
     if agree(estimate, bounds):
         same = abs(value) <= ROUNDING * bounds[1]
         p = None if same else min(1.0, 2 * (bounds[1] / (bounds[1] + abs(value))) ** estimate.clusters)
         low, high = unseen(value, estimate.clusters, bounds, alpha=ALPHA)
         return Tested(
-            low, high, p, f"Clopper-Pearson over groups, which {'do not' if same else 'all'} differ"
+            low, high, p, f"Clopper-Pearson {estimate.over}, which {'do not' if same else 'all'} differ"
         )
     logit = Logit.of(estimate, bounds)
-    return Tested(*logit.interval(bounds), logit.p_value(), "paired logit t over groups", logit.df)
+    return Tested(*logit.interval(bounds), logit.p_value(), f"paired logit t {estimate.over}", logit.df)
 
 
 def t_test(estimate: Estimate, method: str, *, alike: float) -> Tested:
@@ -99,11 +101,15 @@ class Side(NamedTuple):
 
     values: NDArray[np.float64]
     groups: NDArray[np.intp]
+    links: Links | None = None
 
     @property
     def estimate(self) -> Estimate:
         sizes = per_cluster(self.groups, np.ones(len(self.values)))
-        return over_clusters(per_cluster(self.groups, self.values), sizes)
+        return over_clusters(per_cluster(self.groups, self.values), sizes, self.links)
+
+    def interval(self, unit: Unit, *, alpha: float = ALPHA) -> Interval:
+        return interval_of(self.values, self.groups, unit, links=self.links, alpha=alpha)
 
 
 def unpaired_test(first: Side, second: Side, *, unit: Unit) -> Tested:
@@ -132,7 +138,7 @@ def square_and_add(first: Side, second: Side, *, unit: Unit, alpha: float = ALPH
     low = d − √((b − low_b)² + (high_a − a)²) and high = d + √((high_b − b)² + (a − low_a)²). With Wilson's
     intervals that is Newcombe's (1998); Zou & Donner (2008) have it for any. Infinite where a or b has none.
     """
-    a, b = (interval_of(*side, unit, alpha=alpha) for side in (first, second))
+    a, b = (side.interval(unit, alpha=alpha) for side in (first, second))
     d = (b.value or 0.0) - (a.value or 0.0)
     return d - hypot(b.arms[0], a.arms[1]), d + hypot(b.arms[1], a.arms[0])
 

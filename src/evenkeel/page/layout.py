@@ -28,6 +28,9 @@ class Table(Struct, frozen=True, kw_only=True):
     metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
+    pairs: str = ""
+    """Words for what stands between a row and a column: each of their pairs that has a figure is a row then.
+    For tables whose columns have long names."""
     total: bool = True
     """Whether a last row has the figures of all rows together."""
 
@@ -59,12 +62,19 @@ class Points(Struct, frozen=True, kw_only=True):
 
     A name is that of a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
     and their labels), each of its keys has a panel. `split` is a tag with a row for each of its values.
+
+    Where a sample has several points, `items` is the detail that lists them. Each has `positions` by name, of
+    which `position` is drawn, and the colour.
     """
 
     title: str
-    x: str
-    y: str
+    x: str = ""
+    y: str = ""
     colour: str
+    items: str = ""
+    position: str = ""
+    absent: str = ""
+    """What is said in place of the picture where samples have points, but none at this position."""
     split: str = ""
     x_title: str = ""
     y_title: str = ""

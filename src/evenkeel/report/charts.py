@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from evenkeel.analysis import RANGES
+from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
@@ -19,6 +21,9 @@ PALETTE = [
 """Each has a contrast of at least 3 : 1 on the light page and on the dark one."""
 MOST_POINTS = 1200
 """Points of one chart: more would hide each other, and make the page heavy."""
+MOST_CATEGORIES = 12
+"""Colours of one chart: of more categories, the rarer ones are drawn as one."""
+OTHER = "other"
 MOST_ANSWERS = 40
 """Answers of one prompt that are drawn each against each."""
 
@@ -87,45 +92,91 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     return alt.layer(*layers).properties(width=460, height=height)
 
 
-def points(records: Iterable[Record], spec: Points) -> Any:
-    """Samples as points, evenly thinned where there are very many; None where too few have both numbers."""
+def points(records: Iterable[Record], spec: Points) -> tuple[Any, str]:
+    """Samples as points, and what is to be said of them; no chart where too few have both numbers.
+
+    Where there are very many they are thinned evenly.
+    """
     import altair as alt
 
     rows: dict[str, list[dict[str, Any]]] = {}
+    without = 0
     for record in records:
-        x, y, colour = (field_of(record, name) for name in (spec.x, spec.y, spec.colour))
-        if x is not None and y is not None and colour is not None:
+        row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
+        for x, y, colour in _coordinates(record, spec):
+            if x is None or y is None or colour is None:
+                without += 1
+                continue
             colours = colour if isinstance(colour, dict) else {"": colour}
-            row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
             rows.setdefault(row, []).append({"x": x, "y": y, **{f"by {k}": v for k, v in colours.items()}})
-    charts = [_panels(samples, spec) for samples in rows.values() if len(samples) > 2]
-    if len(charts) > 1:
-        return alt.vconcat(*charts).resolve_scale(color="independent")
-    return charts[0] if charts else None
+    total = sum(map(len, rows.values()))
+    rows = {row: samples[:: -(-len(samples) // MOST_POINTS)] for row, samples in rows.items()}
+    charts = [_panels(samples, spec, row) for row, samples in rows.items() if len(samples) > 2]
+    if not charts:
+        return None, spec.absent if without else ""
+    drawn = sum(map(len, rows.values()))
+    thinned = drawn < total or (without and spec.items)
+    note = f"{drawn:,} of {total + without:,} {spec.items or 'samples'} are drawn." if thinned else ""
+    chart = charts[0] if len(charts) == 1 else alt.vconcat(*charts).resolve_scale(color="independent")
+    return chart, note
 
 
-def _panels(samples: list[dict[str, Any]], spec: Points) -> Any:
-    """A panel for each thing to colour by, side by side."""
+def _coordinates(record: Record, spec: Points) -> list[tuple[Any, Any, Any]]:
+    """x, y and the colour of each point of a sample."""
+    if not spec.items:
+        return [(field_of(record, spec.x), field_of(record, spec.y), field_of(record, spec.colour))]
+    items = field_of(record, spec.items) or ()
+    return [
+        (*item["positions"].get(spec.position, (None, None)), item[spec.colour] or None) for item in items
+    ]
+
+
+def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Any:
+    """A panel for each thing to colour by, side by side, at most two in a row."""
     import altair as alt
 
-    samples = samples[:: -(-len(samples) // MOST_POINTS)]
-    fields = [name for name in samples[0] if name.startswith("by ")]
+    fields = list(dict.fromkeys(name for each in samples for name in each if name.startswith("by ")))
     side = 280 if len(fields) > 1 else 420
 
     def panel(field: str) -> Any:
+        members = _with_categories([sample for sample in samples if field in sample], field)
+        names = sorted({sample["category"] for sample in members} - {OTHER})
+        names += [OTHER] if len({sample["category"] for sample in members}) > len(names) else []
         chart = (
-            alt.Chart(alt.InlineData(values=samples))
+            alt.Chart(alt.InlineData(values=members))
             .mark_circle(size=28, opacity=0.75)
             .encode(
                 x=alt.X("x:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
                 y=alt.Y("y:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
-                color=_colour(field, sorted({str(sample[field]) for sample in samples}), wide=side),
+                color=_colour("category", names, wide=side),
             )
         )
-        return chart.properties(width=side, height=side, **({"title": field} if len(fields) > 1 else {}))
+        title = f"{row} {field}".strip() if len(fields) > 1 or row else ""
+        return chart.properties(width=side, height=side, **({"title": title} if title else {}))
 
     panels = [panel(field) for field in fields]
-    return panels[0] if len(panels) == 1 else alt.hconcat(*panels).resolve_scale(color="independent")
+    if len(panels) == 1:
+        return panels[0]
+    return alt.concat(*panels, columns=2).resolve_scale(color="independent")
+
+
+def _with_categories(samples: list[dict[str, Any]], field: str) -> list[dict[str, Any]]:
+    """Points with the name that colours them: the rarer ones of many share one name."""
+    counts = Counter(shortened(str(sample[field])) for sample in samples)
+    frequent = [
+        name
+        for name, _ in counts.most_common(
+            MOST_CATEGORIES if len(counts) <= MOST_CATEGORIES else MOST_CATEGORIES - 1
+        )
+    ]
+    return [
+        {
+            "x": s["x"],
+            "y": s["y"],
+            "category": name if (name := shortened(str(s[field]))) in frequent else OTHER,
+        }
+        for s in samples
+    ]
 
 
 def field_of(record: Record, name: str) -> Any:

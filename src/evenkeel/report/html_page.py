@@ -143,28 +143,31 @@ def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[s
     drawn = [_chart(picture, runs, layout, of_run) for picture in layout.pictures]
     # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
     return [
-        {"title": title, "svg": Markup(charts.to_svg(chart))} for title, chart in drawn if chart is not None
+        {"title": title, "svg": Markup(charts.to_svg(chart)) if chart is not None else "", "note": note}
+        for title, chart, note in drawn
+        if chart is not None or note
     ]
 
 
-def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: str) -> tuple[str, Any]:
+def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: str) -> tuple[str, Any, str]:
+    """The title of a picture, its chart where there is one, and what is said below it."""
     summaries = {name: run.summary for name, run in runs.items()}
     first = next(iter(runs.values()))
     match picture:
         case Curve():
-            return picture.title, charts.curve(summaries, picture)
+            return picture.title, charts.curve(summaries, picture), ""
         case Bars():
             metric = declaration(layout.metrics, picture.metric)
             guessing = text.chance(metric)
             title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            return title, charts.bars(summaries, picture, metric.chance if metric else None)
+            return title, charts.bars(summaries, picture, metric.chance if metric else None), ""
         case Points():
-            return f"{picture.title}{of_run}", charts.points(first.records(), picture)
+            return f"{picture.title}{of_run}", *charts.points(first.records(), picture)
         case Heatmap():
             record = _typical(first, layout.headline)
             matrix = charts.field_of(record, picture.detail) if record else None
             sample = f" ({record.sample.id})" if record else ""
-            return f"{picture.title}{of_run}{sample}", charts.heatmap(matrix) if matrix else None
+            return f"{picture.title}{of_run}{sample}", charts.heatmap(matrix) if matrix else None, ""
 
 
 def _typical(run: Run, metric: str) -> Record | None:

@@ -40,10 +40,13 @@ def cell(content: Content) -> Cell:
     return Cell(content if isinstance(content, str) else text.value(content))
 
 
-def beside(content: Content) -> str:
-    """What a cell shows in small letters: a figure's interval, p-value, and coverage where it is partial."""
+def beside(content: Content) -> list[str]:
+    """What a cell shows in small letters: a figure's interval, p-value, and coverage where it is partial.
+
+    A line may be broken between the parts, and not within them.
+    """
     if not isinstance(content, Figure):
-        return ""
-    details = ", ".join(filter(None, (text.interval(content, short=True), text.p_value(content))))
-    partial = f" ({text.share(content.coverage)} covered)" if content.coverage < 1 else ""
-    return f"{details}{partial}".strip()
+        return []
+    details = list(filter(None, (text.interval(content, short=True), text.p_value(content))))
+    parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
+    return [*parts, f"({text.share(content.coverage)} covered)"] if content.coverage < 1 else parts

@@ -137,7 +137,8 @@ class Multiview(Benchmark):
         return ()
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
-        from evenkeel.benchmarks.multiview.scoring import measure, project
+        from evenkeel.benchmarks.multiview.projection import place
+        from evenkeel.benchmarks.multiview.scoring import difficulties, measure
 
         samples = [item.sample for item in answered]
         triplets = [sample.inputs for sample in samples]
@@ -146,18 +147,23 @@ class Multiview(Benchmark):
             outcomes[method.name] = yield from order(
                 method, triplets, instruct=self.options.instruct_template
             )
-        # The picture shows the anchors as the first method sees them that embeds texts as they are.
+        # The pictures show the documents as the first method sees them that embeds texts as they are.
         embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
-        positions = (yield from project(embedder.role, triplets)) if embedder else {}
+        documents = (yield from place(embedder.role, triplets)) if embedder else [()] * len(triplets)
         return [
-            measure(sample, dict(zip(outcomes, each, strict=True)), positions)
-            for sample, *each in zip(samples, *outcomes.values(), strict=True)
+            measure(sample, dict(zip(outcomes, each, strict=True)), difficulty, placed)
+            for sample, difficulty, placed, *each in zip(
+                samples, difficulties(triplets), documents, *outcomes.values(), strict=True
+            )
         ]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.multiview.scoring import summarise
 
-        return summarise(scores, self.subjects)
+        # Methods that embed texts as they are, beside those that read the criterion and use the same model.
+        plain = {m.role: m.name for m in self.methods if m.kind in ("embed", "late") and not m.options}
+        pairs = {m.name: plain[m.role] for m in self.methods if m.role in plain}
+        return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b})
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         raise UsageError(

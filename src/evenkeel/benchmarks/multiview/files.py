@@ -86,17 +86,23 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.task.partition("__")[0]
 
 
+class PlacedDocument(Struct, frozen=True):
+    """Where a document lies in pictures of its set, and what is known of it."""
+
+    views: dict[str, str]
+    """Its labels, by view."""
+    positions: dict[str, tuple[float, float]]
+    """By projection: `pca`, `tsne`, `umap`."""
+
+
 class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is stored of how the methods ordered one triplet, by the name of the method."""
 
     picks: dict[str, tuple[Pick | None, ...]]
     orders: dict[str, tuple[Pick | None, ...]] = {}
     margins: dict[str, float] = {}
-    x: float | None = None
-    """Where the anchor lies on the two principal components of the documents' embeddings."""
-    y: float | None = None
-    views: dict[str, str] = {}
-    """The anchor's known labels, by view."""
+    documents: tuple[PlacedDocument, ...] = ()
+    """The documents of this triplet that are labelled and in no triplet before it."""
 
 
 class Location(NamedTuple):

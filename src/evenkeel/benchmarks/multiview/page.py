@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet, model_name
 from evenkeel.page.examples import first, shortened
+from evenkeel.page.format import share
 from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import Record, Records, RunSpec, Summary
@@ -47,26 +48,52 @@ METRICS = (
     Metric("*_unparsed", "verdicts of one of the two orders that cannot be read", "share", "lower"),
     Metric("*ended_*", "requests that ended so", "share", None),
     Metric("built_against_bm25", "triplets built to defeat BM25", "share", None),
+    Metric("accuracy_macro", "mean of the tasks' accuracies", "share", "higher", chance=0.5),
+    Metric("chance", "what guessing gives, with the method's ties", "share", None),
+    Metric("minus_chance", "accuracy minus what guessing gives", "share", "higher"),
+    Metric("instruction_changes", "picks that change with the instruction", "share", None),
+    Metric("instruction_gain", "accuracy minus that without the instruction", "share", "higher"),
+    Metric("criterion_changes", "picks that change with the criterion, same documents", "share", None),
+    Metric("criterion_both", "correct under both of two opposed criteria", "share", "higher", chance=0.25),
     Metric("minus_first", "accuracy minus that of the first method", "share", "higher"),
     Metric("minus", "accuracy minus that of another method", "share", "higher"),
 )
 UNITS = units(METRICS)
 
+PROJECTIONS = (
+    ("pca", "principal components", "first component of the embeddings", "second", ""),
+    (
+        "tsne", "t-SNE", "t-SNE", "",
+        "t-SNE needs scikit-learn (pip install scikit-learn, then evenkeel rescore RUN) and a set of at "
+        "least 5 documents that are not all alike.",
+    ),
+    (
+        "umap", "UMAP", "UMAP", "",
+        "UMAP needs umap-learn (pip install umap-learn, then evenkeel rescore RUN) and a set of at "
+        "least 5 documents that are not all alike.",
+    ),
+)  # fmt: skip
+"""How documents come into a plane: key, name, titles of the axes, and what is said where it is absent."""
+
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does a similarity method follow the stated criterion?",
-    counted=("verdicts", "triplets"),
+    counted=("verdicts", "independent triplets"),
     blocks=blocks,
     pictures=(
         Bars(title="Methods by task", metric="accuracy", along="task", groups="method", y_title="accuracy"),
-        Points(
-            title="The same documents, coloured by each view",
-            x="x",
-            y="y",
-            colour="views",
-            split="docset",
-            x_title="first component of the embeddings",
-            y_title="second",
+        *(
+            Points(
+                title=f"The same documents, coloured by each view: {name}",
+                items="documents",
+                position=position,
+                colour="views",
+                split="docset",
+                x_title=x_title,
+                y_title=y_title,
+                absent=absent,
+            )
+            for position, name, x_title, y_title, absent in PROJECTIONS
         ),
     ),
     tables=(
@@ -84,14 +111,47 @@ LAYOUT = Layout(
             total=False,
         ),
         Table(
+            title="Over tasks, and against guessing",
+            rows="method",
+            metrics=(
+                Column("accuracy_macro", "mean of the tasks"),
+                Column("chance", "guessing"),
+                Column("minus_chance", "minus guessing"),
+            ),
+            total=False,
+        ),
+        Table(
+            title="Triplets that are easy and hard for BM25",
+            rows="method",
+            metric="accuracy",
+            columns="difficulty",
+            several=True,
+            total=False,
+        ),
+        Table(
+            title="How much the criterion matters",
+            rows="method",
+            metrics=(
+                Column("instruction_changes", "picks that the instruction changes"),
+                Column("instruction_gain", "accuracy gained by it"),
+                Column("criterion_changes", "picks that the criterion changes"),
+                Column("criterion_both", "both criteria right"),
+            ),
+            total=False,
+        ),
+        Table(
             title="Each method minus each other",
             rows="method",
-            metrics=(Column("minus", "minus"),),
+            metric="minus",
             columns="other",
+            pairs="minus",
             total=False,
         ),
     ),
     cautions=(
+        "Triplets that share a document are not independent: intervals and tests allow for it; the number "
+        "of independent triplets says to how many without a common document they amount.",
+        "Easy triplets are those that BM25 orders correctly; the others, ties included, are hard.",
         "A tie or a verdict that cannot be read is not correct; both are counted beside the accuracy.",
         "A judge is asked in both orders and each counts; flips are how often it picked another document "
         "because the order was another.",
@@ -120,6 +180,17 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if pairs:
         count = f"Of {len(pairs)} pairs of methods {len(names)} differ (p < {SIGNIFICANT}, corrected by Holm)"
         texts.append(f"{count}{': ' if names else ''}{'; '.join(names)}.")
+    triplets = sum(figure.n for figure in summary.values() if figure.metric == "built_against_bm25")
+    linked = [f for f in summary.values() if f.metric == "accuracy" and set(f.scope) == {"method"}]
+    if fewest := min((f.clusters for f in linked if "linked" in f.method), default=0):
+        texts.append(
+            f"Triplets share documents: for intervals and tests these {triplets:,} amount to {fewest:,} "
+            "independent ones."
+        )
+    below = [f for f in summary.values() if f.metric == "chance" and f.value is not None and f.value < 0.4995]
+    if below:
+        levels = ", ".join(f"{figure.scope['method']} {share(figure.value or 0)}" for figure in below)
+        texts.append(f"Guessing gives 50%; with as many ties and unparsed verdicts: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and "bm25" in spec.subjects:
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")

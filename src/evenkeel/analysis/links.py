@@ -1,0 +1,103 @@
+"""Groups that are not independent, because they share units: triplets that have documents in common."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from evenkeel.types import Score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Group: TypeAlias = Hashable
+"""What belongs together; a tuple is the units of a group, which any other group may share."""
+
+
+class Links(NamedTuple):
+    """Which units each group has, by number: an entry for each pair of a group and one of its units."""
+
+    groups: NDArray[np.intp]
+    units: NDArray[np.intp]
+
+    def restricted(self, counting: NDArray[np.bool_]) -> Links | None:
+        """Those of the groups that count, numbered anew; None where these share no unit."""
+        entries = np.isin(self.groups, np.flatnonzero(counting))
+        groups = (np.cumsum(counting) - 1)[self.groups[entries]]
+        units = np.unique(self.units[entries], return_inverse=True)[1]
+        return Links(groups, units) if len(units) and units.max() + 1 < len(units) else None
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over the groups that have a unit, for each unit."""
+        return np.bincount(self.units, values[self.groups]).astype(float)
+
+
+class Spread(NamedTuple):
+    """How far a mean of linked groups may be off, and how many independent groups that rests on."""
+
+    square: float
+    df: float
+    independent: int
+    units: NDArray[np.float64]
+    """By how much the mean moves without each unit."""
+
+
+def group_of(score: Score) -> Group:
+    """A score's links, where it has any, else its group: scores with the same links are one group."""
+    return tuple(sorted(set(score.links))) or score.group
+
+
+def numbered(groups: Iterable[Group]) -> tuple[NDArray[np.intp], Links | None]:
+    """The number of each group from 0 on, and the links; None where no two groups share a unit."""
+    numbers: dict[Group, int] = {}
+    groups_by_number = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
+    if not any(isinstance(group, tuple) for group in numbers):
+        return groups_by_number, None
+    units: dict[Hashable, int] = {}
+    entries = [
+        (number, units.setdefault(unit, len(units)))
+        for group, number in numbers.items()
+        for unit in (group if isinstance(group, tuple) else (group,))
+    ]
+    links = Links(*np.array(entries, dtype=np.intp).T)
+    return groups_by_number, links.restricted(np.ones(len(numbers), dtype=bool))
+
+
+def spread(moves: NDArray[np.float64], sizes: NDArray[np.float64], links: Links) -> Spread:
+    """The square of the error of a mean that moves by `moves` without each group, of these sizes.
+
+    Two groups are dependent where they share a unit, so that products of moves are summed over all pairs of
+    groups that share one, as in cluster-robust errors of crossed or dyadic data (Cameron, Gelbach & Miller
+    2011; Fafchamps & Gubert 2007). With U(u) the sum of the moves of the groups that have unit u, kᵢ the
+    number of units of group i, k their mean, and n(u) the sum of the sizes at unit u:
+
+        square = K/(K − k) · Σ U(u)² − Σ (kᵢ − 1) moveᵢ²,  at least Σ moveᵢ²
+        K = (Σ n(u))² / Σ n(u)²
+
+    K is the number of units, were all used equally often (Kish). A pair that shares two units counts twice,
+    which makes up for what is lost by measuring from the mean. The degrees of freedom are the smaller of K/k
+    and (Σ n²)²/Σ n⁴ (Satterthwaite, were all spread that of the units). K/k, rounded down, is to how many
+    groups without a common unit the data amount. docs/statistics.md has how often such intervals hold.
+    """
+    units, sizes_of_units = links.sums(moves), links.sums(sizes)
+    units_of_groups = np.bincount(links.groups, minlength=len(moves))
+    squares, k = sizes_of_units**2, float(units_of_groups.mean())
+    kish = float(sizes_of_units.sum()) ** 2 / float(squares.sum())
+    independent = kish / k
+    least = float(moves @ moves)
+    square = least
+    if independent > 1:
+        crossed = kish / (kish - k) * float(units @ units) - float((units_of_groups - 1) @ moves**2)
+        square = max(least, crossed)
+    df = min(independent, float(squares.sum()) ** 2 / float(squares @ squares))
+    # K/k of groups that share almost nothing is a hair below their number.
+    return Spread(square, df, max(1, int(independent + 1e-9)), units)
+
+
+def independent_groups(groups: Iterable[Group]) -> int:
+    """To how many groups without a common unit these amount: their number, where none is shared."""
+    numbers, links = numbered(groups)
+    sizes = np.bincount(numbers).astype(float)
+    return len(sizes) if links is None else spread(np.zeros(len(sizes)), sizes, links).independent

@@ -1,0 +1,311 @@
+"""multiview's figures over tasks, against guessing, by difficulty and by criterion; and its pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+import evenkeel as ek
+from evenkeel.benchmarks.multiview import projection
+from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
+from evenkeel.benchmarks.multiview.page import LAYOUT
+from evenkeel.benchmarks.multiview.scoring import difficulties, summarise
+from evenkeel.errors import UsageError
+from evenkeel.page.layout import Points
+from evenkeel.report import charts
+from evenkeel.run.registry import load_benchmark
+from evenkeel.types import Embed, Record, Response, Sample, Score
+from loopback import Loopback
+from scripted import Scripted
+from triplets import interval, named, store, triplet
+
+METRICS = {"accuracy": "positive", "ties": "tie", "unparsed": "unparsed"}
+JUDGE = "judge:openai:loop"
+
+
+def score(number: int, *, task: str = "tools__use", links: Sequence[str] = (), **picked: str | None) -> Score:
+    """A triplet of its own documents, and the pick of each method; None where the request failed."""
+    values: dict[str, float | None] = {}
+    for method, pick in picked.items():
+        values |= {f"{m}@{method}": None if pick is None else float(pick == k) for m, k in METRICS.items()}
+        values[f"ended_{'error' if pick is None else 'ok'}@{method}"] = 1.0
+    return Score(
+        sample_id=str(number), group=str(number), tags={"task": task, "difficulty": "easy"}, values=values,
+        statuses={"ok": 1}, answered=1, links=tuple(links) or tuple(f"{number}{role}" for role in "apn"),
+    )  # fmt: skip
+
+
+def verdict(first: bool) -> str:
+    """What a judge answers."""
+    return json.dumps({"more_alike": "first" if first else "second"})
+
+
+def picked(right: bool) -> str:
+    return "positive" if right else "negative"
+
+
+# Over tasks
+
+
+def test_the_macro_average_counts_each_task_once() -> None:
+    scores = [score(n, task="a", m=picked(n % 10 < 9)) for n in range(100)]
+    scores += [score(n, task="b", m=picked(n % 2 == 0)) for n in range(100, 120)]
+    summary = summarise(scores, ["m"])
+    assert summary[named("accuracy", "m")].value == pytest.approx(100 / 120)
+    macro = summary[named("accuracy_macro", "m")]
+    assert macro.value == pytest.approx((0.9 + 0.5) / 2)
+    # The interval is that of the two means together: √(arm² + arm²) / 2.
+    arms = [
+        mean - interval(summary[named("accuracy", "m", task)])[0] for task, mean in (("a", 0.9), ("b", 0.5))
+    ]
+    assert 0.7 - interval(macro)[0] == pytest.approx(math.hypot(*arms) / 2)
+    assert (macro.n, macro.coverage) == (120, 1.0)
+    unanswered = [*scores, *(score(n, task="c", m=None) for n in range(200, 203))]
+    unknown = summarise(unanswered, ["m"])[named("accuracy_macro", "m")]
+    assert (unknown.value, unknown.method) == (None, "none: a task has no answer")
+    assert named("accuracy_macro", "m") not in summarise(scores[:100], ["m"])
+
+
+# Against guessing
+
+
+def test_guessing_is_right_in_half_of_the_picks_that_are_no_tie() -> None:
+    picks = ["positive"] * 50 + ["negative"] * 10 + ["tie"] * 35 + ["unparsed"] * 5
+    summary = summarise(
+        [score(n, m=pick, sure=picked(n < 60)) for n, pick in enumerate(picks)], ["m", "sure"]
+    )
+    level, above = summary[named("chance", "m")], summary[named("minus_chance", "m")]
+    assert level.value == pytest.approx(0.3)
+    assert interval(level) == pytest.approx((0.25, 0.35), abs=0.01)
+    assert above.value == pytest.approx(0.5 - 0.3)
+    assert above.p is not None
+    assert above.p < 1e-6
+    always = summary[named("chance", "sure")]
+    assert (always.value, always.high) == (0.5, 0.5)
+    assert summary[named("minus_chance", "sure")].value == pytest.approx(0.1)
+
+
+# Linked triplets
+
+
+def test_copies_of_triplets_change_no_interval() -> None:
+    once = [score(n, task="ab"[n % 2], a=picked(n % 3 > 0), b=picked(n % 4 == 0)) for n in range(40)]
+    copies = [
+        replace(each, sample_id=f"{each.sample_id}.{k}", group=f"{each.group}.{k}")
+        for each in once
+        for k in range(20)
+    ]
+    single, often = summarise(once, ["a", "b"]), summarise(copies, ["a", "b"])
+    assert often[named("accuracy", "a")].n == 800
+    for name in (named("minus_first", "b"), named("accuracy_macro", "a"), named("minus_chance", "b")):
+        assert interval(often[name]) == pytest.approx(interval(single[name]), rel=0.1)
+        assert often[name].clusters == single[name].clusters == 40
+    widths = [high - low for low, high in (interval(s[named("accuracy", "a")]) for s in (often, single))]
+    assert widths[0] > 0.9 * widths[1]
+
+
+def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) -> None:
+    """Twelve documents that decide all picks: 60 triplets, and two judges compared across runs."""
+    texts = [f"text {letter}" for letter in "abcdefghijkl"]
+    chosen = Random(3).sample(list(combinations(texts, 3)), 60)
+    triplets = [triplet(n, anchor=a, positive=p, negative=q) for n, (a, p, q) in enumerate(chosen)]
+    data = store(tmp_path / "triplets.jsonl", triplets)
+    liked = {"good": texts[:6], "bad": texts[3:9]}
+    runs = []
+    for name, favourites in liked.items():
+
+        def rule(prompt: str, favourites: list[str] = favourites) -> str:
+            first = re.search(r"First candidate:\n(.*)", prompt)
+            assert first
+            return verdict(first[1] in favourites)
+
+        with Scripted(rule) as server:
+            run = ek.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / name)
+        runs.append(run)
+    figure = runs[0].summary[named("accuracy", JUDGE)]
+    assert figure.n == 120
+    assert 2 <= figure.clusters <= 4  # twelve documents make four triplets
+    assert "over linked groups" in figure.method
+    low, high = interval(figure)
+    assert high - low > 0.35  # of 60 independent triplets: 0.25
+    difference = ek.compare(*runs).differences[0]
+    assert (difference.clusters, difference.method) == (figure.clusters, "paired logit t over linked groups")
+    with pytest.raises(UsageError, match="too few independent triplets in common"):
+        ek.gate(runs[1], runs[0])
+
+
+# Easy and hard
+
+
+def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
+    words = {"anchor": "saw wood plank", "positive": "saw wood beam", "negative": "stir soup pot"}
+    swapped = {"anchor": "bake bread loaf", "positive": "sail boat mast", "negative": "bake bread crust"}
+    neither = {**words, "positive": "boil rice bowl", "negative": "stir soup pot"}
+    triplets = [triplet(0, **words), triplet(1, **swapped), triplet(2, **neither)]
+    assert difficulties(triplets) == ["easy", "hard", "hard"]
+    data = store(tmp_path / "t.jsonl", triplets)
+    with Loopback() as server:
+        methods = ["bm25", "embed:openai:x"]
+        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
+    parts = {
+        (f.scope["difficulty"], f.scope["method"]): f.n
+        for f in run.summary.values()
+        if "difficulty" in f.scope
+    }
+    assert parts == {("easy", "embed:openai:x"): 1, ("hard", "embed:openai:x"): 2}
+    page = (run.path / "report.html").read_text()
+    assert "Triplets that are easy and hard for BM25" in page
+
+
+# The criterion
+
+
+def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> None:
+    methods = {
+        "embed:openai:x": 0,
+        "embed:openai:x+instruct": 5,
+        "rewrite:openai:lm+embed:openai:x": 10,
+        "embed:openai:y+instruct": 0,
+    }
+    scores = [
+        score(n, **{name: picked(n % 2 == 0 or n < changed) for name, changed in methods.items()})
+        for n in range(40)
+    ]
+    summary = load_benchmark("multiview", {"method": list(methods)}).summarise(scores)
+    changes = {f.scope["method"]: f.value for f in summary.values() if f.metric == "instruction_changes"}
+    assert changes == {"embed:openai:x+instruct": 2 / 40, "rewrite:openai:lm+embed:openai:x": 5 / 40}
+    gain = summary[named("instruction_gain", "rewrite:openai:lm+embed:openai:x")]
+    assert gain.value == pytest.approx(5 / 40)
+    assert (gain.n, gain.tests) == (40, 2)
+    assert (
+        named("instruction_gain", "embed:openai:y+instruct") not in summary
+    )  # embed:openai:y is not in the run
+
+
+def test_a_method_that_reads_the_criterion_changes_its_pick_with_it(tmp_path: Path) -> None:
+    """The same three documents under two criteria that want different ones; BM25 cannot tell them apart."""
+    triplets = []
+    for n in range(8):
+        texts = {"anchor": f"anchor {n}", "positive": f"red {n}", "negative": f"old {n}"}
+        triplets.append(triplet(n, task="tools__colour", **texts))
+        opposed = {**texts, "positive": texts["negative"], "negative": texts["positive"]}
+        triplets.append(triplet(n, task="tools__age", **opposed))
+
+    def rule(prompt: str) -> str:
+        wanted = "red" if "Criterion: colour" in prompt else "old"
+        return verdict("First candidate:\n" + wanted in prompt)
+
+    data = store(tmp_path / "t.jsonl", triplets)
+    with Scripted(rule) as server:
+        run = ek.run(
+            "multiview", data=data, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "run"
+        )
+    figures = {
+        (metric, method): (f.value, f.n)
+        for metric in ("criterion_changes", "criterion_both")
+        for method in ("bm25", JUDGE)
+        if (f := run.summary[named(metric, method)])
+    }
+    assert figures == {
+        ("criterion_changes", "bm25"): (0.0, 8),
+        ("criterion_both", "bm25"): (0.0, 8),
+        ("criterion_changes", JUDGE): (1.0, 8),
+        ("criterion_both", JUDGE): (1.0, 8),
+    }
+
+
+def test_a_judge_that_follows_the_position_ties_with_itself() -> None:
+    """What is picked in more orders is the pick; a judge of the first position has none, and changes none."""
+    halves = {"accuracy@j": 0.5, "ties@j": 0.0, "unparsed@j": 0.0, "ended_ok@j": 1.0}
+    pair = [
+        replace(score(n, task=task, links=links, j="tie"), values=halves)
+        for n, (task, links) in enumerate([("a", ["d", "e", "f"]), ("b", ["d", "f", "e"])])
+    ]
+    summary = summarise(pair, ["j"])
+    assert summary[named("criterion_changes", "j")].value == 0.0
+    assert summary[named("criterion_both", "j")].value == 0.0
+
+
+# Pictures
+
+
+def labelled(number: int, category: str = "") -> Triplet:
+    roles = ("anchor", "positive", "negative")
+    labels = {role: {"use": category or f"{role} use", "age": "old"} for role in roles}
+    return triplet(number, labels=labels)
+
+
+def placed(triplets: Sequence[Triplet]) -> list[tuple[PlacedDocument, ...]]:
+    """The documents in the plane, by random vectors."""
+    steps = projection.place("embed:x", triplets)
+    requests = next(steps)
+    rng = np.random.default_rng(0)
+    vectors = (rng.normal(size=8).astype("<f4").tobytes() for _ in requests)
+    assert all(isinstance(request, Embed) for request in requests)
+    with pytest.raises(StopIteration) as stopped:
+        steps.send([Response(status="ok", vector=vector) for vector in vectors])
+    documents: list[tuple[PlacedDocument, ...]] = stopped.value.value
+    return documents
+
+
+def test_every_labelled_document_is_placed_once_in_each_projection() -> None:
+    triplets = [labelled(0), labelled(1), replace(labelled(1), task="tools__age"), triplet(2), labelled(3)]
+    documents = placed(triplets)
+    assert [len(each) for each in documents] == [3, 3, 0, 0, 3]
+    assert documents[0][1].views == {"use": "positive use", "age": "old"}
+    assert all({"pca", "tsne"} <= set(d.positions) for each in documents for d in each)
+    assert placed(triplets) == documents
+
+
+def test_large_sets_are_thinned_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projection, "MOST_DOCUMENTS", 20)
+    monkeypatch.setattr(projection, "MOST_NEIGHBOURS", 10)
+    documents = placed([labelled(n, f"category {n}") for n in range(20)])
+    positions = [d.positions for each in documents for d in each]
+    assert len(positions) == 60
+    assert [sum(name in each for each in positions) for name in ("pca", "tsne")] == [20, 10]
+    chart, note = drawn(documents, "pca")
+    assert note == "20 of 60 documents are drawn."
+    (panel, _) = chart.to_dict()["concat"]
+    names = panel["encoding"]["color"]["scale"]["domain"]
+    assert len(names) == charts.MOST_CATEGORIES
+    assert names[-1] == "other"
+
+
+def test_a_projection_whose_package_is_missing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(units: Any, start: Any) -> Any:
+        raise ImportError("no module named 'umap'")
+
+    monkeypatch.setitem(projection.NEIGHBOURHOODS, "umap", missing)
+    documents = placed([labelled(n) for n in range(4)])
+    chart, note = drawn(documents, "umap")
+    assert chart is None
+    assert "pip install umap-learn" in note
+    assert drawn(documents, "tsne")[0] is not None
+
+
+def drawn(documents: Sequence[tuple[PlacedDocument, ...]], position: str) -> tuple[Any, str]:
+    """The chart of a projection, of records with these documents."""
+    (picture,) = [each for each in LAYOUT.pictures if isinstance(each, Points) and each.position == position]
+    sample: Sample[Any] = Sample(id="1", group="1", tags={"docset": "tools"}, inputs=None)
+    empty = Score(sample_id="1", group="1", tags=sample.tags, values={}, statuses={}, answered=0)
+    records = [
+        Record(sample=sample, answers=(), score=replace(empty, detail={"documents": each}))
+        for each in documents
+    ]
+    return charts.points(records, picture)
+
+
+@pytest.mark.parametrize("units", [np.ones((9, 1)), np.tile([1.0, 0.0], (9, 1))])
+def test_documents_that_are_all_alike_have_no_neighbourhoods(units: Any) -> None:
+    assert projection.project(units) == [{"pca": (0.0, 0.0)}] * 9
