@@ -12,6 +12,7 @@ from evenkeel.errors import UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.options import RUNTIME, identity_options
@@ -98,6 +99,7 @@ class HuggingFace:
         self._loaded: Causal | None = None
         self._budget = Budget(0, 0)
         self._notes: list[str] = []
+        self._schema_problems: list[str] = []
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
@@ -126,10 +128,11 @@ class HuggingFace:
                     yield request, failed(f"{self._spec} cannot embed or rank")
 
     def notes(self) -> list[str]:
-        return self._notes
+        return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]
 
     def close(self) -> None:
         if self._loaded is not None:
+            self._schema_problems = self._loaded.schema_problems()
             self._loaded = None
             batching.free_memory()
 
@@ -283,7 +286,7 @@ def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
     for request in window:
         if not isinstance(request, Generate) or not isinstance(request.prompt, str):
             continue
-        if request.sampling.temperature:
+        if request.sampling.temperature or request.schema:
             continue
         scored = by_text.pop((request.prompt, request.sampling.length_of), None)
         pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
@@ -333,6 +336,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         clipped=room < max_tokens,
         stop=tuple(filter(None, stop)),
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
+        schema=request.schema,
     )
 
 
@@ -350,6 +354,8 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
         opening = THINK if prompt.thinking else ""
         text, reasoning, closed = split_reasoning(opening + generation.text, cut=not ended)
         status, reason = ending(status, text, reasoning, closed=closed, cut="length")
+    if status == "truncated" and generation.in_schema:
+        text = closed_json(text)
     return Response(
         status=status,
         text=text,

@@ -28,6 +28,7 @@ from evenkeel.models.local.checks import (
     reads_padded,
     watched_loading,
 )
+from evenkeel.models.local.constrained import Grammars
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
@@ -85,6 +86,19 @@ class Causal:
         self._ahead: dict[str, list[int]] = {}
         self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
+        self._grammars: Grammars | None = None
+
+    @property
+    def grammars(self) -> Grammars:
+        """The JSON schemas that texts are made to follow."""
+        if self._grammars is None:
+            width = self.model.get_output_embeddings().weight.shape[0]
+            self._grammars = Grammars(self.tokenizer, width, self.end_ids)
+        return self._grammars
+
+    def schema_problems(self) -> list[str]:
+        """Why texts were not made to follow their schema."""
+        return self._grammars.problems if self._grammars else []
 
     def tokens_that_fit(self) -> int:
         """About how many tokens one batch may have on this CUDA device.
