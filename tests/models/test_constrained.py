@@ -17,7 +17,7 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.constrained import closed_json
-from evenkeel.run.judge import schema_of
+from evenkeel.text.judge import schema_of
 from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
 from triplets import picks, store, triplet

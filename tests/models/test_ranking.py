@@ -131,7 +131,7 @@ def test_ranking_counts_against_no_limit() -> None:
     assert (budget.requests, budget.exhausted) == (0, "")
 
 
-@pytest.mark.parametrize("spec", ["embedded-embedder", "openai:loop"])
+@pytest.mark.parametrize("spec", ["embedded-embedder", "replay:answers.jsonl"])
 def test_a_model_that_does_not_rank_is_refused_before_it_is_asked(spec: str, tmp_path: Path) -> None:
     import evenkeel as ek
 

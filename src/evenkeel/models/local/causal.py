@@ -191,6 +191,22 @@ class Causal:
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
+    @torch.inference_mode()
+    def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """The last hidden state at the last token of each row, as little-endian float32."""
+        ids, mask = self.pad(rows)
+        base = self.model.base_model
+        arguments = {
+            "input_ids": ids,
+            "attention_mask": None if bool(mask.all()) else mask,
+            "position_ids": (mask.cumsum(-1) - 1).clamp_min(0),
+            "use_cache": False,
+        }
+        known = inspect.signature(base.forward).parameters
+        out = base(**{name: value for name, value in arguments.items() if name in known}, return_dict=True)
+        states = out.last_hidden_state[:, -1].float().cpu().numpy()
+        return [state.astype("<f4").tobytes() for state in states]
+
 
 def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
     """Load a model, or refuse it: complete files, every tensor present, and proof that it is causal."""

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,10 +21,12 @@ from evenkeel.models.openai.protocol import (
     COMPLETIONS,
     EMBEDDINGS,
     MISPLACED,
+    RERANK,
     Dialect,
     completion,
     read_chat,
     read_completion,
+    read_scores,
     read_vectors,
 )
 from evenkeel.models.openai.retry import Call, Client, RequestFailed, ServerHealth
@@ -38,12 +40,15 @@ from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Req
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-Job: TypeAlias = Generate | LogLikelihood | Rank | list[Embed]
+Job: TypeAlias = Generate | LogLikelihood | list[Embed] | list[Rank]
 Answer: TypeAlias = tuple[Request, Response]
 LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 """Texts whose log-probabilities were asked for, and may be needed once more."""
 
+R = TypeVar("R", Embed, Rank)
+
 CACHED_LOGPROBS = 1024
+UNCLEAR = MISPLACED.partition("{")[0]
 SHORT = 3
 """Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 
@@ -53,7 +58,7 @@ def _runtime(description: str, **limits: Any) -> Meta:
 
 
 class OpenAI:
-    """A model behind `/chat/completions`, `/completions` and `/embeddings`."""
+    """A model behind `/chat/completions`, `/completions`, `/embeddings` and `/rerank`."""
 
     class Options(Struct, frozen=True, kw_only=True):
         base_url: Annotated[
@@ -65,7 +70,7 @@ class OpenAI:
         ] = 64
         timeout: Annotated[float, _runtime("seconds that one try may take", gt=0)] = 600.0
         retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
-        embed_batch: Annotated[int, _runtime("most texts embedded in one call", ge=1)] = 64
+        embed_batch: Annotated[int, _runtime("most texts embedded or ranked in one call", ge=1)] = 64
         token_field: Annotated[
             str, _runtime("field that limits the answer's tokens; max_completion_tokens is found by itself")
         ] = "max_tokens"
@@ -79,7 +84,7 @@ class OpenAI:
         def __repr__(self) -> str:
             return "OpenAI.Options(…)"  # a base_url may carry a password
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed"})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
 
     def __init__(self, name: str, options: Options | None = None) -> None:
         self._name = name
@@ -89,6 +94,7 @@ class OpenAI:
         self._dialect = Dialect(name, token_field=options.token_field, seeded=options.send_seed, extra=extra)
         self._health = ServerHealth(self._endpoint.shown)
         self._progress: Progress = Silent()
+        self._server_in_spec = False
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -98,6 +104,13 @@ class OpenAI:
     def address(self) -> str:
         """Where the model is reached, without credentials; that is no part of its identity."""
         return self._endpoint.shown
+
+    def name_server(self) -> None:
+        """Make the address part of the model's identity: its spec names the server."""
+        self._server_in_spec = True
+
+    def notes(self) -> list[str]:
+        return self._dialect.notes()
 
     def watch(self, progress: Progress) -> None:
         """Report retries to this watcher from now on."""
@@ -109,7 +122,7 @@ class OpenAI:
         return {
             **identity_options(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
-            "spec": f"openai:{self._name}",
+            "spec": f"openai:{self._name}{f'?base_url={self.address}' if self._server_in_spec else ''}",
         }
 
     def probe(self, needs: frozenset[Capability]) -> None:
@@ -208,7 +221,7 @@ class OpenAI:
             if job is None:
                 return
             if isinstance(job, list):
-                await self._embed(client, job, outbox)
+                await self._answer_batch(client, job, outbox)
                 continue
             try:
                 response = await self._answer_one(client, job, cache)
@@ -218,12 +231,10 @@ class OpenAI:
                 outbox.put((job, response))
 
     async def _answer_one(
-        self, client: Client, request: Generate | LogLikelihood | Rank, cache: LogprobsCache
+        self, client: Client, request: Generate | LogLikelihood, cache: LogprobsCache
     ) -> Response:
         if isinstance(request, LogLikelihood):
             return await self._loglikelihood(client, request, cache)
-        if isinstance(request, Rank):
-            return Response(status="error", reason="an OpenAI-compatible server cannot rank")
         if not isinstance(request.prompt, str):
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
         if request.sampling.length_of:
@@ -286,11 +297,24 @@ class OpenAI:
             cache.pop(next(iter(cache)))
         return await asyncio.shield(task)
 
-    async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
-        texts = [request.text for request in batch]
-        body = partial(self._dialect.embed_body, texts)
+    def _batch_call(self, batch: list[Embed] | list[Rank]) -> Call[list[Response]]:
+        """Texts to embed, or documents to rank for one query, in one call."""
+        count, first = len(batch), batch[0]
+        if isinstance(first, Rank):
+            documents = [request.document for request in batch if isinstance(request, Rank)]
+            body = partial(self._dialect.rank_body, first.query, documents)
+            return Call(RERANK, body, lambda data: read_scores(data, count))
+        texts = [request.text for request in batch if isinstance(request, Embed)]
+        return Call(
+            EMBEDDINGS, partial(self._dialect.embed_body, texts), lambda data: read_vectors(data, count)
+        )
+
+    async def _answer_batch(
+        self, client: Client, batch: list[Embed] | list[Rank], outbox: Outbox[Answer]
+    ) -> None:
+        parts: Sequence[list[Embed] | list[Rank]]
         try:
-            responses = await client.send(Call(EMBEDDINGS, body, lambda data: read_vectors(data, len(texts))))
+            responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
             if len(batch) == 1 or failure.error.no_contact:
                 self._fail(failure, batch, outbox)
@@ -299,13 +323,14 @@ class OpenAI:
             half = len(batch) // 2
             parts = [batch[:half], batch[half:]]
         else:
-            if len(batch) == 1 or not responses[0].reason.startswith(MISPLACED):
+            if len(batch) == 1 or not responses[0].reason.startswith(UNCLEAR):
                 for answer in zip(batch, responses, strict=True):
                     outbox.put(answer)
                 return
-            parts = [[request] for request in batch]  # the only vector of a reply is that of the only text
+            # The only vector, or score, of a reply is that of the only text.
+            parts = [batch[number : number + 1] for number in range(len(batch))]
         for part in parts:
-            await self._embed(client, part, outbox)
+            await self._answer_batch(client, part, outbox)
 
     def _fail(self, failure: RequestFailed, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         for request in requests:
@@ -316,25 +341,32 @@ class OpenAI:
 class _Source:
     """The stream of requests as jobs, read one at a time and only when a worker is free."""
 
-    def __init__(self, requests: Iterable[Request], embed_batch: int) -> None:
+    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
         self._requests = iter(requests)
-        self._embed_batch = embed_batch
+        self._batch_size = batch_size
         self._next_request: Request | None = None
         self._ended = False
         self.error: Exception | None = None
 
     def next(self) -> Job | None:
-        """A single request, or as many texts to embed as go into one call; None at the end."""
+        """A single request, or as many texts to embed, or to rank for a query, as go into one call; None at
+        the end."""
         request = self._pull()
-        if not isinstance(request, Embed):
-            return request
-        batch = [request]
-        while len(batch) < self._embed_batch:
+        if isinstance(request, Embed):
+            return self._batch(request, lambda more: isinstance(more, Embed))
+        if isinstance(request, Rank):
+            query = request.query
+            return self._batch(request, lambda more: isinstance(more, Rank) and more.query == query)
+        return request
+
+    def _batch(self, first: R, belongs: Callable[[Request | None], bool]) -> list[R]:
+        batch = [first]
+        while len(batch) < self._batch_size:
             more = self._pull()
-            if not isinstance(more, Embed):
+            if not belongs(more):
                 self._next_request = more
                 break
-            batch.append(more)
+            batch.append(cast("R", more))
         return batch
 
     def _pull(self) -> Request | None:
