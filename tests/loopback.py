@@ -252,7 +252,9 @@ class Loopback:
             return "Failed to deserialize the JSON body into the target type: missing field `texts`"
         if body.echo and (body.max_tokens or 0) < behaviour.min_tokens:
             return f"max_tokens must be at least {behaviour.min_tokens}, got {body.max_tokens}."
-        if "[poison]" in body.prompt or any("[poison]" in text for text in [*body.input, *_contents(body)]):
+        if "[poison]" in body.prompt or any(
+            "[poison]" in text for text in [*body.input, *body.documents, *_contents(body)]
+        ):
             return "this text is not accepted"
         return None
 

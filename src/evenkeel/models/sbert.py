@@ -103,7 +103,7 @@ class SentenceTransformer:
         embeds = (folder / "modules.json").is_file() or not ranks
         ranks = embeds if self._options.late else ranks
         if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
-            kind = "a cross-encoder" if ranks else "an embedding model"
+            kind = "an embedding model" if embeds else "a cross-encoder"
             raise CapabilityError(
                 f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
                 lacking=frozenset(lacking),
