@@ -45,6 +45,23 @@ def unit(numbers: Any) -> np.ndarray[Any, Any]:
     return vector / np.linalg.norm(vector)
 
 
+# BM25
+
+
+def test_the_okapi_variant_is_that_of_its_formula(tmp_path: Path) -> None:
+    from evenkeel.text.bm25 import bm25_scores
+
+    texts = {"anchor": "the spade digs the garden", "positive": "a spade", "negative": "the garden gate the"}
+    given = [triplet(0, **texts), triplet(1), triplet(2)]
+    data = store(tmp_path / "t.jsonl", given)
+    run = ek.run("multiview", data=data, method=["bm25:okapi", "bm25"], out=tmp_path / "run")
+    anchors, positives, negatives = zip(*(each.documents for each in given), strict=True)
+    for variant, name in (("okapi", "bm25:okapi"), ("lucene", "bm25")):
+        good, bad = bm25_scores(anchors, positives, negatives, variant=variant)
+        found = [record.score.detail.margins[name] for record in run.records()]
+        assert found == pytest.approx((good - bad).tolist())
+
+
 # A judge of pairs
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.multiview.files import Pick, Triplet
@@ -36,14 +36,14 @@ from evenkeel.benchmarks.multiview.questions import (
 from evenkeel.errors import UsageError
 from evenkeel.text import judge
 from evenkeel.text.prompts import user_prompt
-from evenkeel.types import LogLikelihood, Request, Response
+from evenkeel.types import Asking, LogLikelihood
 
 __all__ = ["STATUSES", "Method", "instruct_template", "judge_prompt", "parse_methods"]
 
 TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
 LETTERS = (" A", " B")
-Ordering: TypeAlias = Generator[Sequence[Request], Sequence[Response], "list[Outcome]"]
+Ordering: TypeAlias = Asking["list[Outcome]"]
 
 
 class Outcome(NamedTuple):
@@ -106,7 +106,7 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
     """The outcome of a method for each triplet. `instruct` replaces the instruction template of the model."""
     match method.kind:
         case "bm25":
-            return by_bm25(triplets, variant=method.spec)
+            return by_bm25(triplets, okapi=method.spec == "okapi")
         case "embed":
             template = embed_template(method, instruct)
             texts = [instructed(template, triplet) for triplet in triplets]
@@ -128,19 +128,26 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
             return (yield from by_verdicts(method, triplets))
 
 
-def by_bm25(triplets: Sequence[Triplet], *, variant: str = "") -> list[Outcome]:
-    """BM25 of the anchor against both documents, with the word counts of the documents of its task."""
+def by_bm25(triplets: Sequence[Triplet], *, okapi: bool = False) -> list[Outcome]:
+    """BM25 of the anchor against both documents, with the word counts of the documents of its task.
+
+    The variant `okapi` has those of the whole document set, where the data holds the scores.
+    """
     from evenkeel.text.bm25 import bm25_scores
 
-    options = {"variant": variant} if variant else {}
     tasks: defaultdict[str, list[int]] = defaultdict(list)
     for index, triplet in enumerate(triplets):
         tasks[triplet.task].append(index)
     margins: dict[int, float] = {}
     for indices in tasks.values():
         anchors, positives, negatives = zip(*(triplets[index].documents for index in indices), strict=True)
-        positive_scores, negative_scores = bm25_scores(anchors, positives, negatives, **options)
+        positive_scores, negative_scores = bm25_scores(
+            anchors, positives, negatives, variant="okapi" if okapi else "lucene"
+        )
         margins.update(zip(indices, (positive_scores - negative_scores).tolist(), strict=True))
+    if okapi:
+        known = {index: getattr(triplet, "okapi_margin", None) for index, triplet in enumerate(triplets)}
+        margins |= {index: margin for index, margin in known.items() if margin is not None}
     return [_by_margin(margins[index], ("ok",)) for index in range(len(triplets))]
 
 

@@ -92,7 +92,7 @@ class Causal:
     def grammars(self) -> Grammars:
         """The JSON schemas that texts are made to follow."""
         if self._grammars is None:
-            width = self.model.get_output_embeddings().weight.shape[0]
+            width = getattr(self.model.config.get_text_config(), "vocab_size", 0)
             self._grammars = Grammars(self.tokenizer, width, self.end_ids)
         return self._grammars
 

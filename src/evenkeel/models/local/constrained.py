@@ -77,7 +77,7 @@ class Constraint:
     @property
     def complete(self) -> bool:
         """Whether nothing can follow but the end."""
-        return bool(self._matcher.is_stopped())
+        return bool(self._matcher.is_stopped() and not self._matcher.is_error())
 
     def allowed(self, width: int) -> NDArray[np.bool_]:
         """Which of the first `width` tokens may come next."""
