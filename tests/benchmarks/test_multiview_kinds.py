@@ -331,6 +331,16 @@ def test_wrong_arguments_of_a_method_are_refused(method: str, problem: str) -> N
         load_benchmark("multiview", {"method": [method]})
 
 
+def test_a_password_in_a_method_is_not_repeated() -> None:
+    for method in (
+        "judge:openai:x?base_url=http://me:secret@h+zzz",
+        "judge:openai:x?base_url=http://me:secret@h",
+    ):
+        with pytest.raises(UsageError) as caught:
+            load_benchmark("multiview", {"method": [method]})
+        assert "secret" not in str(caught.value)
+
+
 def test_an_argument_that_no_model_has_is_refused() -> None:
     with pytest.raises(UsageError, match="--model-arg dtype: no model of these methods has such an option"):
         load_benchmark("multiview", {"method": ["judge:openai:x"], "model_arg": ["dtype=float32"]})

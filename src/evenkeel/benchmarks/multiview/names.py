@@ -204,7 +204,8 @@ def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tupl
 
 def _no_method(text: str, kind: str) -> ValueError:
     hint = "" if kind in KINDS else suggestion(kind, KINDS)
-    return ValueError(f"--method: '{text}' is not a method.{hint} Available: {FORMS}")
+    shown = re.sub(r"\?[^+]*", "?…", text)  # arguments may hold a password
+    return ValueError(f"--method: '{shown}' is not a method.{hint} Available: {FORMS}")
 
 
 # Files

@@ -338,7 +338,7 @@ def _score_response(item: _Score) -> Response:
 def _in_order(items: list[T], count: int, what: str, *, needs_index: bool = False) -> tuple[list[T], str]:
     """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
     unclear = MISPLACED.format(what)
-    indexes = [getattr(item, "index", None) for item in items]
+    indexes: list[Any] = [getattr(item, "index", None) for item in items]
     if len(items) != count:
         return items, f"{unclear}: {len(items)} for {count}"
     if count > 1 and (needs_index or indexes != [None] * count):
