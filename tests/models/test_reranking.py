@@ -144,7 +144,7 @@ def test_documents_of_one_query_go_in_one_call_and_a_refused_one_alone() -> None
     [
         (
             b'{"results": [{"index": 0, "relevance_score": 1}]}',
-            "not clear which score belongs",
+            "not clear which result belongs",
         ),
         (b'[{"index": 1, "score": 1}, {"index": 1, "score": 2}]', "does not run from 0 to 1"),
         (b'[{"index": 1, "score": 1}, {"index": 2, "score": 2}]', "does not run from 0 to 1"),

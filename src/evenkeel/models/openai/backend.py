@@ -48,7 +48,6 @@ LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 R = TypeVar("R", Embed, Rank)
 
 CACHED_LOGPROBS = 1024
-UNCLEAR = MISPLACED.partition("{")[0]
 SHORT = 3
 """Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 
@@ -323,7 +322,7 @@ class OpenAI:
             half = len(batch) // 2
             parts = [batch[:half], batch[half:]]
         else:
-            if len(batch) == 1 or not responses[0].reason.startswith(UNCLEAR):
+            if len(batch) == 1 or not responses[0].reason.startswith(MISPLACED):
                 for answer in zip(batch, responses, strict=True):
                     outbox.put(answer)
                 return

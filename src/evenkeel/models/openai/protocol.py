@@ -41,7 +41,7 @@ LARGEST_SCORE = 1e30
 MAX_COUNT = 10_000_000
 """A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
 
-MISPLACED = "it is not clear which {} belongs to which text"
+MISPLACED = "it is not clear which result belongs to which text"
 
 OPTIONAL = ("temperature", "top_p", "seed")
 """Fields that some models take only at their default: a request is sent without one that was refused."""
@@ -307,7 +307,7 @@ def read_vectors(data: bytes, count: int) -> list[Response]:
     total = _token_counts(reply.usage)[0]
     # The server counts a whole batch; an even share for each text keeps the sum right.
     tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
-    vectors, problem = _in_order(reply.data, count, "vector")
+    vectors, problem = _in_order(reply.data, count)
     if problem:
         return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
     return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]
@@ -320,7 +320,7 @@ def read_scores(data: bytes, count: int) -> list[Response]:
     """
     reply = _scores.decode(data)
     items = reply.results if isinstance(reply, _Scores) else reply
-    scores, problem = _in_order(items, count, "score", needs_index=True)
+    scores, problem = _in_order(items, count, needs_index=True)
     if problem:
         return [Response(status="unparsed", reason=problem)] * count
     return [_score_response(item) for item in scores]
@@ -335,15 +335,14 @@ def _score_response(item: _Score) -> Response:
     return Response(status="ok", rank=float(score))
 
 
-def _in_order(items: list[T], count: int, what: str, *, needs_index: bool = False) -> tuple[list[T], str]:
+def _in_order(items: list[T], count: int, *, needs_index: bool = False) -> tuple[list[T], str]:
     """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
-    unclear = MISPLACED.format(what)
     indexes: list[Any] = [getattr(item, "index", None) for item in items]
     if len(items) != count:
-        return items, f"{unclear}: {len(items)} for {count}"
+        return items, f"{MISPLACED}: {len(items)} for {count}"
     if count > 1 and (needs_index or indexes != [None] * count):
         if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
-            return items, f"{unclear}: its 'index' does not run from 0 to {count - 1}"
+            return items, f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
         places = dict(zip(indexes, items, strict=True))
         return [places[number] for number in range(count)], ""
     return items, ""
