@@ -239,9 +239,7 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
 # Picks
 
 
-def _picked(
-    verdict: judge.Verdict[Choice] | judge.Verdict[ReasonedChoice], first: Pick, second: Pick
-) -> Pick | None:
+def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second: Pick) -> Pick | None:
     if verdict.value is None:
         return "unparsed" if verdict.status == "unparsed" else None
     picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -40,12 +40,12 @@ from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Req
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-Job: TypeAlias = Generate | LogLikelihood | list[Embed] | list[Rank]
+Batch: TypeAlias = list[Embed | Rank]
+"""Texts to embed, or documents to rank for one query."""
+Job: TypeAlias = Generate | LogLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 """Texts whose log-probabilities were asked for, and may be needed once more."""
-
-R = TypeVar("R", Embed, Rank)
 
 CACHED_LOGPROBS = 1024
 SHORT = 3
@@ -296,8 +296,7 @@ class OpenAI:
             cache.pop(next(iter(cache)))
         return await asyncio.shield(task)
 
-    def _batch_call(self, batch: list[Embed] | list[Rank]) -> Call[list[Response]]:
-        """Texts to embed, or documents to rank for one query, in one call."""
+    def _batch_call(self, batch: Batch) -> Call[list[Response]]:
         count, first = len(batch), batch[0]
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
@@ -308,10 +307,8 @@ class OpenAI:
             EMBEDDINGS, partial(self._dialect.embed_body, texts), lambda data: read_vectors(data, count)
         )
 
-    async def _answer_batch(
-        self, client: Client, batch: list[Embed] | list[Rank], outbox: Outbox[Answer]
-    ) -> None:
-        parts: Sequence[list[Embed] | list[Rank]]
+    async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
+        parts: Sequence[Batch]
         try:
             responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
@@ -351,21 +348,15 @@ class _Source:
         """A single request, or as many texts to embed, or to rank for a query, as go into one call; None at
         the end."""
         request = self._pull()
-        if isinstance(request, Embed):
-            return self._batch(request, lambda more: isinstance(more, Embed))
-        if isinstance(request, Rank):
-            query = request.query
-            return self._batch(request, lambda more: isinstance(more, Rank) and more.query == query)
-        return request
-
-    def _batch(self, first: R, belongs: Callable[[Request | None], bool]) -> list[R]:
-        batch = [first]
+        if not isinstance(request, Embed | Rank):
+            return request
+        batch: Batch = [request]
         while len(batch) < self._batch_size:
             more = self._pull()
-            if not belongs(more):
+            if not isinstance(more, Embed | Rank) or _query(more) != _query(request):
                 self._next_request = more
                 break
-            batch.append(cast("R", more))
+            batch.append(more)
         return batch
 
     def _pull(self) -> Request | None:
@@ -381,6 +372,11 @@ class _Source:
         except Exception as error:  # noqa: BLE001  # raised again when what is running has been answered
             self._ended, self.error = True, error
         return None
+
+
+def _query(request: Embed | Rank) -> str | None:
+    """What documents are ranked for; None of a text to embed."""
+    return request.query if isinstance(request, Rank) else None
 
 
 def _json_object(text: str) -> dict[str, Any]:
