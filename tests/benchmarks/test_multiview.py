@@ -314,7 +314,7 @@ def test_no_model_is_needed_and_one_is_refused(
     [
         (
             ("--method", "bm26"),
-            "Did you mean 'bm25'? Available: bm25, embed:SPEC",
+            "Did you mean 'bm25'? Available: bm25, bm25:okapi, embed:SPEC",
         ),
         (("--method", "rerank:embedded-embedder"), "can rank"),
         (("--method", "embed:nobody:x"), "nobody"),

@@ -49,17 +49,18 @@ def unit(numbers: Any) -> Any:
 
 
 def test_the_okapi_variant_is_that_of_its_formula(tmp_path: Path) -> None:
-    from evenkeel.text.bm25 import bm25_scores
+    from evenkeel.text.bm25 import Variant, bm25_scores
 
     texts = {"anchor": "the spade digs the garden", "positive": "a spade", "negative": "the garden gate the"}
     given = [triplet(0, **texts), triplet(1), triplet(2)]
     data = store(tmp_path / "t.jsonl", given)
     run = ek.run("multiview", data=data, method=["bm25:okapi", "bm25"], out=tmp_path / "run")
     anchors, positives, negatives = zip(*(each.documents for each in given), strict=True)
-    for variant, name in (("okapi", "bm25:okapi"), ("lucene", "bm25")):
+    variants: dict[str, Variant] = {"bm25:okapi": "okapi", "bm25": "lucene"}
+    for name, variant in variants.items():
         good, bad = bm25_scores(anchors, positives, negatives, variant=variant)
-        found = [record.score.detail.margins[name] for record in run.records()]
-        assert found == pytest.approx((good - bad).tolist())
+        by_name = [record.score.detail.margins[name] for record in run.records()]
+        assert by_name == pytest.approx((good - bad).tolist())
 
 
 # A judge of pairs
