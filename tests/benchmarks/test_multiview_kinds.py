@@ -19,6 +19,7 @@ from commandline import evenkeel
 from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.errors import DataError, UsageError
+from evenkeel.report.notes import failure_notes
 from evenkeel.run.registry import load_benchmark
 from loopback import Loopback, embedding, shared_words
 from models.tiny import tiny_model
@@ -94,6 +95,10 @@ def test_a_pair_judge_rates_each_pair_alone_and_may_tie(tmp_path: Path) -> None:
     accuracy = run.summary[named("accuracy", "pairs:openai:loop")]
     assert accuracy.value == pytest.approx(1 / 3)
     assert accuracy.n == 3
+    assert [note.text for note in failure_notes(run)] == [
+        "pairs:openai:loop: requests without a usable answer: 4; most often: "
+        "unparsed: Invalid enum value 11 - at `$.rating`."
+    ]
     assert run.failures() == {
         "error: HTTP 400: this text is not accepted (invalid_request_error) (pairs:openai:loop)": 2,
         "unparsed: Invalid enum value 11 - at `$.rating` (pairs:openai:loop)": 2,

@@ -17,7 +17,7 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.constrained import closed_json
-from evenkeel.text.judge import schema_of
+from evenkeel.text.judge import read, schema_of
 from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
 from triplets import picks, store, triplet
@@ -31,6 +31,13 @@ class Verdict(Struct):
 
 class Part(Struct):
     name: str
+    note: str = ""
+
+
+class Listing(Struct):
+    """What a builder asks for: fields that may be left out."""
+
+    parts: tuple[Part, ...] = ()
     note: str = ""
 
 
@@ -83,6 +90,11 @@ def test_what_is_cut_off_says_so_and_is_still_json(shared: HuggingFace) -> None:
         assert response.tokens_out is not None
         assert response.tokens_out <= request.sampling.max_tokens
         json.loads(response.text)
+    listing = msgspec.structs.replace(requests[-1], schema=schema_of(Listing))
+    (response,) = ask(shared, listing)
+    assert response.status == "truncated"
+    assert isinstance(read(Listing, response).value, Listing)  # as far as it goes
+    assert read(Nested, responses[7]).status == "unparsed"  # a field without a default is missing
 
 
 def test_a_model_that_opens_with_reasoning_is_bound_after_it(tmp_path: Path) -> None:
