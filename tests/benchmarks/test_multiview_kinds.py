@@ -62,6 +62,9 @@ def test_the_okapi_variant_is_that_of_its_formula(tmp_path: Path) -> None:
         good, bad = bm25_scores(anchors, positives, negatives, variant=variant)
         by_name = [record.score.detail.margins[name] for record in run.records()]
         assert by_name == pytest.approx((good - bad).tolist())
+    whole = store(tmp_path / "whole.jsonl", [triplet(0, okapi=(1.0, 3.5)), triplet(1)])
+    run = ek.run("multiview", data=whole, method=["bm25:okapi"], out=tmp_path / "other")
+    assert margins(run) == [-2.5, 0.0]  # over the whole set, where the data holds it
 
 
 # A judge of pairs

@@ -146,7 +146,7 @@ def by_bm25(triplets: Sequence[Triplet], *, okapi: bool = False) -> list[Outcome
         )
         margins.update(zip(indices, (positive_scores - negative_scores).tolist(), strict=True))
     if okapi:
-        known = {index: getattr(triplet, "okapi_margin", None) for index, triplet in enumerate(triplets)}
+        known = {index: triplet.okapi_margin for index, triplet in enumerate(triplets)}
         margins |= {index: margin for index, margin in known.items() if margin is not None}
     return [_by_margin(margins[index], ("ok",)) for index in range(len(triplets))]
 
