@@ -6,6 +6,7 @@ A backend is imported when its spec is first asked for, so that nobody pays for 
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
@@ -145,6 +146,9 @@ def _refuse_secrets(bare: str, args: Mapping[str, str]) -> None:
     secret = "base_url" if set(address) & set("@?#") else ""
     if any(map(is_random, re.findall(r'"([^"]*)"', args.get("extra_body", "")))):
         secret = "extra_body"
+    variable = args.get("api_key_env", "_")
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and variable not in os.environ:
+        secret = "api_key_env"  # the key itself, it seems
     if secret:
         raise UsageError(
             f"the model '{bare}': {secret} may not hold a user, password, key or query in a spec, which is "
