@@ -330,6 +330,7 @@ def test_a_file_of_methods_is_refused_by_file_and_line(content: str, problem: st
         ("judge:openai:x?base_url=http://host/v1?key=abc", "may not hold a user, password, key"),
         ('judge:openai:x?extra_body={"k":"sk-AbCd1234EfGh5678"}', "extra_body may not hold"),
         ("judge:openai:x?api_key_env=sk-AbCd1234EfGh5678", "api_key_env may not hold"),
+        ("judge:openai:x?temperature", "write its arguments as ?KEY=VALUE&KEY=VALUE"),
         ("judge:openai:x?temperature=hot", "temperature=hot: expected a number"),
         ("judge:openai:x?temperature=1&temperature=0", "'temperature' is given twice"),
         ("judge:openai:x?summaries=2", "no argument 'summaries'"),

@@ -23,7 +23,7 @@ from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
 
 GROUP = "evenkeel.models"
-ARGUMENTS = re.compile(r"\w+=")
+ARGUMENTS = re.compile(r"\w+(=|&|$)")
 """How the arguments of a spec begin; any other `?` is part of a name."""
 
 
@@ -124,7 +124,11 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
     if not mark or not ARGUMENTS.match(query):
         return spec, {}
     args: dict[str, str] = {}
-    for key, value in urllib.parse.parse_qsl(query, keep_blank_values=True):
+    try:
+        pairs = urllib.parse.parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise UsageError(f"the model '{bare}': write its arguments as ?KEY=VALUE&KEY=VALUE.") from None
+    for key, value in pairs:
         if key in args:
             raise UsageError(f"the model '{bare}': the argument '{key}' is given twice.")
         args[key] = value

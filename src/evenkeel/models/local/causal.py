@@ -98,7 +98,7 @@ class Causal:
 
     def schema_problems(self) -> list[str]:
         """Why texts were not made to follow their schema."""
-        return self._grammars.problems if self._grammars else []
+        return list(dict.fromkeys(self._grammars.problems)) if self._grammars else []
 
     def tokens_that_fit(self) -> int:
         """About how many tokens one batch may have on this CUDA device.
