@@ -88,6 +88,10 @@ class Behaviour:
     min_tokens: int = 0
     """The smallest max_tokens that is accepted."""
     vectors: Literal["as asked", "float"] = "as asked"
+    refuses: str = ""
+    """A message with which temperature is refused on /chat/completions."""
+    wants_texts: bool = False
+    """Take documents to rank only as `texts`, and give a bare list, as Text Embeddings Inference does."""
     wants_completion_tokens: bool = False
     """Refuse max_tokens on /chat/completions, as OpenAI's reasoning models do."""
     record: bool = False
@@ -106,6 +110,10 @@ class _Body(msgspec.Struct):
     echo: bool = False
     max_tokens: int | None = None
     encoding_format: str = "float"
+    query: str = ""
+    documents: list[str] = []
+    texts: list[str] = []
+    temperature: float | None = None
 
 
 class Loopback:
@@ -238,9 +246,15 @@ class Loopback:
         behaviour = self.behaviour
         if behaviour.wants_completion_tokens and path.endswith("/chat/completions") and body.max_tokens:
             return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        if behaviour.refuses and path.endswith("/chat/completions") and body.temperature is not None:
+            return behaviour.refuses
+        if behaviour.wants_texts and path.endswith("/rerank") and not body.texts:
+            return "Failed to deserialize the JSON body into the target type: missing field `texts`"
         if body.echo and (body.max_tokens or 0) < behaviour.min_tokens:
             return f"max_tokens must be at least {behaviour.min_tokens}, got {body.max_tokens}."
-        if "[poison]" in body.prompt or any("[poison]" in text for text in [*body.input, *_contents(body)]):
+        if "[poison]" in body.prompt or any(
+            "[poison]" in text for text in [*body.input, *body.documents, *_contents(body)]
+        ):
             return "this text is not accepted"
         return None
 
@@ -253,6 +267,8 @@ class Loopback:
     def _answer(self, path: str, body: _Body, key: str) -> bytes:
         if path == "/v1/embeddings":
             return self._embeddings(body)
+        if path.endswith("/rerank"):
+            return self._ranks(body)
         if path == "/v1/completions":
             return self._echo(body) if body.echo else self._completion(body, key)
         prompt = "\n".join(_contents(body))
@@ -304,6 +320,15 @@ class Loopback:
         }
         return msgspec.json.encode({"choices": [choice], "usage": {"prompt_tokens": prompt_tokens}})
 
+    def _ranks(self, body: _Body) -> bytes:
+        """How many words of the query a document has, the best first."""
+        documents = body.texts or body.documents
+        self.answered.update(documents)
+        name = "score" if body.texts else "relevance_score"
+        results = [{"index": index, name: shared_words(body.query, d)} for index, d in enumerate(documents)]
+        results.sort(key=lambda result: -result[name])
+        return msgspec.json.encode(results if body.texts else {"results": results})
+
     def _embeddings(self, body: _Body) -> bytes:
         texts = [body.input] if isinstance(body.input, str) else body.input
         self.answered.update(texts)
@@ -346,6 +371,10 @@ def _special(mark: str, text: str) -> dict[str, Any]:
     }
     message, finish = kinds.get(mark, (message, "stop"))
     return {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
+def shared_words(query: str, document: str) -> float:
+    return float(len(set(query.lower().split()) & set(document.lower().split())))
 
 
 def tokenise(text: str) -> list[str]:

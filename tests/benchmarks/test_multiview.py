@@ -314,9 +314,9 @@ def test_no_model_is_needed_and_one_is_refused(
     [
         (
             ("--method", "bm26"),
-            "Did you mean 'bm25'? Available: bm25, embed:SPEC",
+            "Did you mean 'bm25'? Available: bm25, bm25:okapi, embed:SPEC",
         ),
-        (("--method", "embed:embedded"), "can embed"),
+        (("--method", "rerank:embedded-embedder"), "can rank"),
         (("--method", "embed:nobody:x"), "nobody"),
         (("--method", "bm25", "--instruct-template", "x"), "{TEXT} is missing"),
         (("--limit", "0"), "--limit 0"),

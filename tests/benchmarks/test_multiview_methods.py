@@ -182,7 +182,7 @@ def test_summaries_under_the_criterion_are_written_and_embedded(tools: Path, tmp
     figure = run.summary["accuracy"]
     assert (figure.value, figure.n) == (1.0, 5)
     assert figure.coverage == pytest.approx(5 / 6)
-    assert run.failures() == {f"unparsed ({method})": 1}
+    assert run.failures() == {f"unparsed: empty answer ({method})": 1}
 
 
 # Judges
@@ -279,8 +279,9 @@ def test_ties_and_verdicts_that_cannot_be_read_are_not_correct_and_a_failed_requ
         given = ("--data", data, "--method", JUDGE, "--base-url", server.url, "--out", tmp_path / "again")
         assert evenkeel("run", "multiview", *given).code == 1
     said = " ".join(capsys.readouterr().err.split())
-    ends = f"unparsed ({JUDGE}) ×3, error ({JUDGE}) ×2"
-    assert f"coverage 58.33% is under the floor of 95% (--min-coverage): {ends}." in said
+    assert "coverage 58.33% is under the floor of 95% (--min-coverage): " in said
+    assert f"error: HTTP 400: this text is not accepted (invalid_request_error) ({JUDGE}) ×2" in said
+    assert f"unparsed: there is no whole JSON object in it ({JUDGE}) ×1" in said
 
 
 class OneOrder(Scripted):

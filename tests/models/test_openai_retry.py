@@ -45,11 +45,23 @@ def test_a_lone_request_that_is_refused_does_not_condemn_the_server() -> None:
         )
 
 
-def test_an_unsupported_temperature_is_an_error_and_is_never_changed() -> None:
-    with Loopback(always=400, says="temperature does not support 0.0 with this model", record=True) as server:
-        response = one(model_of(server), chat("q"))
-    assert "temperature does not support 0.0" in response.reason
+def test_an_unsupported_temperature_is_left_out_once_and_noted() -> None:
+    refusal = "temperature does not support 0.0 with this model"
+    with Loopback(refuses=refusal, record=True) as server:
+        model = model_of(server)
+        assert [one(model, chat(text)).status for text in ("q", "r")] == ["ok", "ok"]
+    assert [body.get("temperature") for body in server.bodies] == [0.0, None, None]
+    (note,) = model.notes()
+    assert refusal in note
+
+
+def test_a_temperature_out_of_range_is_an_error_and_is_never_changed() -> None:
+    with Loopback(always=400, says="temperature must be between 0.1 and 1", record=True) as server:
+        model = model_of(server)
+        response = one(model, chat("q"))
+    assert "temperature must be between 0.1 and 1" in response.reason
     assert [body["temperature"] for body in server.bodies] == [0.0]
+    assert not model.notes()
 
 
 def test_a_request_that_keeps_failing_says_how_often_it_was_tried() -> None:

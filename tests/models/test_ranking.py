@@ -131,13 +131,13 @@ def test_ranking_counts_against_no_limit() -> None:
     assert (budget.requests, budget.exhausted) == (0, "")
 
 
-@pytest.mark.parametrize("spec", ["embedded-embedder", "openai:loop"])
-def test_a_model_that_does_not_rank_is_refused_before_it_is_asked(spec: str, tmp_path: Path) -> None:
+def test_a_model_that_does_not_rank_is_refused_before_it_is_asked(tmp_path: Path) -> None:
     import evenkeel as ek
 
     triplet = '{"task": "a__b", "criterion": "b", "description": "d", "anchor": "a", "positive": "p", '
     triplet += '"negative": "n", "anchor_id": "1", "positive_id": "2", "negative_id": "3"}'
     (tmp_path / "triplets.jsonl").write_text(triplet)
     with pytest.raises(CapabilityError, match="can rank"):
-        ek.run("multiview", data=tmp_path / "triplets.jsonl", method=[f"rerank:{spec}"], out=tmp_path / "run")
+        method = ["rerank:embedded-embedder"]
+        ek.run("multiview", data=tmp_path / "triplets.jsonl", method=method, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

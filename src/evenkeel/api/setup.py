@@ -21,6 +21,7 @@ from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines import Engine
+from evenkeel.models.registry import split_spec
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
@@ -123,7 +124,7 @@ def open_models(
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
     models = {}
     for role, ref in refs.items():
-        if base_url and on_server(ref):
+        if base_url and on_server(ref) and "base_url" not in split_spec(ref.spec)[1]:
             ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
         models[role] = engine.open(ref)
         lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
@@ -210,7 +211,7 @@ def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
     spec = identity["spec"]
     return {
-        "name": identity.get("model") or spec.partition(":")[2] or spec,
+        "name": identity.get("model") or split_spec(spec)[0].partition(":")[2] or spec,
         "spec": spec,
         "identity": identity,
     }

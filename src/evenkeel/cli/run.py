@@ -54,7 +54,8 @@ def _make_run(name: str) -> click.Command:
         ctx.exit(_run(name, **settings))
 
     epilog = examples(*options.usage("run", name))
-    return click.command(name=name, help=benchmark.layout.question, epilog=epilog)(run)
+    text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.about)))
+    return click.command(name=name, help=text, epilog=epilog)(run)
 
 
 run_command = BenchmarkGroup(

@@ -36,8 +36,7 @@ from evenkeel.models.local.weights import (
     quiet_transformers,
     require_packages,
 )
-from evenkeel.models.sbert import Rows, SentenceTransformer, SentenceTransformerOptions
-from evenkeel.options import identity_options
+from evenkeel.models.sbert import Late, Rows, SentenceTransformer, SentenceTransformerOptions
 from evenkeel.types import Capability
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -97,6 +96,7 @@ class EmbeddedEmbedderOptions(Struct, frozen=True, kw_only=True):
     device: Device = "cpu"
     concurrency: Rows = 1024
     batch_tokens: BatchTokens = None
+    late: Late = False
 
 
 class EmbeddedEmbedder(SentenceTransformer):
@@ -109,10 +109,11 @@ class EmbeddedEmbedder(SentenceTransformer):
         require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")
         self.folder = embedder_folder()
         super().__init__(str(self.folder), SentenceTransformerOptions(**msgspec.structs.asdict(options)))
+        self.capabilities = frozenset({"embed", "rank"} if options.late else {"embed"})
         self._alias_options = options
 
     def identity(self) -> dict[str, Any]:
-        options, weights = identity_options(self._alias_options), Weights(self.folder).identity()
+        options, weights = chosen_options(self._alias_options), Weights(self.folder).identity()
         return {**options, **weights, "spec": "embedded-embedder", "model": EMBEDDER}
 
     def probe(self, needs: frozenset[Capability]) -> None:

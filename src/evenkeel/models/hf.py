@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -12,16 +13,33 @@ from evenkeel.errors import UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
-from evenkeel.types import Capability, Generate, LogLikelihood, Logprobs, Request, Response, Status
+from evenkeel.types import (
+    Capability,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Logprobs,
+    Rank,
+    Request,
+    Response,
+    Status,
+)
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
     from evenkeel.models.local.generation import Generation, Prompt
     from evenkeel.models.local.loglikelihood import Pair
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LATER = ("deterministic", "late", "rank_template")
+"""Options that came after the first runs were stored."""
 
 WINDOW = 2048
 """Requests read ahead, so that texts of like length can share a batch."""
@@ -72,10 +90,21 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
     deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
+    rank_template: Annotated[
+        str,
+        Meta(
+            description="prompt of a causal reranker, with {QUERY} and {DOCUMENT}, before yes or no; "
+            "default: by the model's family"
+        ),
+    ] = ""
 
 
 class HuggingFace:
-    """A causal model that generates and gives log-likelihoods.
+    """A causal model that generates, gives log-likelihoods, embeds and ranks.
+
+    A text's embedding is the last hidden state at its last token, for prompts that end in "in one word:"
+    (Jiang et al. 2023, arXiv 2307.16645). A document's rank is the log-odds of `yes` against `no` after a
+    prompt with query and document, as causal rerankers are trained (Qwen3-Reranker, arXiv 2506.05176).
 
     A plain prompt is continued as it is. A chat goes through the model's own template; a model without one
     gets `User: …` lines and an open `Assistant:`, and stops where a new `User:` line begins; `identity()`
@@ -86,7 +115,7 @@ class HuggingFace:
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
-    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "embed", "rank"})
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -98,6 +127,7 @@ class HuggingFace:
         self._loaded: Causal | None = None
         self._budget = Budget(0, 0)
         self._notes: list[str] = []
+        self._schema_problems: list[str] = []
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
@@ -121,15 +151,15 @@ class HuggingFace:
             single = [request for request in window if id(request) not in coupled]
             yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
             yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
-            for request in single:
-                if not isinstance(request, Generate | LogLikelihood):
-                    yield request, failed(f"{self._spec} cannot embed or rank")
+            yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
+            yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
 
     def notes(self) -> list[str]:
-        return self._notes
+        return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]
 
     def close(self) -> None:
         if self._loaded is not None:
+            self._schema_problems = self._loaded.schema_problems()
             self._loaded = None
             batching.free_memory()
 
@@ -227,6 +257,54 @@ class HuggingFace:
         ):
             yield request, logprobs_response(pair, logprobs)
 
+    def _embed(self, causal: Causal, requests: list[Embed]) -> Iterator[tuple[Request, Response]]:
+        rows = []
+        for request in requests:
+            ids = causal.tokenise(request.text) or ([causal.start_id] if causal.start_id is not None else [])
+            if not ids:
+                yield request, failed("an empty text, and no start token to embed")
+            elif too_long(causal, len(ids)):
+                yield request, too_long_response(causal, len(ids))
+            else:
+                rows.append((request, ids))
+        for (request, ids), vector in self._in_batches(rows, causal.last_hidden):
+            response = does_not_fit(len(ids))
+            if vector is not None:
+                response = Response(status="ok", vector=vector, cut=False, tokens_in=len(ids))
+            yield request, response
+
+    def _rank(self, causal: Causal, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.reranking import log_odds, rank_ids
+
+        rows = []
+        for request in requests:
+            ids = rank_ids(causal, request, self._options.rank_template)
+            if isinstance(ids, str):
+                yield request, failed(ids)
+            elif too_long(causal, len(ids)):
+                yield request, too_long_response(causal, len(ids))
+            else:
+                rows.append((request, ids))
+        for (request, ids), odds in self._in_batches(rows, partial(log_odds, causal)):
+            if odds is None:
+                response = does_not_fit(len(ids))
+            elif not math.isfinite(odds):
+                response = failed("the model gave a score that is not finite")
+            else:
+                response = Response(status="ok", rank=odds, tokens_in=len(ids))
+            yield request, response
+
+    def _in_batches(
+        self, rows: list[tuple[T, list[int]]], work: Callable[[list[list[int]]], list[R]]
+    ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
+        """What `work` makes of the ids of each request."""
+        return batching.run(
+            ([row] for row in rows),
+            lambda row: len(row[1]),
+            self._budget,
+            lambda batch: work([ids for _, ids in batch]),
+        )
+
     def _loglikelihood_and_generate(
         self, causal: Causal, couples: list[Couple]
     ) -> Iterator[tuple[Request, Response]]:
@@ -244,10 +322,10 @@ class HuggingFace:
 
 
 def chosen_options(options: Struct) -> dict[str, Any]:
-    """The options that enter a model's identity: `deterministic` only where it is chosen, so that the
-    identity of all other runs stays what it was before there was such a choice."""
+    """The options that enter a model's identity: later ones only where they are chosen, so that the identity
+    of all other runs stays what it was before there was such a choice."""
     values = identity_options(options)
-    return {name: value for name, value in values.items() if name != "deterministic" or value}
+    return {name: value for name, value in values.items() if name not in LATER or value}
 
 
 def precision_notes(causal: Causal) -> list[str]:
@@ -283,7 +361,7 @@ def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
     for request in window:
         if not isinstance(request, Generate) or not isinstance(request.prompt, str):
             continue
-        if request.sampling.temperature:
+        if request.sampling.temperature or request.schema:
             continue
         scored = by_text.pop((request.prompt, request.sampling.length_of), None)
         pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
@@ -333,6 +411,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         clipped=room < max_tokens,
         stop=tuple(filter(None, stop)),
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
+        schema=request.schema,
     )
 
 
@@ -350,6 +429,8 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
         opening = THINK if prompt.thinking else ""
         text, reasoning, closed = split_reasoning(opening + generation.text, cut=not ended)
         status, reason = ending(status, text, reasoning, closed=closed, cut="length")
+    if status == "truncated" and generation.in_schema:
+        text = closed_json(text)
     return Response(
         status=status,
         text=text,

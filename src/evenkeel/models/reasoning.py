@@ -98,5 +98,10 @@ def opens_reasoning(prompt: str) -> bool:
     return bool(tags) and bool(tags[-1]["open"]) and not prompt[tags[-1].end() :].strip()
 
 
+def closes_reasoning(text: str) -> bool:
+    """Whether a tag that ends a block of reasoning is in a text."""
+    return any(tag["close"] for tag in TAGS.finditer(text))
+
+
 def _joined(blocks: list[str]) -> str:
     return "\n".join(filter(None, (block.strip() for block in blocks)))

@@ -1,11 +1,14 @@
 """Backends by the scheme of a model's spec: built in, or of other packages (entry points `evenkeel.models`).
 
-A spec is `scheme` or `scheme:name`. A backend is imported when its spec is first asked for, so that nobody
-pays for torch who talks to a server.
+A spec is `scheme` or `scheme:name`, and may carry arguments: `openai:NAME?base_url=http://127.0.0.1:8000/v1`.
+A backend is imported when its spec is first asked for, so that nobody pays for torch who talks to a server.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -20,6 +23,8 @@ from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
 
 GROUP = "evenkeel.models"
+ARGUMENTS = re.compile(r"\w+(=|&|$)")
+"""How the arguments of a spec begin; any other `?` is part of a name."""
 
 
 class Backend(NamedTuple):
@@ -32,18 +37,22 @@ class Backend(NamedTuple):
 
 BACKENDS: dict[str, Backend] = {
     "embedded": Backend(
-        "evenkeel.models.embedded:Embedded", False, "SmolLM2-135M-Instruct, bundled: generate, log-likelihood"
+        "evenkeel.models.embedded:Embedded",
+        False,
+        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, embed, rank",
     ),
     "embedded-embedder": Backend(
         "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
     ),
     "hf": Backend(
-        "evenkeel.models.hf:HuggingFace", True, "any causal model of transformers: generate, log-likelihood"
+        "evenkeel.models.hf:HuggingFace",
+        True,
+        "any causal model of transformers: generate, log-likelihood, embed, rank",
     ),
     "openai": Backend(
         "evenkeel.models.openai.backend:OpenAI",
         True,
-        "any OpenAI-compatible server: generate, log-likelihood, embed",
+        "any OpenAI-compatible server: generate, log-likelihood, embed, rank",
     ),
     "sbert": Backend(
         "evenkeel.models.sbert:SentenceTransformer", True, "any model of sentence-transformers: embed, rank"
@@ -82,9 +91,12 @@ def load_model(spec: str, **args: Any) -> Model:
     model.close()
     """
     options = check_spec(spec, args)
-    scheme, colon, name = spec.partition(":")
+    bare, in_spec = split_spec(spec)
+    scheme, colon, name = bare.partition(":")
     cls = backend_class(scheme)
     model: Model = cls(name, options) if colon else cls(options)
+    if "base_url" in in_spec and hasattr(model, "name_server"):
+        model.name_server()
     return model
 
 
@@ -94,7 +106,8 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         if not _is_unicode(text):
             shown = text.partition("=")[0].encode("ascii", "backslashreplace").decode()
             raise UsageError(f"'{shown}' is not valid UTF-8.")
-    scheme, colon, name = spec.partition(":")
+    bare, in_spec = split_spec(spec)
+    scheme, colon, name = bare.partition(":")
     entry = backend(scheme)
     if entry is None or bool(colon and name) != entry.named:
         known = backends()
@@ -102,14 +115,62 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         forms = ", ".join(f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items())
         raise UsageError(f"unknown model '{spec}'.{hint} Available: {forms}.")
     options: type[Struct] = backend_class(scheme).Options
-    return parse(options, args, of=f"the model '{spec}'")
+    return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
+
+
+def split_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """A spec without its arguments, and the arguments that come after `?`, which are URL-encoded."""
+    bare, mark, query = spec.partition("?")
+    if not mark or not ARGUMENTS.match(query):
+        return spec, {}
+    args: dict[str, str] = {}
+    try:
+        pairs = urllib.parse.parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise UsageError(f"the model '{bare}': write its arguments as ?KEY=VALUE&KEY=VALUE.") from None
+    for key, value in pairs:
+        if key in args:
+            raise UsageError(f"the model '{bare}': the argument '{key}' is given twice.")
+        args[key] = value
+    _refuse_secrets(bare, args)
+    return bare, args
+
+
+def with_args(spec: str, args: Mapping[str, str]) -> str:
+    """A spec with further arguments."""
+    query = urllib.parse.urlencode(args)
+    return f"{spec}{'&' if '?' in spec else '?'}{query}" if query else spec
+
+
+def _refuse_secrets(bare: str, args: Mapping[str, str]) -> None:
+    """Specs are stored and shown: a key has no place in one."""
+    from evenkeel.models.openai.redaction import is_random
+
+    address = args.get("base_url", "")
+    secret = "base_url" if set(address) & set("@?#") else ""
+    if any(map(is_random, re.findall(r'"([^"]*)"', args.get("extra_body", "")))):
+        secret = "extra_body"
+    variable = args.get("api_key_env", "_")
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and variable not in os.environ:
+        secret = "api_key_env"  # the key itself, it seems
+    if secret:
+        raise UsageError(
+            f"the model '{bare}': {secret} may not hold a user, password, key or query in a spec, which is "
+            "stored with the run. Put the key into an environment variable and name that: api_key_env=NAME."
+        )
 
 
 def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
     """`load_model` for a ref; the ceiling on requests at once goes to backends that have one."""
     args = dict(ref.args)
-    scheme = ref.spec.partition(":")[0]
-    if concurrency is not None and backend(scheme) and "concurrency" in option_names(scheme):
+    bare, in_spec = split_spec(ref.spec)
+    scheme = bare.partition(":")[0]
+    if (
+        "concurrency" not in in_spec
+        and concurrency is not None
+        and backend(scheme)
+        and "concurrency" in option_names(scheme)
+    ):
         args.setdefault("concurrency", concurrency)
     return load_model(ref.spec, **args)
 
@@ -122,6 +183,11 @@ def backend_class(scheme: str) -> Any:
 
 def option_names(scheme: str) -> list[str]:
     return [option.name for option in describe(backend_class(scheme).Options)]
+
+
+def runtime_options(scheme: str) -> dict[str, bool]:
+    """The options of a backend, each with whether it changes only how fast or where."""
+    return {option.name: option.runtime for option in describe(backend_class(scheme).Options)}
 
 
 def tokenizer(spec: str) -> Callable[[str], list[int]]:

@@ -8,12 +8,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.models.hf import BatchTokens, Device, Dtype, RemoteCode, Revision, does_not_fit, failed
+from evenkeel.models.hf import (
+    BatchTokens,
+    Device,
+    Dtype,
+    RemoteCode,
+    Revision,
+    chosen_options,
+    does_not_fit,
+    failed,
+)
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import Loading, check_tensors, watched_loading, without_unused_heads
@@ -25,8 +34,12 @@ from evenkeel.models.local.weights import (
     read_json,
     require_packages,
 )
-from evenkeel.options import RUNTIME, identity_options
+from evenkeel.options import RUNTIME
 from evenkeel.types import Capability, Embed, Rank, Request, Response
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
@@ -34,6 +47,8 @@ WINDOW = 20_000
 RANK_WINDOW = 256
 """Pairs that are ranked before they are handed on."""
 RANK_ROWS = 32
+LATE_WINDOW = 64
+"""Pairs whose token embeddings are in memory at once."""
 
 TOKENS = {"cpu": 512, "mps": 8_192, "cuda": 65_536}
 """Padded tokens in one batch. On a CPU small is fast: the activations stay in the core's own cache."""
@@ -41,6 +56,9 @@ TOKENS = {"cpu": 512, "mps": 8_192, "cuda": 65_536}
 WORKERS = 8
 """Batches at once on a CPU, at most: beyond that Python's own lock is the limit."""
 
+Late: TypeAlias = Annotated[
+    bool, Meta(description="rank by late interaction: the embeddings of single tokens, as ColBERT does")
+]
 Rows: TypeAlias = Annotated[int, Meta(ge=1, description="texts in one batch at most", extra=RUNTIME)]
 
 
@@ -54,10 +72,14 @@ class SentenceTransformerOptions(Struct, frozen=True, kw_only=True):
     trust_remote_code: RemoteCode = False
     concurrency: Rows = 1024
     batch_tokens: BatchTokens = None
+    late: Late = False
 
 
 class SentenceTransformer:
-    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks."""
+    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks.
+
+    With `late` an embedding model ranks as well, by its token embeddings.
+    """
 
     Options: ClassVar[type[Struct]] = SentenceTransformerOptions
     capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
@@ -71,7 +93,7 @@ class SentenceTransformer:
         self._ranker: Ranker | None = None
 
     def identity(self) -> dict[str, Any]:
-        return {**identity_options(self._options), **self._weights().identity(), "spec": self._spec}
+        return {**chosen_options(self._options), **self._weights().identity(), "spec": self._spec}
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Finds the files, and whether what they hold embeds or ranks."""
@@ -79,8 +101,9 @@ class SentenceTransformer:
         heads = read_json(folder / "config.json").get("architectures") or ()
         ranks = any(str(head).endswith("ForSequenceClassification") for head in heads)
         embeds = (folder / "modules.json").is_file() or not ranks
+        ranks = embeds if self._options.late else ranks
         if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
-            kind = "a cross-encoder" if ranks else "an embedding model"
+            kind = "an embedding model" if embeds else "a cross-encoder"
             raise CapabilityError(
                 f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
                 lacking=frozenset(lacking),
@@ -97,17 +120,48 @@ class SentenceTransformer:
                     ranks.append(request)
                 else:
                     yield request, failed(f"{self._spec} cannot generate")
-            for part in batching.windows(ranks, RANK_WINDOW):
+            for part in batching.windows(ranks, LATE_WINDOW) if self._options.late else ():
+                yield from self._late(part)
+            for part in batching.windows(() if self._options.late else ranks, RANK_WINDOW):
                 self._ranker = self._ranker or Ranker(self._spec, self._weights(), self._options)
                 yield from zip(part, self._ranker.rank(part), strict=True)
             if not by_text:
                 continue
-            self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
-            for text, vector in self._embedder.embed(self._embedder.measure(list(by_text))):
+            embedder = self._loaded_embedder()
+            for text, vector in embedder.embed(embedder.measure(list(by_text))):
                 response = does_not_fit(text.tokens)
                 if vector is not None:
                     response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
                 yield from ((request, response) for request in by_text[text.text])
+
+    def _late(self, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
+        """Late interaction (Khattab and Zaharia 2020, arXiv 2004.12832), as a mean over the query's tokens:
+
+        s(q, d) = 1/|q| Σ_i max_j cos(q_i, d_j)
+        """
+        embedder = self._loaded_embedder()
+        texts = embedder.measure(list(dict.fromkeys(t for r in requests for t in (r.query, r.document))))
+        measured = {text.text: text for text in texts}
+        tokens = {text.text: vectors for text, vectors in embedder.embed_tokens(texts)}
+        for request in requests:
+            query, document = tokens[request.query], tokens[request.document]
+            both = measured[request.query], measured[request.document]
+            size = sum(text.tokens for text in both)
+            if query is None or document is None:
+                yield request, does_not_fit(size)
+                continue
+            score = (
+                float((query @ document.T).max(axis=1).mean()) if len(query) and len(document) else math.nan
+            )
+            if not math.isfinite(score):
+                yield request, failed("a text without tokens, or a score that is not finite")
+                continue
+            cut = any(text.cut for text in both)
+            yield request, Response(status="ok", rank=score, cut=cut, tokens_in=size)
+
+    def _loaded_embedder(self) -> Embedder:
+        self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
+        return self._embedder
 
     def notes(self) -> list[str]:
         return self._embedder.notes if self._embedder else []
@@ -166,6 +220,7 @@ class Embedder:
     def __init__(self, spec: str, weights: Weights, options: SentenceTransformerOptions) -> None:
         import torch
 
+        self.spec = spec
         self.model, loadings = _load("SentenceTransformer", spec, weights, options)
         self.model.eval()
         self.prompt = options.prompt
@@ -251,15 +306,42 @@ class Embedder:
                 ahead=self.workers + 1,
             )
 
-    def _vectors(self, batch: list[Text]) -> list[bytes]:
+    def embed_tokens(self, texts: list[Text]) -> Iterator[tuple[Text, NDArray[np.float32] | None]]:
+        """The unit vectors of each text's tokens, without special ones."""
+        return batching.run(
+            ([text] for text in texts), lambda text: text.tokens, self.budget, self._token_vectors
+        )
+
+    def _token_vectors(self, batch: list[Text]) -> list[NDArray[np.float32]]:
         import torch
-        from sentence_transformers.util import batch_to_device
 
         with torch.inference_mode():
-            # A fast tokenizer must not be used by two threads at once ("Already borrowed").
-            with self._tokenising:
-                features = self.model.preprocess([text.text for text in batch], prompt=self.prompt)
-            vectors = self.model(batch_to_device(features, self.model.device))["sentence_embedding"]
+            features = self._features(batch)
+            output = self.model(dict(features))
+            if "token_embeddings" not in output or "input_ids" not in features:
+                raise UsageError(f"{self.spec}: late interaction needs token embeddings; it gives none.")
+            special = torch.tensor(self.model.tokenizer.all_special_ids, device=self.model.device)
+            counted = features["attention_mask"].bool() & ~torch.isin(features["input_ids"], special)
+            vectors = torch.nn.functional.normalize(output["token_embeddings"].float(), dim=-1)
+            return [
+                rows[mask].cpu().numpy()
+                for rows, mask in zip(vectors[:, : counted.shape[1]], counted, strict=True)
+            ]
+
+    def _features(self, batch: list[Text]) -> dict[str, Any]:
+        from sentence_transformers.util import batch_to_device
+
+        # A fast tokenizer must not be used by two threads at once ("Already borrowed").
+        with self._tokenising:
+            features = self.model.preprocess([text.text for text in batch], prompt=self.prompt)
+        features = batch_to_device(features, self.model.device)
+        return dict(features)
+
+    def _vectors(self, batch: list[Text]) -> list[bytes]:
+        import torch
+
+        with torch.inference_mode():
+            vectors = self.model(self._features(batch))["sentence_embedding"]
             return [row.tobytes() for row in vectors.float().cpu().numpy().astype("<f4", copy=False)]
 
 

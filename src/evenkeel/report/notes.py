@@ -25,7 +25,7 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*by_benchmark, *ending_notes(run), *map(Note, texts)]
+    return [*by_benchmark, *ending_notes(run), *failure_notes(run), *map(Note, texts)]
 
 
 class Endings(NamedTuple):
@@ -68,6 +68,19 @@ def _kind(answer: Response, scored: dict[str, int]) -> str:
             return "estimated"
         case _:
             return "other"
+
+
+def failure_notes(run: Run) -> list[Note]:
+    """Warnings: which subjects lack answers, and the most frequent reason of each."""
+    failures = run.failures().most_common() if run.subjects else []
+    notes = []
+    for subject in run.subjects:
+        reasons = [(reason, count) for reason, count in failures if reason.endswith(f" ({subject})")]
+        if reasons:
+            total, often = sum(count for _, count in reasons), reasons[0][0].removesuffix(f" ({subject})")
+            text = f"{subject}: requests without a usable answer: {total:,}; most often: {often.rstrip('.')}."
+            notes.append(Note(text, warning=True))
+    return notes
 
 
 def ending_notes(run: Run) -> list[Note]:

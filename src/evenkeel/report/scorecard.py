@@ -25,7 +25,7 @@ from evenkeel.page.tables import Cell, Content, Grid
 from evenkeel.report import templates
 from evenkeel.report.terminal import show_line, show_table
 from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import benchmark_class, benchmark_names
+from evenkeel.run.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.types import Figure
 
 
@@ -109,9 +109,11 @@ def _tests_model(run: Run) -> bool:
 
 
 def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
-    """Whether a subject is one of the models, or names a role of one: `rewrite:A+embed:B` has two roles."""
-    roles = (run.spec.models.get(part) for part in subject.split("+"))
-    return _tests_model(run) or any(role["name"] in models for role in roles if role)
+    """Whether a subject is one of the models, or needs one: `rewrite:A+embed:B` has two roles."""
+    if _tests_model(run):
+        return True
+    roles = (run.spec.models.get(role) for role in load_stored(run.spec).roles_of(subject))
+    return any(role["name"] in models for role in roles if role)
 
 
 def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:

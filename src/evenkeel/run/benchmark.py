@@ -115,7 +115,10 @@ class Benchmark:
     """The data set that its generator makes of seed 0."""
     subject: ClassVar[str] = "model"
     """What is under test: the role `model`, or the option (and tag) whose values are set side by side. Such a
-    value has scores `METRIC@VALUE`; the roles that it needs are in its name, joined by `+`."""
+    value has scores `METRIC@VALUE`; the roles that it needs are in its name, joined by `+`, unless `roles_of`
+    says otherwise."""
+    about: ClassVar[str] = ""
+    """What the help of `run` says further, after the question."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -162,6 +165,10 @@ class Benchmark:
     def subjects(self) -> tuple[str, ...]:
         """The names of what is under test; empty where that is the model."""
         return () if self.subject == "model" else tuple(getattr(self.options, self.subject))
+
+    def roles_of(self, subject: str) -> Sequence[str]:
+        """The roles that a subject needs."""
+        return subject.split("+")
 
     def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
         """The samples of the chosen languages, and of each language the first `limit` groups."""

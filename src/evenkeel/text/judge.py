@@ -34,7 +34,12 @@ class Verdict(NamedTuple, Generic[T]):
 
 
 def ask(
-    kind: type[T], prompts: Sequence[Sequence[Message]], *, role: str = "judge", max_tokens: int = MAX_TOKENS
+    kind: type[T],
+    prompts: Sequence[Sequence[Message]],
+    *,
+    role: str = "judge",
+    max_tokens: int = MAX_TOKENS,
+    temperature: float = 0.0,
 ) -> Asking[list[Verdict[T]]]:
     """A verdict of the given kind for each prompt, in order.
 
@@ -47,7 +52,7 @@ def ask(
     requests = [
         Generate(
             prompt=_with_note(prompt, instruction),
-            sampling=Sampling(max_tokens=max_tokens),
+            sampling=Sampling(max_tokens=max_tokens, temperature=temperature),
             schema=schema,
             role=role,
         )

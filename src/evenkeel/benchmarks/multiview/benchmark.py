@@ -10,35 +10,58 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from evenkeel.benchmarks.multiview import files
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
-from evenkeel.benchmarks.multiview.methods import FORMS, check_annotations, order, parse_methods
+from evenkeel.benchmarks.multiview.methods import check_annotations, order
+from evenkeel.benchmarks.multiview.names import chosen_methods, forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
+from evenkeel.options import FILE
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
+DEFAULT = ("bm25",)
 STARTER_SHA256 = {"en": "77724533a83b04f90f2bc510ab885a8f070a3a357045d213618b93b662d9f6b4"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):
     """The options of a multiview run."""
 
-    method: Annotated[tuple[str, ...], Meta(description=f"What orders the triplets; repeat. {FORMS}.")] = (
-        "bm25",
-    )
+    method: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="What orders the triplets, in one of the forms above; repeat. Arguments of a model "
+            "and settings of the method come after its SPEC: judge:openai:NAME?base_url=…&temperature=0.7; "
+            "NAME=METHOD names a method."
+        ),
+    ] = DEFAULT
+    methods: Annotated[
+        str,
+        Meta(
+            description="A YAML file with a list of methods: texts, or mappings of name, method and args.",
+            extra=FILE,
+        ),
+    ] = ""
+    model_arg: Annotated[
+        tuple[str, ...],
+        Meta(description="KEY=VALUE: an option of the backend, for every model that has it; repeat."),
+    ] = ()
     instruct_template: Annotated[
         str,
         Meta(
-            description="How embed:SPEC+instruct writes {INSTRUCTION} and {TEXT}.  "
+            description="How +instruct and +oneword write {INSTRUCTION} and {TEXT}.  "
             "[default: by the model's family]"
         ),
     ] = ""
 
     def __post_init__(self) -> None:
-        parse_methods(self.method)
+        # The file may be elsewhere or changed when the run is read again: its methods are stored instead.
+        force_setattr(self, "method", chosen_methods(self.method, self.methods, DEFAULT))
+        force_setattr(self, "methods", "")
+        parse_methods(self.method, self.model_arg)
         if self.instruct_template and "{TEXT}" not in self.instruct_template:
             raise ValueError("--instruct-template: {TEXT} is missing in it")
 
@@ -61,12 +84,16 @@ class Multiview(Benchmark):
     subject = "method"
     layout = LAYOUT
     metrics = LAYOUT.metrics
+    about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
             "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
             "--method rerank:sbert:PATH",
+            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1+reason' "
+            "--method 'rewrite:embedded?summaries=4&pool=max+embed:embedded-embedder'",
+            "evenkeel run multiview --data triplets.jsonl --methods methods.yaml",
         ),
         "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
         "build": (
@@ -88,7 +115,7 @@ class Multiview(Benchmark):
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
-        self.methods = parse_methods(options.method)
+        self.methods = parse_methods(options.method, options.model_arg)
         roles: dict[str, set[Capability]] = {}
         for method in self.methods:
             for role, capability in method.roles.items():
@@ -97,11 +124,14 @@ class Multiview(Benchmark):
 
     @cached_property
     def helpers(self) -> Mapping[str, str]:
-        return {role: role.partition(":")[2] for role in self.roles}
+        return {role: spec for method in self.methods for role, (spec, _) in method.helpers.items()}
 
     @property
     def subjects(self) -> tuple[str, ...]:
         return tuple(method.name for method in self.methods)
+
+    def roles_of(self, subject: str) -> list[str]:
+        return [role for method in self.methods if method.name == subject for role in method.roles]
 
     def samples(self, data: Data) -> list[Sample[Triplet]]:
         """All triplets, those of a task together."""

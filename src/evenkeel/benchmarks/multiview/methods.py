@@ -1,71 +1,49 @@
-"""The methods that are compared: what each is called, which models it needs, and how it orders triplets.
+"""How each kind of method orders triplets.
 
-Like scoring, a method yields requests where it needs a model, and is sent their responses.
+Like scoring, a method yields requests where it needs a model, and is sent their responses. Most methods score
+each document against the anchor, and the margin between positive and negative gives the pick: from vectors of
+the three documents (`by_vectors`), or from a score for each pair (`by_pairs`). A judge that sees both
+candidates at once gives a pick for each order.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
-
-from msgspec import Struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.multiview.files import Pick, Triplet
-from evenkeel.errors import UsageError, suggestion
-from evenkeel.files.package_data import read_json
-from evenkeel.models.vectors import unit_vector, usable
-from evenkeel.text import judge
-from evenkeel.text.answers import Rule
-from evenkeel.text.prompts import fill, user_prompt
-from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
-
-FORMS = (
-    "bm25, embed:SPEC, embed:SPEC+instruct, rerank:SPEC, rewrite:LM+embed:SPEC, "
-    "judge:SPEC, judge:SPEC+annotations, judge:SPEC+logprobs"
+from evenkeel.benchmarks.multiview.names import Method, parse_methods
+from evenkeel.benchmarks.multiview.questions import (
+    STATUSES,
+    Choice,
+    Reading,
+    Readings,
+    ReasonedChoice,
+    Scoring,
+    ask_judge,
+    embed_template,
+    embed_texts,
+    instruct_template,
+    instructed,
+    judge_prompt,
+    rank_pairs,
+    rate_pairs,
+    relevance_vectors,
+    write_summaries,
 )
-KINDS = ("bm25", "embed", "rerank", "rewrite", "judge")
-OPTIONS = {"embed": {"instruct"}, "judge": {"annotations", "logprobs"}}
-CAPABILITIES: dict[str, Capability] = {
-    "embed": "embed", "rerank": "rank", "rewrite": "embed", "judge": "generate",
-}  # fmt: skip
+from evenkeel.errors import UsageError
+from evenkeel.text import judge
+from evenkeel.text.prompts import user_prompt
+from evenkeel.types import Asking, LogLikelihood
+
+__all__ = ["STATUSES", "Method", "instruct_template", "judge_prompt", "parse_methods"]
+
 TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
-SUMMARY_TOKENS = 96
-SUMMARIES = Rule(truncated=True)
-"""A summary that was cut off is embedded as far as it goes."""
 LETTERS = (" A", " B")
-STATUSES = ("ok", "truncated", "unparsed", "refused", "error")
-"""How a request may end, the worst last."""
-
-Ordering: TypeAlias = Generator[Sequence[Request], Sequence[Response], "list[Outcome]"]
-
-
-class Method(Struct, frozen=True):
-    """A method's name, taken apart."""
-
-    name: str
-    kind: str
-    spec: str = ""
-    """The model that embeds, ranks or judges."""
-    writer: str = ""
-    """The model that writes the summaries, of `rewrite`."""
-    options: frozenset[str] = frozenset()
-
-    @property
-    def role(self) -> str:
-        """The role of the model `spec`: what it does, and the spec. Methods of one role share its answers."""
-        return f"{'embed' if self.kind == 'rewrite' else self.kind}:{self.spec}"
-
-    @property
-    def roles(self) -> dict[str, Capability]:
-        """What the model in each role must be able to do."""
-        roles: dict[str, Capability] = {f"rewrite:{self.writer}": "generate"} if self.writer else {}
-        if self.spec:
-            roles[self.role] = "loglikelihood" if "logprobs" in self.options else CAPABILITIES[self.kind]
-        return roles
+Ordering: TypeAlias = Asking["list[Outcome]"]
 
 
 class Outcome(NamedTuple):
@@ -78,6 +56,18 @@ class Outcome(NamedTuple):
     """Score of the positive minus that of the negative, of methods that have scores."""
     orders: tuple[Pick | None, ...] = ()
     """What each order alone would pick, where both orders together give one pick."""
+    reasons: tuple[str, ...] = ()
+    """Why each request ended as it did, in the order of the statuses; empty where nothing is known."""
+
+    @property
+    def failures(self) -> list[str]:
+        """`error: HTTP 400: …` for each request that did not end well."""
+        reasons = self.reasons if len(self.reasons) == len(self.statuses) else ("",) * len(self.statuses)
+        return [
+            f"{status}: {reason}" if reason else status
+            for status, reason in zip(self.statuses, reasons, strict=True)
+            if status not in ("ok", "truncated")
+        ]
 
     @property
     def both_orders(self) -> tuple[Pick | None, ...]:
@@ -98,52 +88,6 @@ class Outcome(NamedTuple):
         return (max(self.statuses, key=STATUSES.index),)
 
 
-class Prompts(Struct, frozen=True):
-    """The templates of all prompts, with slots in capitals."""
-
-    judge: str
-    summaries: str
-    logprobs: str
-    rewrite: str
-    rerank: str
-    instruct: dict[str, str]
-
-
-class Choice(Struct):
-    """A judge's verdict on a triplet."""
-
-    more_alike: Literal["first", "second", "tie"]
-
-
-# Names
-
-
-def parse_methods(texts: Sequence[str]) -> list[Method]:
-    """Methods by their names, or an error that lists the forms."""
-    methods = [_parse_method(text.strip()) for text in texts]
-    if not methods:
-        raise ValueError(f"--method: give at least one. Available: {FORMS}")
-    names = [method.name for method in methods]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"--method: '{name}' is given twice")
-    return methods
-
-
-def _parse_method(text: str) -> Method:
-    head, *options = text.split("+")
-    kind, _, spec = head.partition(":")
-    writer = ""
-    if kind == "rewrite" and len(options) == 1 and options[0].startswith("embed:"):
-        writer, spec, options = spec, options[0].removeprefix("embed:"), []
-    complete = head == "bm25" or (kind != "bm25" and spec and (writer or kind != "rewrite"))
-    known = kind in KINDS and len(set(options) & OPTIONS.get(kind, set())) == len(options)
-    if not (complete and known):
-        hint = "" if kind in KINDS else suggestion(kind, KINDS)
-        raise ValueError(f"--method: '{text}' is not a method.{hint} Available: {FORMS}")
-    return Method(text, kind, spec, writer, frozenset(options))
-
-
 def check_annotations(methods: Iterable[Method], triplets: Iterable[Triplet]) -> None:
     """Refuse triplets that lack the summaries a method reads, before any request."""
     reader = next((method.name for method in methods if "annotations" in method.options), None)
@@ -162,26 +106,33 @@ def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") ->
     """The outcome of a method for each triplet. `instruct` replaces the instruction template of the model."""
     match method.kind:
         case "bm25":
-            return by_bm25(triplets)
+            return by_bm25(triplets, okapi=method.spec == "okapi")
         case "embed":
-            template = (instruct or instruct_template(method.spec)) if method.options else "{TEXT}"
-            readings = [
-                [Response(status="ok", text=text) for text in _instructed(template, triplet)]
-                for triplet in triplets
-            ]
-            return (yield from by_cosine(method, readings))
+            template = embed_template(method, instruct)
+            texts = [instructed(template, triplet) for triplet in triplets]
+            return by_vectors(
+                (yield from embed_texts(method, [[[text] for text in three] for three in texts]))
+            )
         case "rewrite":
-            return (yield from by_cosine(method, (yield from _summaries(method, triplets))))
-        case "rerank":
-            return (yield from by_rank(method, triplets))
+            summaries = yield from write_summaries(method, triplets)
+            return by_vectors((yield from embed_texts(method, summaries)), pool=method.settings.pool)
+        case "queries":
+            return by_vectors((yield from relevance_vectors(method, triplets)))
+        case "rerank" | "late":
+            return (yield from by_pairs(triplets, rank_pairs(method, instruct)))
+        case "pairs":
+            return (yield from by_pairs(triplets, rate_pairs(method), judged=True))
         case _ if "logprobs" in method.options:
             return (yield from by_logprobs(method, triplets))
         case _:
             return (yield from by_verdicts(method, triplets))
 
 
-def by_bm25(triplets: Sequence[Triplet]) -> list[Outcome]:
-    """BM25 of the anchor against both documents, with the word counts of the documents of its task."""
+def by_bm25(triplets: Sequence[Triplet], *, okapi: bool = False) -> list[Outcome]:
+    """BM25 of the anchor against both documents, with the word counts of the documents of its task.
+
+    The variant `okapi` has those of the whole document set, where the data holds the scores.
+    """
     from evenkeel.text.bm25 import bm25_scores
 
     tasks: defaultdict[str, list[int]] = defaultdict(list)
@@ -190,58 +141,70 @@ def by_bm25(triplets: Sequence[Triplet]) -> list[Outcome]:
     margins: dict[int, float] = {}
     for indices in tasks.values():
         anchors, positives, negatives = zip(*(triplets[index].documents for index in indices), strict=True)
-        positive_scores, negative_scores = bm25_scores(anchors, positives, negatives)
+        positive_scores, negative_scores = bm25_scores(
+            anchors, positives, negatives, variant="okapi" if okapi else "lucene"
+        )
         margins.update(zip(indices, (positive_scores - negative_scores).tolist(), strict=True))
+    if okapi:
+        known = {index: triplet.okapi_margin for index, triplet in enumerate(triplets)}
+        margins |= {index: margin for index, margin in known.items() if margin is not None}
     return [_by_margin(margins[index], ("ok",)) for index in range(len(triplets))]
 
 
-def by_cosine(method: Method, readings: Sequence[Sequence[Response]]) -> Ordering:
-    """Cosine of the anchor with both documents, each by its text in `readings`; empty: it failed."""
-    texts = list(dict.fromkeys(reading.text for three in readings for reading in three if reading.text))
-    embedded = usable((yield [Embed(text=text, role=method.role) for text in texts]))
-    responses = dict(zip(texts, embedded, strict=True))
-    vectors = {text: unit_vector(response.vector) for text, response in responses.items() if response.vector}
+def by_vectors(readings: Readings, *, pool: str = "mean") -> list[Outcome]:
+    """Cosine of the anchor with both documents. Where documents have several vectors, all pairs are pooled:
+
+    s(a, d) = mean or max over i, j of cos(a_i, d_j)
+    """
+
+    def score(one: Reading, other: Reading) -> float:
+        cosines = [float(a @ b) for a in one.vectors for b in other.vectors]
+        return max(cosines) if pool == "max" else sum(cosines) / len(cosines)
+
     outcomes = []
     for three in readings:
-        statuses = tuple(responses.get(reading.text, reading).status for reading in three)
-        margin = math.nan
-        if all(reading.text in vectors for reading in three):
-            anchor, positive, negative = (vectors[reading.text] for reading in three)
-            margin = float(anchor @ positive - anchor @ negative)
-        outcomes.append(_by_margin(margin, statuses))
+        anchor, positive, negative = three
+        whole = all(reading.vectors for reading in three)
+        margin = score(anchor, positive) - score(anchor, negative) if whole else math.nan
+        statuses, reasons = zip(*((reading.status, reading.reason) for reading in three), strict=True)
+        outcomes.append(_by_margin(margin, statuses, reasons))
     return outcomes
 
 
-def by_rank(method: Method, triplets: Sequence[Triplet]) -> Ordering:
-    """A cross-encoder's score of both documents for a query that holds the criterion and the anchor."""
-    responses = yield [
-        Rank(
-            query=_instructed(prompts().rerank, triplet)[0],
-            document=document,
-            role=method.role,
-        )
-        for triplet in triplets
-        for document in (triplet.positive, triplet.negative)
-    ]
+def by_pairs(
+    triplets: Sequence[Triplet],
+    scored: Scoring,
+    *,
+    judged: bool = False,
+) -> Ordering:
+    """The score of each pair of anchor and candidate, asked on its own. What a judge wrote and cannot be read
+    is `unparsed`, as in a verdict on a triplet."""
+    scores = yield from scored([(t, document) for t in triplets for document in (t.positive, t.negative)])
     outcomes = []
-    for pair in zip(responses[::2], responses[1::2], strict=True):
-        positive, negative = (math.nan if response.rank is None else response.rank for response in pair)
-        outcomes.append(_by_margin(positive - negative, tuple(response.status for response in pair)))
+    for pair in zip(scores[::2], scores[1::2], strict=True):
+        positive, negative = pair
+        statuses = positive.status, negative.status
+        outcome = _by_margin(positive.value - negative.value, statuses, (positive.reason, negative.reason))
+        if judged and outcome.picks == (None,) and outcome.ends == ("unparsed",):
+            outcome = outcome._replace(picks=("unparsed",))
+        outcomes.append(outcome)
     return outcomes
 
 
 def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     """A language model names the document that is more alike, asked in both orders."""
+    kind: type[Choice] | type[ReasonedChoice] = ReasonedChoice if "reason" in method.options else Choice
     questions = [
         user_prompt(judge_prompt(method, triplet, swapped=swapped))
         for triplet in triplets
         for swapped in (False, True)
     ]
-    verdicts = yield from judge.ask(Choice, questions, role=method.role)
+    verdicts = yield from ask_judge(method, kind, questions)
     return [
         Outcome(
             (_picked(straight, "positive", "negative"), _picked(swapped, "negative", "positive")),
             (straight.status, swapped.status),
+            reasons=(straight.reason, swapped.reason),
         )
         for straight, swapped in zip(verdicts[::2], verdicts[1::2], strict=True)
     ]
@@ -267,96 +230,28 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     for four in zip(*(responses[start::4] for start in range(4)), strict=True):
         a, b, swapped_a, swapped_b = (sum(r.logprobs.values) if r.logprobs else math.nan for r in four)
         straight, swapped = a - b, swapped_b - swapped_a
-        outcome = _by_margin(straight + swapped, tuple(response.status for response in four))
+        statuses, reasons = zip(*((response.status, response.reason) for response in four), strict=True)
+        outcome = _by_margin(straight + swapped, statuses, reasons)
         outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped))))
     return outcomes
-
-
-# Prompts
-
-
-def prompts() -> Prompts:
-    return read_json(__package__, "prompts.json", type=Prompts)
-
-
-def judge_prompt(method: Method, triplet: Triplet, *, swapped: bool) -> str:
-    """What a judge reads of a triplet: the positive first, or swapped."""
-    pairs = [(triplet.positive, triplet.positive_summary), (triplet.negative, triplet.negative_summary)]
-    (first, first_summary), (second, second_summary) = reversed(pairs) if swapped else pairs
-    summaries = ""
-    if "annotations" in method.options:
-        summaries = fill(
-            prompts().summaries,
-            ANCHOR_SUMMARY=triplet.anchor_summary,
-            FIRST_SUMMARY=first_summary,
-            SECOND_SUMMARY=second_summary,
-        )
-    slots = {
-        "CRITERION": triplet.criterion,
-        "DESCRIPTION": triplet.description,
-        "ANCHOR": triplet.anchor,
-        "FIRST": first,
-        "SECOND": second,
-    }
-    if "logprobs" in method.options:
-        return fill(prompts().logprobs, **slots, SUMMARIES=summaries)
-    return fill(prompts().judge, **slots) + summaries
-
-
-def instruct_template(spec: str) -> str:
-    """The instruction template of a model's family: the first that begins a word of the model's name."""
-    name = re.split(r"[/:]", spec.lower().rstrip("/"))[-1]
-    templates = prompts().instruct
-    return next(text for family, text in templates.items() if re.search(rf"(?<![a-z0-9]){family}", name))
-
-
-def _instructed(template: str, triplet: Triplet) -> list[str]:
-    """Anchor, positive and negative in an instruction template."""
-    instruction = triplet.instruction or triplet.description
-    return [fill(template, INSTRUCTION=instruction, TEXT=text) for text in triplet.documents]
-
-
-def _summaries(
-    method: Method, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], list[list[Response]]]:
-    """What a language model wrote of each document of each triplet under the criterion."""
-    views = dict.fromkeys((t.criterion, t.description, text) for t in triplets for text in t.documents)
-    requests = [
-        Generate(
-            prompt=user_prompt(prompts().rewrite, CRITERION=criterion, DESCRIPTION=description, TEXT=text),
-            sampling=Sampling(max_tokens=SUMMARY_TOKENS),
-            role=f"rewrite:{method.writer}",
-        )
-        for criterion, description, text in views
-    ]
-    responses = dict(zip(views, (yield requests), strict=True))
-    return [[_summary(responses[t.criterion, t.description, text]) for text in t.documents] for t in triplets]
-
-
-def _summary(response: Response) -> Response:
-    if SUMMARIES.counts(response):
-        return response
-    # What was cut off before it began is as unreadable as what is empty.
-    truncated = response.status == "truncated"
-    return Response(status="unparsed" if truncated else SUMMARIES.status(response))
 
 
 # Picks
 
 
-def _picked(verdict: judge.Verdict[Choice], first: Pick, second: Pick) -> Pick | None:
+def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second: Pick) -> Pick | None:
     if verdict.value is None:
         return "unparsed" if verdict.status == "unparsed" else None
     picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}
     return picks[verdict.value.more_alike]
 
 
-def _by_margin(margin: float, statuses: tuple[str, ...]) -> Outcome:
+def _by_margin(margin: float, statuses: tuple[str, ...], reasons: tuple[str, ...] = ()) -> Outcome:
     """A margin that is not a number comes from a failed answer, even if its status says ok."""
     if math.isnan(margin):
         failed = any(status not in ("ok", "truncated") for status in statuses)
-        return Outcome((None,), statuses if failed else ("error",))
-    return Outcome((_pick(margin),), statuses, margin)
+        return Outcome((None,), statuses, reasons=reasons) if failed else Outcome((None,), ("error",))
+    return Outcome((_pick(margin),), statuses, margin, reasons=reasons)
 
 
 def _pick(margin: float) -> Pick | None:

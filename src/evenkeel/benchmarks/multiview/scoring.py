@@ -85,7 +85,7 @@ def measure(
         requests={name: (_covered(outcome), len(outcome.picks)) for name, outcome in outcomes.items()},
         links=tuple(map(_document, triplet.documents)),
         # With the name of the method, as there is no answer of a model under test to show.
-        failures=tuple(f"{status} ({name})" for name, status in ended if status not in ("ok", "truncated")),
+        failures=tuple(f"{failure} ({name})" for name, o in outcomes.items() for failure in o.failures),
         detail=MultiviewDetail(
             picks={name: outcome.picks for name, outcome in outcomes.items()},
             orders={name: outcome.orders for name, outcome in outcomes.items() if outcome.orders},

@@ -28,6 +28,7 @@ from evenkeel.models.local.checks import (
     reads_padded,
     watched_loading,
 )
+from evenkeel.models.local.constrained import Grammars
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
@@ -85,6 +86,19 @@ class Causal:
         self._ahead: dict[str, list[int]] = {}
         self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
+        self._grammars: Grammars | None = None
+
+    @property
+    def grammars(self) -> Grammars:
+        """The JSON schemas that texts are made to follow."""
+        if self._grammars is None:
+            width = getattr(self.model.config.get_text_config(), "vocab_size", 0)
+            self._grammars = Grammars(self.tokenizer, width, self.end_ids)
+        return self._grammars
+
+    def schema_problems(self) -> list[str]:
+        """Why texts were not made to follow their schema."""
+        return list(dict.fromkeys(self._grammars.problems)) if self._grammars else []
 
     def tokens_that_fit(self) -> int:
         """About how many tokens one batch may have on this CUDA device.
@@ -176,6 +190,22 @@ class Causal:
         accepted = {name: value for name, value in arguments.items() if name in self._parameters}
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
+
+    @torch.inference_mode()
+    def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """The last hidden state at the last token of each row, as little-endian float32."""
+        ids, mask = self.pad(rows)
+        base = self.model.base_model
+        arguments = {
+            "input_ids": ids,
+            "attention_mask": None if bool(mask.all()) else mask,
+            "position_ids": (mask.cumsum(-1) - 1).clamp_min(0),
+            "use_cache": False,
+        }
+        known = inspect.signature(base.forward).parameters
+        out = base(**{name: value for name, value in arguments.items() if name in known}, return_dict=True)
+        states = out.last_hidden_state[:, -1].float().cpu().numpy()
+        return [state.astype("<f4").tobytes() for state in states]
 
 
 def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:

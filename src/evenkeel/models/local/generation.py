@@ -13,12 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evenkeel.models.local.causal import Causal, Step
+from evenkeel.models.local.constrained import Constraint
 from evenkeel.types import Generate
+
+TAG_TOKENS = 8
+"""Tokens that a tag at the end of the reasoning has at most."""
 
 SPARE = 128
 """Places that are allocated at once when a cache layer is full."""
@@ -39,6 +44,8 @@ class Prompt:
     """Whether the context leaves less than was asked for."""
     thinking: bool = False
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
+    schema: str = ""
+    """A JSON schema that the text follows, after the reasoning."""
 
 
 @dataclass
@@ -52,6 +59,12 @@ class Generation:
     text: str = ""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
+    constraint: Constraint | None = None
+
+    @property
+    def in_schema(self) -> bool:
+        """Whether the text is the beginning of JSON by its schema."""
+        return self.constraint is not None and not self.constraint.thinking
 
 
 class State(NamedTuple):
@@ -78,15 +91,18 @@ class Sampler:
     the step, a row's text does not depend on its neighbours.
     """
 
-    def __init__(self, prompts: Sequence[Prompt], device: torch.device) -> None:
+    def __init__(
+        self, prompts: Sequence[Prompt], device: torch.device, constraints: Sequence[Constraint | None] = ()
+    ) -> None:
         self.device = device
+        self.constraints = constraints
         self.temperatures = [prompt.temperature for prompt in prompts]
         self.top_ps = [prompt.top_p for prompt in prompts]
         self.generators = [torch.Generator(device).manual_seed(prompt.seed) for prompt in prompts]
 
     def pick(self, logits: Tensor, rows: Sequence[int]) -> list[int]:
         """One token for each of `rows`, from one line of logits each."""
-        scores = logits.float()
+        scores = self._constrained(logits.float(), rows)
         sampled = [line for line, row in enumerate(rows) if self.temperatures[row] > 0]
         if sampled:
             temperature, top_p = (
@@ -100,6 +116,18 @@ class Sampler:
             noisy = nucleus(scores[sampled] / temperature, top_p) - noise.log()
             scores = scores.index_copy(0, torch.tensor(sampled, device=self.device), noisy)
         return [int(token) for token in scores.argmax(-1).tolist()]
+
+    def _constrained(self, scores: Tensor, rows: Sequence[int]) -> Tensor:
+        """Scores with every token ruled out that the schema of its row does not allow."""
+        lines = [line for line, row in enumerate(rows) if self.constraints and self.constraints[row]]
+        if not lines:
+            return scores
+        constraints = [constraint for row in rows if (constraint := self.constraints[row])]
+        allowed = torch.tensor(np.stack([each.allowed(scores.shape[-1]) for each in constraints]))
+        places = torch.tensor(lines, device=self.device)
+        return scores.index_copy(
+            0, places, scores[places].masked_fill(~allowed.to(self.device), float("-inf"))
+        )
 
 
 def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
@@ -117,13 +145,17 @@ def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
 def generate(causal: Causal, prompts: Sequence[Prompt]) -> list[Generation]:
     """Continue every prompt until it ends, meets a stop string, or has its full length."""
     state, logits = _read(causal, prompts)
-    generations = [Generation() for _ in prompts]
+    generations = [Generation(constraint=_constraint(causal, prompt)) for prompt in prompts]
     rows = range(len(prompts))
-    sampler = Sampler(prompts, causal.device)
+    sampler = Sampler(prompts, causal.device, [generation.constraint for generation in generations])
     tokens = sampler.pick(logits[:, -1], rows)
     active = [row for row in rows if add_token(causal, prompts[row], generations[row], tokens[row])]
     continue_rows(causal, prompts, generations, state, tokens=tokens, active=active, sampler=sampler)
     return generations
+
+
+def _constraint(causal: Causal, prompt: Prompt) -> Constraint | None:
+    return causal.grammars.constraint(prompt.schema, thinking=prompt.thinking) if prompt.schema else None
 
 
 def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
@@ -184,13 +216,22 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
         generation.ended = True
     else:
         generation.ids.append(token)
-        generation.ended = _meets_stop(causal, prompt, generation)
+        generation.ended = _completes_schema(causal, generation) or _meets_stop(causal, prompt, generation)
     if not generation.ended and generation.tokens < prompt.max_tokens:
         return True
     text = causal.text(generation.ids, after=prompt.ids)
     ends = [end for stop in prompt.stop if (end := text.find(stop)) >= 0]
     generation.text = text[: min(ends)] if ends else text
     return False
+
+
+def _completes_schema(causal: Causal, generation: Generation) -> bool:
+    """Whether the text is whole by its schema, so that only its end could follow."""
+    if generation.constraint is None:
+        return False
+    recent = "".join(map(causal.token_text, generation.ids[-TAG_TOKENS:]))
+    generation.constraint.add(generation.ids[-1], recent)
+    return generation.constraint.complete
 
 
 def _meets_stop(causal: Causal, prompt: Prompt, generation: Generation) -> bool:

@@ -21,10 +21,12 @@ from evenkeel.models.openai.protocol import (
     COMPLETIONS,
     EMBEDDINGS,
     MISPLACED,
+    RERANK,
     Dialect,
     completion,
     read_chat,
     read_completion,
+    read_scores,
     read_vectors,
 )
 from evenkeel.models.openai.retry import Call, Client, RequestFailed, ServerHealth
@@ -38,7 +40,9 @@ from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Req
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-Job: TypeAlias = Generate | LogLikelihood | Rank | list[Embed]
+Batch: TypeAlias = list[Embed | Rank]
+"""Texts to embed, or documents to rank for one query."""
+Job: TypeAlias = Generate | LogLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
 """Texts whose log-probabilities were asked for, and may be needed once more."""
@@ -53,7 +57,7 @@ def _runtime(description: str, **limits: Any) -> Meta:
 
 
 class OpenAI:
-    """A model behind `/chat/completions`, `/completions` and `/embeddings`."""
+    """A model behind `/chat/completions`, `/completions`, `/embeddings` and `/rerank`."""
 
     class Options(Struct, frozen=True, kw_only=True):
         base_url: Annotated[
@@ -65,7 +69,7 @@ class OpenAI:
         ] = 64
         timeout: Annotated[float, _runtime("seconds that one try may take", gt=0)] = 600.0
         retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
-        embed_batch: Annotated[int, _runtime("most texts embedded in one call", ge=1)] = 64
+        embed_batch: Annotated[int, _runtime("most texts embedded or ranked in one call", ge=1)] = 64
         token_field: Annotated[
             str, _runtime("field that limits the answer's tokens; max_completion_tokens is found by itself")
         ] = "max_tokens"
@@ -79,7 +83,7 @@ class OpenAI:
         def __repr__(self) -> str:
             return "OpenAI.Options(…)"  # a base_url may carry a password
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed"})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
 
     def __init__(self, name: str, options: Options | None = None) -> None:
         self._name = name
@@ -89,6 +93,7 @@ class OpenAI:
         self._dialect = Dialect(name, token_field=options.token_field, seeded=options.send_seed, extra=extra)
         self._health = ServerHealth(self._endpoint.shown)
         self._progress: Progress = Silent()
+        self._server_in_spec = False
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -98,6 +103,13 @@ class OpenAI:
     def address(self) -> str:
         """Where the model is reached, without credentials; that is no part of its identity."""
         return self._endpoint.shown
+
+    def name_server(self) -> None:
+        """Make the address part of the model's identity: its spec names the server."""
+        self._server_in_spec = True
+
+    def notes(self) -> list[str]:
+        return self._dialect.notes()
 
     def watch(self, progress: Progress) -> None:
         """Report retries to this watcher from now on."""
@@ -109,7 +121,7 @@ class OpenAI:
         return {
             **identity_options(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
-            "spec": f"openai:{self._name}",
+            "spec": f"openai:{self._name}{f'?base_url={self.address}' if self._server_in_spec else ''}",
         }
 
     def probe(self, needs: frozenset[Capability]) -> None:
@@ -208,7 +220,7 @@ class OpenAI:
             if job is None:
                 return
             if isinstance(job, list):
-                await self._embed(client, job, outbox)
+                await self._answer_batch(client, job, outbox)
                 continue
             try:
                 response = await self._answer_one(client, job, cache)
@@ -218,12 +230,10 @@ class OpenAI:
                 outbox.put((job, response))
 
     async def _answer_one(
-        self, client: Client, request: Generate | LogLikelihood | Rank, cache: LogprobsCache
+        self, client: Client, request: Generate | LogLikelihood, cache: LogprobsCache
     ) -> Response:
         if isinstance(request, LogLikelihood):
             return await self._loglikelihood(client, request, cache)
-        if isinstance(request, Rank):
-            return Response(status="error", reason="an OpenAI-compatible server cannot rank")
         if not isinstance(request.prompt, str):
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
         if request.sampling.length_of:
@@ -286,11 +296,21 @@ class OpenAI:
             cache.pop(next(iter(cache)))
         return await asyncio.shield(task)
 
-    async def _embed(self, client: Client, batch: list[Embed], outbox: Outbox[Answer]) -> None:
-        texts = [request.text for request in batch]
-        body = partial(self._dialect.embed_body, texts)
+    def _batch_call(self, batch: Batch) -> Call[list[Response]]:
+        count, first = len(batch), batch[0]
+        if isinstance(first, Rank):
+            documents = [request.document for request in batch if isinstance(request, Rank)]
+            body = partial(self._dialect.rank_body, first.query, documents)
+            return Call(RERANK, body, lambda data: read_scores(data, count))
+        texts = [request.text for request in batch if isinstance(request, Embed)]
+        return Call(
+            EMBEDDINGS, partial(self._dialect.embed_body, texts), lambda data: read_vectors(data, count)
+        )
+
+    async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
+        parts: Sequence[Batch]
         try:
-            responses = await client.send(Call(EMBEDDINGS, body, lambda data: read_vectors(data, len(texts))))
+            responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
             if len(batch) == 1 or failure.error.no_contact:
                 self._fail(failure, batch, outbox)
@@ -303,9 +323,10 @@ class OpenAI:
                 for answer in zip(batch, responses, strict=True):
                     outbox.put(answer)
                 return
-            parts = [[request] for request in batch]  # the only vector of a reply is that of the only text
+            # The only vector, or score, of a reply is that of the only text.
+            parts = [batch[number : number + 1] for number in range(len(batch))]
         for part in parts:
-            await self._embed(client, part, outbox)
+            await self._answer_batch(client, part, outbox)
 
     def _fail(self, failure: RequestFailed, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         for request in requests:
@@ -316,22 +337,23 @@ class OpenAI:
 class _Source:
     """The stream of requests as jobs, read one at a time and only when a worker is free."""
 
-    def __init__(self, requests: Iterable[Request], embed_batch: int) -> None:
+    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
         self._requests = iter(requests)
-        self._embed_batch = embed_batch
+        self._batch_size = batch_size
         self._next_request: Request | None = None
         self._ended = False
         self.error: Exception | None = None
 
     def next(self) -> Job | None:
-        """A single request, or as many texts to embed as go into one call; None at the end."""
+        """A single request, or as many texts to embed, or to rank for a query, as go into one call; None at
+        the end."""
         request = self._pull()
-        if not isinstance(request, Embed):
+        if not isinstance(request, Embed | Rank):
             return request
-        batch = [request]
-        while len(batch) < self._embed_batch:
+        batch: Batch = [request]
+        while len(batch) < self._batch_size:
             more = self._pull()
-            if not isinstance(more, Embed):
+            if not isinstance(more, Embed | Rank) or _query(more) != _query(request):
                 self._next_request = more
                 break
             batch.append(more)
@@ -350,6 +372,11 @@ class _Source:
         except Exception as error:  # noqa: BLE001  # raised again when what is running has been answered
             self._ended, self.error = True, error
         return None
+
+
+def _query(request: Embed | Rank) -> str | None:
+    """What documents are ranked for; None of a text to embed."""
+    return request.query if isinstance(request, Rank) else None
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from evenkeel.types import Generate, Response, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CHAT, COMPLETIONS, EMBEDDINGS = "chat/completions", "completions", "embeddings"
+CHAT, COMPLETIONS, EMBEDDINGS, RERANK = "chat/completions", "completions", "embeddings", "rerank"
 
 FINISH_STATUS: dict[str, Status] = {
     "stop": "ok",
@@ -37,10 +37,20 @@ FINISH_STATUS: dict[str, Status] = {
 
 TEXT_PARTS = ("text", "output_text")
 
+LARGEST_SCORE = 1e30
 MAX_COUNT = 10_000_000
 """A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
 
-MISPLACED = "it is not clear which vector belongs to which text"
+MISPLACED = "it is not clear which result belongs to which text"
+
+OPTIONAL = ("temperature", "top_p", "seed")
+"""Fields that some models take only at their default: a request is sent without one that was refused."""
+REFUSED = re.compile(
+    r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|not allowed|not accept|deprecated"
+    r"|only (the default|\d)|must be (1\b|strictly positive)|cannot be (set|changed|specified)"
+    r"|extra (inputs|fields)",
+    re.IGNORECASE,
+)
 
 T = TypeVar("T")
 
@@ -56,6 +66,16 @@ class Dialect:
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
         self._takes_schema = True
+        self._rank_field = "documents"
+        self._left_out: dict[str, str] = {}
+
+    def notes(self) -> list[str]:
+        """What the server did not take, and was left out of the requests."""
+        return [
+            f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
+            "server's default applied."
+            for name, message in self._left_out.items()
+        ]
 
     def learn(self, message: str) -> None:
         """Adapt to a refusal's message. Each field changes once, so that retries end."""
@@ -67,6 +87,12 @@ class Dialect:
             self._encoding_format = "float"
         if re.search(r"response_format|json_schema|guided|grammar", message):
             self._takes_schema = False
+        if re.search(r"\btexts\b", message):
+            self._rank_field = "texts"  # Text Embeddings Inference
+        if REFUSED.search(message):
+            for name in OPTIONAL:
+                if re.search(rf"\b{name}\b", message):
+                    self._left_out.setdefault(name, message)
 
     def generate_body(self, request: Generate) -> bytes:
         sampling, chat = request.sampling, not isinstance(request.prompt, str)
@@ -95,7 +121,11 @@ class Dialect:
     def embed_body(self, texts: Sequence[str]) -> bytes:
         return self._encoded({"input": texts, "encoding_format": self._encoding_format})
 
+    def rank_body(self, query: str, documents: Sequence[str]) -> bytes:
+        return self._encoded({"query": query, self._rank_field: documents})
+
     def _encoded(self, body: dict[str, Any]) -> bytes:
+        body = {name: value for name, value in body.items() if name not in self._left_out}
         return msgspec.json.encode({"model": self._model} | body | self._extra)
 
 
@@ -153,6 +183,17 @@ class _Vector(Struct):
     index: Any = None
 
 
+class _Score(Struct):
+    index: Any = None
+    relevance_score: Any = None
+    score: Any = None
+    """Its name in Text Embeddings Inference."""
+
+
+class _Scores(Struct):
+    results: list[_Score]
+
+
 class _Vectors(Struct):
     data: list[_Vector]
     usage: msgspec.Raw = NO_USAGE
@@ -161,6 +202,7 @@ class _Vectors(Struct):
 _chat = msgspec.json.Decoder(_Chat)
 _completions = msgspec.json.Decoder(_Completion)
 _vectors = msgspec.json.Decoder(_Vectors)
+_scores = msgspec.json.Decoder(_Scores | list[_Score])
 
 
 def _first(choices: list[T]) -> T:
@@ -265,18 +307,45 @@ def read_vectors(data: bytes, count: int) -> list[Response]:
     total = _token_counts(reply.usage)[0]
     # The server counts a whole batch; an even share for each text keeps the sum right.
     tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
-    vectors, indexes = reply.data, [item.index for item in reply.data]
-    problem = ""
-    if len(vectors) != count:
-        problem = f"{MISPLACED}: {len(vectors)} for {count}"
-    elif count > 1 and indexes != [None] * count:
-        if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
-            problem = f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
-        else:
-            vectors = sorted(vectors, key=lambda item: int(item.index))
+    vectors, problem = _in_order(reply.data, count)
     if problem:
         return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
     return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]
+
+
+def read_scores(data: bytes, count: int) -> list[Response]:
+    """One response for each document of a reply from /rerank, in the order of the documents.
+
+    Servers give the scores best first: a reply to several documents without `index` has no known order.
+    """
+    reply = _scores.decode(data)
+    items = reply.results if isinstance(reply, _Scores) else reply
+    scores, problem = _in_order(items, count, needs_index=True)
+    if problem:
+        return [Response(status="unparsed", reason=problem)] * count
+    return [_score_response(item) for item in scores]
+
+
+def _score_response(item: _Score) -> Response:
+    score = item.score if item.relevance_score is None else item.relevance_score
+    if type(score) not in (int, float):
+        return Response(status="unparsed", reason="the score is not a number")
+    if not -LARGEST_SCORE <= score <= LARGEST_SCORE:  # nor is infinity, or what is not a number
+        return Response(status="unparsed", reason="the score is out of range")
+    return Response(status="ok", rank=float(score))
+
+
+def _in_order(items: list[T], count: int, *, needs_index: bool = False) -> tuple[list[T], str]:
+    """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
+    indexes: list[Any] = [getattr(item, "index", None) for item in items]
+    if len(items) != count:
+        return items, f"{MISPLACED}: {len(items)} for {count}"
+    if count > 1 and (needs_index or indexes != [None] * count):
+        if {type(index) for index in indexes} != {int} or sorted(indexes) != list(range(count)):
+            return items, f"{MISPLACED}: its 'index' does not run from 0 to {count - 1}"
+        places = dict(zip(indexes, items, strict=True))
+        return [places[number] for number in range(count)], ""
+    return items, ""
 
 
 def _vector_response(embedding: Any, tokens: int | None) -> Response:

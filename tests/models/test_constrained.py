@@ -1,0 +1,205 @@
+"""Constrained decoding: JSON by its schema from any local model, whatever shares the batch."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+
+import evenkeel as ek
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.constrained import closed_json
+from evenkeel.text.judge import read, schema_of
+from evenkeel.types import Generate, Message, Sampling
+from models.tiny import ask, open_hf, tiny_model
+from triplets import picks, store, triplet
+
+pytest.importorskip("llguidance")
+
+
+class Verdict(Struct):
+    more_alike: Literal["first", "second", "tie"]
+
+
+class Part(Struct):
+    name: str
+    note: str = ""
+
+
+class Listing(Struct):
+    """What a builder asks for: fields that may be left out."""
+
+    parts: tuple[Part, ...] = ()
+    note: str = ""
+
+
+class Nested(Struct):
+    parts: tuple[Part, ...]
+    rating: Literal[1, 2, 3]
+
+
+def question(
+    kind: type[Struct] | None, text: str = "Compare.", *, repeat: int = 0, **sampling: object
+) -> Generate:
+    return Generate(
+        prompt=(Message("user", text),),
+        sampling=msgspec.convert({"max_tokens": 40, **sampling}, Sampling),
+        schema=schema_of(kind) if kind else "",
+        repeat=repeat,
+    )
+
+
+def test_random_weights_write_json_by_the_schema_in_a_batch_with_free_texts(shared: HuggingFace) -> None:
+    """Without the constraint these weights write no JSON at all; other rows are what they are alone."""
+    free = [question(None, text) for text in ("Compare.", "A longer text to compare with.")]
+    verdicts = [
+        question(Verdict, text, temperature=temperature, repeat=repeat)
+        for text in ("Compare.", "Another text, of another length.")
+        for temperature, repeat in ((0.0, 0), (1.0, 0), (1.0, 1), (1.0, 2))
+    ]
+    ratings = [question(Nested, "Rate.", temperature=1.5, repeat=n, max_tokens=100) for n in range(4)]
+    mixed = [free[0], *verdicts, *ratings, free[1]]
+    responses = dict(zip(mixed, ask(shared, *mixed), strict=True))
+    values = [msgspec.json.decode(responses[request].text, type=Verdict) for request in verdicts]
+    assert {responses[request].status for request in verdicts} == {"ok"}
+    assert len({value.more_alike for value in values}) > 1
+    assert [responses[request] for request in free] == ask(shared, *free)
+    assert [responses[request] for request in verdicts] == [ask(shared, request)[0] for request in verdicts]
+    for request in ratings:
+        response = responses[request]
+        assert response.text.startswith('{"parts": [')
+        assert json.loads(response.text).keys() <= {"parts", "rating"}
+        if response.status == "ok":
+            msgspec.json.decode(response.text, type=Nested)
+    assert all(re.search(r"[^ -~]|[A-Za-z]", responses[request].text) for request in free)
+
+
+def test_what_is_cut_off_says_so_and_is_still_json(shared: HuggingFace) -> None:
+    requests = [question(Nested, "Rate.", temperature=1.0, max_tokens=tokens) for tokens in range(1, 25)]
+    responses = ask(shared, *requests)
+    assert {response.status for response in responses[:8]} == {"truncated"}
+    for request, response in zip(requests, responses, strict=True):
+        assert response.tokens_out is not None
+        assert response.tokens_out <= request.sampling.max_tokens
+        json.loads(response.text)
+    listing = msgspec.structs.replace(requests[-1], schema=schema_of(Listing))
+    (response,) = ask(shared, listing)
+    assert response.status == "truncated"
+    assert isinstance(read(Listing, response).value, Listing)  # as far as it goes
+    assert read(Nested, responses[7]).status == "unparsed"  # a field without a default is missing
+
+
+def test_a_model_that_opens_with_reasoning_is_bound_after_it(tmp_path: Path) -> None:
+    """Its template opens the block. Weights that never close it are free to the end, and no answer."""
+    folder = tiny_model(tmp_path)
+    template = (folder / "chat_template.jinja").read_text()
+    (folder / "chat_template.jinja").write_text(f"{template}<think>\n")
+    model = open_hf(folder)
+    (response,) = ask(model, question(Verdict))
+    assert (response.status, response.text) == ("truncated", "")
+    assert response.reasoning
+    causal = model._causal()
+    (closing,) = (causal.tokenise("</think>", special=False),)
+    constraint = causal.grammars.constraint(schema_of(Verdict), thinking=True)
+    assert constraint is not None
+    assert constraint.allowed(49152).all()
+    for number, token in enumerate(closing):
+        assert constraint.thinking
+        constraint.add(token, causal.text(closing[: number + 1]))
+    assert not constraint.thinking
+    allowed = constraint.allowed(49152)
+    assert 0 < allowed.sum() < 10
+    assert all(causal.token_text(int(token)).startswith("{") for token in allowed.nonzero()[0])
+
+
+def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: Path) -> None:
+    model = open_hf(folder)
+    odd = Generate(
+        prompt="Write", sampling=Sampling(max_tokens=4), schema='{"type": "object", "not": {"required": []}}'
+    )
+    plain = Generate(prompt="Write", sampling=Sampling(max_tokens=4))
+    (response,), (expected,) = ask(model, odd), ask(model, plain)
+    assert response == expected
+    (note,) = model.notes()
+    assert note.startswith("JSON answers did not have to follow their schema: llguidance cannot follow")
+    model.close()
+    assert model.notes() == [note]
+
+
+def test_without_the_package_texts_are_free_and_a_note_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "llguidance" else original(name, *more),
+    )
+    model = open_hf(folder)
+    request = question(Verdict, max_tokens=4)
+    assert ask(model, request)[0].text == ask(model, msgspec.structs.replace(request, schema=""))[0].text
+    assert model.notes() == [
+        "JSON answers did not have to follow their schema: the package llguidance is not installed "
+        "(pip install llguidance)."
+    ]
+
+
+def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
+    """It wrote no verdict that could be read before its texts had to follow the schema."""
+    data = store(tmp_path / "t.jsonl", [triplet(number) for number in range(2)])
+    run = ek.run("multiview", data=data, method=["judge:embedded"], out=tmp_path / "run")
+    assert run.headline.coverage == 1.0
+    assert {pick for both in picks(run, "judge:embedded").values() for pick in both} <= {
+        "positive", "negative", "tie",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cut", "closed"),
+    [
+        ("", ""),
+        ("{", "{}"),
+        ('{"a', "{}"),
+        ('{"a": ', "{}"),
+        ('{"a": "', '{"a": ""}'),
+        ('{"a": "x\\', '{"a": "x"}'),
+        ('{"a": "x\\u12', '{"a": "x"}'),
+        ('{"a": "x\\\\', '{"a": "x\\\\"}'),
+        ('{"a": "x\\"y', '{"a": "x\\"y"}'),
+        ('{"a": 12', "{}"),
+        ('{"a": 12, "b": tr', '{"a": 12}'),
+        ('{"a": [1, 2', '{"a": [1]}'),
+        ('{"a": [{"b": "c", "d', '{"a": [{"b": "c"}]}'),
+        ('{"a": ["{[", "', '{"a": ["{[", ""]}'),
+        ('{"a": [], "b": "whole"}', '{"a": [], "b": "whole"}'),
+    ],
+)
+def test_cut_off_json_is_closed_without_making_anything_up(cut: str, closed: str) -> None:
+    assert closed_json(cut) == closed
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.text(), VALUES), st.booleans(), st.data())
+def test_every_beginning_of_an_object_closes_to_an_object(
+    value: dict[str, object], ascii_only: bool, data: st.DataObject
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    length = data.draw(st.integers(1, len(text)))
+    closed = json.loads(closed_json(text[:length]))
+    assert closed.keys() <= value.keys()
+    assert json.loads(closed_json(text)) == value

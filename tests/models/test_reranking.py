@@ -1,0 +1,211 @@
+"""Scores and vectors from models of other kinds: causal models, token embeddings, /rerank servers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from evenkeel.errors import CapabilityError
+from evenkeel.models.embedded import embedder_folder
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.openai.protocol import Dialect, read_scores
+from evenkeel.models.registry import load_model
+from evenkeel.types import Embed, Rank, Response
+from loopback import Loopback, shared_words
+from models.tiny import ask, open_hf, tiny_cross_encoder, tiny_model
+
+TEXTS = ["a keel", "the harbour light at dawn, seen from the sea", "rope", "한국어 汉语"]
+
+
+# Causal models
+
+
+@pytest.mark.parametrize("config", ["LlamaConfig", "GPT2Config", "MambaConfig"])
+def test_an_embedding_is_the_last_hidden_state_in_any_company(config: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tiny_model(tmp_path, config)
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    responses = ask(open_hf(folder), *(Embed(text=text) for text in TEXTS))
+    for text, response in zip(TEXTS, responses, strict=True):
+        assert response.vector is not None
+        with torch.no_grad():
+            out = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+        expected = out.hidden_states[-1][0, -1].numpy()
+        assert np.frombuffer(response.vector, "<f4") == pytest.approx(expected, abs=2e-4)
+
+
+def test_a_rank_is_the_log_odds_of_yes_after_the_chat(folder: Path, shared: HuggingFace) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    requests = [Rank(query="a keel", document=text) for text in TEXTS[:3]]
+    yes, no = (tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in ("yes", "no"))
+    for request, response in zip(requests, ask(shared, *requests), strict=True):
+        question = "Does the document below fit the query? Answer with one word, yes or no.\n\n"
+        question += f"Query: a keel\n\nDocument: {request.document}"
+        chat = [{"role": "user", "content": question}]
+        ids = tokenizer.apply_chat_template(
+            chat, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        with torch.no_grad():
+            logits = model(**ids).logits[0, -1].log_softmax(-1)
+        assert response.rank == pytest.approx(float(logits[yes] - logits[no]), abs=1e-3)
+    assert ask(shared, Rank(query="a", document="b " * 500))[0].status == "error"
+
+
+def test_a_reranker_of_a_family_reads_the_prompt_it_was_trained_on(tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path / "Qwen3-Reranker-Tiny"))
+    from evenkeel.models.local.reranking import rank_ids
+
+    causal = model._causal()
+    instructed, plain = (
+        causal.text(ids)
+        for query in ("<Instruct>: as tools\n<Query>: a keel", "a keel")
+        if not isinstance(ids := rank_ids(causal, Rank(query=query, document="rope"), ""), str)
+    )
+    assert "<Instruct>: as tools\n<Query>: a keel\n<Document>: rope" in instructed
+    assert "<Query>: a keel\n<Document>: rope" in plain
+    assert plain.count("<Instruct>: ") == 1
+    assert plain.endswith("<think>\n\n</think>\n\n")
+    other = open_hf(tmp_path / "Qwen3-Reranker-Tiny", rank_template="{QUERY} | {DOCUMENT} =")
+    ids = rank_ids(other._causal(), Rank(query="{DOCUMENT}", document="rope"), "{QUERY} | {DOCUMENT} =")
+    assert not isinstance(ids, str)
+    assert causal.text(ids) == "{DOCUMENT} | rope ="
+    assert other.identity()["rank_template"] == "{QUERY} | {DOCUMENT} ="
+    assert "rank_template" not in model.identity()
+
+
+# Late interaction
+
+
+def test_late_interaction_is_the_mean_of_each_tokens_best_cosine() -> None:
+    import sentence_transformers
+
+    model = load_model("embedded-embedder", late=True)
+    reference = sentence_transformers.SentenceTransformer(str(embedder_folder()), device="cpu")
+    pairs = [
+        ("a keel", "the keel of a boat"),
+        ("a keel", "harbour"),
+        ("rope and sail", "a " * 300),
+        ("", "x"),
+    ]
+    responses = ask(model, *(Rank(query=query, document=document) for query, document in pairs))
+    for (query, document), response in list(zip(pairs, responses, strict=True))[:3]:
+        tokens = [
+            torch.nn.functional.normalize(reference.encode(text, output_value="token_embeddings"), dim=-1)[
+                1:-1
+            ]
+            for text in (query, document)
+        ]
+        expected = (tokens[0] @ tokens[1].T).max(dim=1).values.mean()
+        assert response.rank == pytest.approx(float(expected), abs=1e-4)
+    assert [response.cut for response in responses[:3]] == [False, False, True]
+    assert responses[3].status == "error"
+    assert model.identity()["late"] is True
+    assert "late" not in load_model("embedded-embedder").identity()
+    model.close()
+
+
+def test_a_cross_encoder_has_no_tokens_to_compare(tmp_path: Path) -> None:
+    model = load_model(f"sbert:{tiny_cross_encoder(tmp_path)}", late=True, device="cpu")
+    with pytest.raises(CapabilityError, match="is a cross-encoder: it cannot rank"):
+        model.probe(frozenset({"rank"}))
+
+
+# Servers
+
+
+def test_documents_of_one_query_go_in_one_call_and_a_refused_one_alone() -> None:
+    with Loopback(record=True) as server:
+        model = load_model("openai:loop", base_url=server.url, concurrency=1)
+        requests = [
+            Rank(query=query, document=f"{query} {n} {'[poison]' if (query, n) == ('a', 2) else ''}")
+            for query in ("a", "b c")
+            for n in range(5)
+        ]
+        responses = ask(model, *requests)
+    assert server.bodies[0]["documents"] == [request.document for request in requests[:5]]
+    for request, response in zip(requests, responses, strict=True):
+        if "[poison]" in request.document:
+            assert (response.status, response.rank) == ("error", None)
+        else:
+            assert response.rank == shared_words(request.query, request.document)
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (
+            b'{"results": [{"index": 0, "relevance_score": 1}]}',
+            "not clear which result belongs",
+        ),
+        (b'[{"index": 1, "score": 1}, {"index": 1, "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"index": 1, "score": 1}, {"index": 2, "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"index": -1, "score": 1}, {"index": 0, "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"index": "0", "score": 1}, {"index": "1", "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"index": 0.0, "score": 1}, {"index": 1.0, "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"index": true, "score": 1}, {"index": 0, "score": 2}]', "does not run from 0 to 1"),
+        (b'[{"score": 1}, {"score": 2}]', "does not run from 0 to 1"),
+        (b'{"results": [{"index": 0, "relevance_score": null}, {"index": 1}]}', "the score is not a number"),
+        (b'[{"index": 0, "score": "0.5"}, {"index": 1, "score": true}]', "the score is not a number"),
+        (b'[{"index": 0, "score": 1e300}, {"index": 1, "score": -1e300}]', "the score is out of range"),
+    ],
+)
+def test_a_hostile_reply_is_no_score(reply: bytes, problem: str) -> None:
+    responses = read_scores(reply, 2)
+    assert [response.status for response in responses] == ["unparsed", "unparsed"]
+    assert all(problem in response.reason for response in responses)
+
+
+def test_scores_come_in_the_order_of_the_documents() -> None:
+    scores = b'{"index": 2, "relevance_score": 3}, {"index": 0, "score": 0}, {"index": 1, "score": -1.5}'
+    reply = b'{"results": [' + scores + b"]}"
+    assert [response.rank for response in read_scores(reply, 3)] == [0, -1.5, 3]
+    assert read_scores(b'[{"score": 0.25}]', 1) == [Response(status="ok", rank=0.25)]
+
+
+class NotANumber(Loopback):
+    """Gives NaN, as Python writes it, for every second score."""
+
+    def _ranks(self, body: Any) -> bytes:
+        return b'[{"index": 0, "score": NaN}, {"index": 1, "score": 1}]'
+
+
+def test_a_score_that_is_not_a_number_fails_alone() -> None:
+    with NotANumber() as server:
+        model = load_model("openai:loop", base_url=server.url)
+        one, other = ask(model, *(Rank(query="q", document=text) for text in "ab"))
+    assert (one.status, one.rank) == ("unparsed", None)
+    assert (other.status, other.rank) == ("ok", 1.0)
+    assert not math.isnan(other.rank or 0)
+
+
+# What a server refuses
+
+
+@pytest.mark.parametrize(
+    ("message", "left_out"),
+    [
+        ("Unsupported value: 'temperature' does not support 0 with this model.", ["temperature"]),
+        ("invalid temperature: only 1 is allowed for this model", ["temperature"]),
+        ("`temperature` must be strictly positive", ["temperature"]),
+        ("`temperature` and `top_p` are deprecated for this model", ["temperature", "top_p"]),
+        ("Unrecognized request argument supplied: seed", ["seed"]),
+        ("the temperature must be at most 1.5", []),
+        ("this prompt about temperatures is not allowed", []),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", []),
+    ],
+)
+def test_a_field_is_left_out_only_where_it_is_refused_as_such(message: str, left_out: list[str]) -> None:
+    dialect = Dialect("m", token_field="max_tokens", seeded=True, extra={})
+    dialect.learn(message)
+    assert [note.split("'")[1] for note in dialect.notes()] == left_out
+    body = dialect._encoded({"temperature": 0, "top_p": 0.5, "seed": 1, "prompt": "x"})
+    assert [name for name in ("temperature", "top_p", "seed") if f'"{name}"'.encode() not in body] == left_out
