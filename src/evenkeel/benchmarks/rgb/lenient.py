@@ -7,24 +7,21 @@ rejections and reports of errors are sought as phrases.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb import rejection
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.rejection import PHRASES
-from evenkeel.text.normalization import HAN, Word, plain, words
+from evenkeel.benchmarks.rgb.mention import given, mentions, target
+from evenkeel.benchmarks.rgb.rejection import About, Refusal
+from evenkeel.benchmarks.rgb.wording import PHRASES, Clause, Reading, read, simplified
+from evenkeel.text.normalization import Word, plain, words
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
-RECALL = 0.8
-"""The share of an answer's words that must be there for it to be given by overlap."""
-OVERLAPPING = 3
-"""Words that an answer needs before overlap is tried."""
+_THOUGHT = re.compile(r"<think>[^<]*+(?:<(?!/think>)[^<]*+)*+</think>")
 
 
 class Verdict(Struct, frozen=True):
@@ -61,225 +58,192 @@ def lenient(
     With the question it can distinguish a denied answer ("Ada did not win") from one of whom something else
     is denied.
     """
-    text = _ends(plain(_ends(prediction)))  # a character may unfold to many
-    hits = rejection.rejections(text)
-    strong = next((hit for hit in reversed(hits) if hit.strong), None)
-    all_words = words(text)
-    counted = words(rejection.after_turn(text[strong.end :])) if strong else all_words
-    ways = [_given(part, counted, fake, query) for part in answer]
-    states_fake = bool(fake) and all(_given(part, all_words, answer, query, equal=True) for part in fake)
-    misled = states_fake and _settles_for_fake(text, answer, fake, query)
-    right = all(ways) and not misled
-    weak = (
-        not any(ways)
-        and not states_fake
-        and bool(hits)
-        and hits[0].sentence <= rejection.opening(text)
-        and not rejection.guesses(text, hits)
-    )
-    rejected = strong is not None or weak
+    text = _ends(
+        simplified(plain(_ends(_THOUGHT.sub("", prediction).replace("_", " "))))
+    )  # a character may unfold to many
+    listed = words(text)
+    query = _plain_query(query)
+    answer, fake = _simplified(answer), _simplified(fake)
+    spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
+    numeric = any(word.number for part in answer for word in target(part[0]).words) if all(answer) else False
+    reading = read(listed, query, spans, numeric=numeric)
+    refused = rejection.refusals(reading)
+    answers = [clause for clause in reading.clauses if _answers(clause) and not reading.is_listed(clause)]
+    detected = rejection.reports_error(reading, false=bool(fake))
+    candidate = _candidate(reading, refused)
+    opening = reading.letters[: reading.bounds(0)[1]]
+    weak = bool(re.search("^[^dkcnF]*[GK]", opening))
+    about = rejection.rejects(reading, refused, answers, weak=weak, candidate=candidate, detected=detected)
+    counted = listed
+    if about:
+        turn = re.compile("[bu]").search(reading.letters, refused[-1].end if refused else 0)
+        counted = listed[reading.tokens[turn.start()].start :] if turn else ()
+    ways = [given(part, counted, fake, query) for part in answer]
+    states_fake = bool(fake) and all(given(part, listed, answer, query, equal=True) for part in fake)
+    misled = states_fake and _settles_for_fake(reading, answers)
+    right = all(ways) and not misled and not (query and (_is_denied(reading) or _is_outweighed(reading)))
     if right:
         how = "overlap" if "overlap" in ways else "words"
     elif misled:
         how = "false answer"
+    elif about:
+        how = "strong rejection" if about is About.QUESTION else "weak rejection"
     else:
-        how = "strong rejection" if strong else "weak rejection" if weak else "not found"
+        how = "not found"
+    rejected = about is not None
     return Verdict(
         parts=tuple(int(bool(way)) for way in ways),
         right=rejected if noise == 1 else right,
         rejected=rejected,
-        detected=any(hit.strong or right or not states_fake for hit in rejection.errors(text)),
+        detected=detected,
         states_fake=states_fake,
         how=how,
     )
 
 
-def _ends(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
-
-
-def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:
-    """Whether what is called the answer is the false one and not the right one, though both are named."""
-    settled = words(rejection.given_as_answer(text))
-    return all(_given(part, settled, answer, query, equal=True) for part in fake) and not all(
-        _given(part, settled, fake, query) for part in answer
+def _answers(clause: Clause) -> bool:
+    """Whether a clause gives the right or the false answer as an answer, and not in passing: alone, with a
+    word for answers or conclusions, or with words of the question."""
+    if not re.search("[GK]", clause.letters) or re.search("[nF][^GK]*[GK]", clause.letters):
+        return False
+    if rejection.REPORTED.search(clause.letters) or "N" in clause.letters:
+        return False
+    return (
+        not re.search("[w#ck]|[GK].*o", clause.letters)
+        or bool(re.search("[aru]|B[xm]?[GK]$", clause.letters))
+        or (clause.letters.count("Q") > bool(clause.sentence) and not re.search("k.*[GK]", clause.letters))
     )
 
 
-def _given(
-    part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
-) -> str:
-    """How an alternative of a part is given: by its `words`, by `overlap`, or not at all.
-
-    A mention of a rival is not one of the part: "Palm Springs" does not give "Springs". With `equal` that
-    holds for an equal rival too: what is right is never taken for the false answer.
-    """
-    for alternative in part:
-        sought = target(alternative, query)
-        masked = list(text)
-        for rival in (target(other, query) for others in rivals for other in others):
-            if sought.joined in rival.joined and (equal or sought.joined != rival.joined):
-                for start, end in occurrences(rival, text):
-                    masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
-        if any(True for _ in occurrences(sought, masked)):
-            return "words"
-        if _overlaps(sought, masked):
-            return "overlap"
-    return ""
+def _settles_for_fake(reading: Reading, answers: Sequence[Clause]) -> bool:
+    """Whether the last answer, neither ascribed to the documents nor denied, is the false one."""
+    for clause in reversed(answers):
+        start, end = reading.bounds(clause.sentence)
+        near = reading.letters[
+            max(start, clause.start - rejection.WINDOW) : min(end, clause.end + rejection.WINDOW)
+        ]
+        against = "eyn" if clause.end == len(reading.letters) else "deyn"
+        if not set(against) & set(clause.letters if re.search("[ar]", clause.letters) else near):
+            return bool(re.search("K[^wG]*$", clause.letters)) and "G" not in clause.letters
+    return False
 
 
-# An answer in a text, word by word
+def _is_denied(reading: Reading) -> bool:
+    """Whether the answer is named last to be ruled out: "…, and not Milo Castellane as was expected"."""
+    last = re.search("n[^GKbzBQ,.]{0,9}G[^G]*$", reading.letters)
+    return last is not None and "".join(reading.texts(last.start(), last.start() + 1)) in PHRASES.denials
 
 
-class Target(NamedTuple):
-    """An answer to look for."""
+def _candidate(reading: Reading, refused: Sequence[Refusal]) -> Clause | None:
+    """The clause with which the reply gives an answer of its own, before anything is refused."""
+    first = refused[0].start if refused else len(reading.letters)
+    for clause in reading.clauses:
+        if clause.end > first:
+            break
+        start, end = reading.bounds(clause.sentence)
+        near = slice(max(start, clause.start - rejection.WINDOW), min(end, clause.end + rejection.WINDOW))
+        if "d" in reading.letters[near] or re.search("[pk]|c,", reading.letters[near.start : clause.end]):
+            continue
+        if clause.sentence and not re.search("^[^c]*Q[^c]*B" if reading.han else "Q", clause.letters):
+            continue
+        if reading.names(clause) and "N" not in clause.letters and not reading.is_of_another_year(clause):
+            return clause
+    return None
 
-    words: tuple[Word, ...]
-    joined: str
-    capitals: bool
-    """A word of one or two capitals, which must be written so: US is not us."""
-    alone: bool
-    """Yes, no, or a single Han character: counts only as a clause by itself, or at the end of one."""
-    han: bool
-    asked: frozenset[str] | None
-    """The words of the question; None where it is not known."""
+
+def _is_outweighed(reading: Reading) -> bool:
+    """Whether the right answer is only named beside a clause that answers the question with something else:
+    "The film was directed by Jorge Lima, with Ines Caldeira in the leading role"."""
+    clauses = reading.clauses
+    giving = [number for number, clause in enumerate(clauses) if "G" in clause.letters]
+    for clause in clauses[giving[-1] + 1 :] if giving else ():
+        if (
+            re.search("a|r.*Q|Q.*r", clause.letters)
+            and not re.search("[dneF]", clause.letters)
+            and reading.names(clause)
+        ):
+            return True  # so the answer is another
+    passing = [
+        "N" in clauses[n].letters or (reading.is_of_another_year(clauses[n]) and not reading.numeric)
+        for n in giving
+    ]
+    if giving and all(passing):  # it was only nominated, or won in another year
+        others = [c for n, c in enumerate(clauses) if n not in giving and not re.search("[dnF]", c.letters)]
+        return any(map(reading.names, others))
+    if any(
+        re.search("[aru]", clauses[n].letters) or not re.search("[w#cg]|G.*o", clauses[n].letters)
+        for n in giving
+    ):
+        return False
+    if len(giving) == 1 and re.search("g[^Q]*G", clauses[giving[0]].letters):
+        beside = clauses[max(0, giving[0] - 1) : giving[0]] + clauses[giving[0] + 1 : giving[0] + 2]
+        return any(map(reading.names, beside))  # although many expected it
+    if reading.numeric:
+        return any(_is_another_number(clauses[max(0, n - 1) : n + 2]) for n in giving)
+    return any(
+        _answers_with_another(reading, clauses[number], clauses[near])
+        for number in giving
+        for near in (number - 1, number + 1)
+        if 0 <= near < len(clauses)
+    )
+
+
+def _is_another_number(near: Sequence[Clause]) -> bool:
+    """Whether the right number is of something else, and another is of what is asked: "9,000 seats and a car
+    park for 14,200 vehicles", "restored in 1873, built in 1837"."""
+    letters = ",".join(clause.letters for clause in near)
+    if re.search("[dneF]", letters):
+        return False
+    counts = re.search("#m?Q", letters) and re.search("Gw", letters) and not re.search("Gm?Q", letters)
+    dates = re.search("Qx{1,2}#|QB#", letters) and re.search("wx{0,2}G|Gw", letters)
+    return bool(counts or (dates and not re.search("Qx{1,2}G|QBG|GQ", letters)))
+
+
+def _answers_with_another(reading: Reading, giving: Clause, beside: Clause) -> bool:
+    """Whether the clause beside the right answer's has more words of the question, and names something."""
+    if re.search("[dneGF]", beside.letters) or not reading.names(beside):
+        return False
+    if len(re.findall("[QH]", beside.letters)) <= giving.letters.count("Q"):
+        return False
+    first = reading.texts(beside.start, beside.start + 1)[0]
+    if re.match("[xmr]{0,2}j", beside.letters) or first in PHRASES.pronouns:
+        return False  # of the same person
+    if reading.han:
+        return bool(re.search("Qm?Bw", beside.letters))
+    return giving.sentence == beside.sentence or "B" in beside.letters
+
+
+@lru_cache(maxsize=1024)
+def _plain_query(query: str) -> str:
+    return simplified(plain(query))
 
 
 @lru_cache(maxsize=4096)
-def target(answer: str, query: str = "") -> Target:
-    listed = words(plain(answer))
-    joined = "".join(word.joined for word in listed)
-    letters = re.sub(r"[\W\d_]", "", answer)
-    return Target(
-        listed,
-        joined,
-        capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
-        alone=joined in PHRASES.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
-        han=bool(re.search(f"[{HAN}]", joined)),
-        asked=frozenset(word.text for word in words(plain(query))) if query else None,
-    )
+def _simplified(answer: Answer) -> Answer:
+    return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
 
 
-def occurrences(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Where the answer is as whole words in a row, spelt with or without gaps, and is not ruled out."""
-    for start in range(len(text)):
-        spelt = ""
-        for end in range(start, len(text)):
-            spelt += text[end].joined
-            if not sought.joined.startswith(spelt):
-                break
-            if spelt == sought.joined:
-                if _counts(sought, text, start, end + 1):
-                    yield start, end + 1
-                break
+@lru_cache(maxsize=4096)
+def _shortened(fake: Answer) -> Answer:
+    """The false answer, with its surname or its number alone: "Whitlock never held it"."""
+    short = []
+    for alternative in (alternative for part in fake for alternative in part):
+        spelt = target(alternative).words
+        if len(spelt) > 1 and spelt[-1].cased[:1].isupper() and len(spelt[-1].text) > 3:
+            short.append(spelt[-1].cased)
+        elif len(spelt) > 1 and spelt[0].number and len(spelt[0].text) > 1 and not spelt[1].number:
+            short.append(spelt[0].cased)
+    return (*fake, tuple(short))
 
 
-def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
-    """Whether the words at a position are the answer, and not a part of something else."""
-    after = text[end] if end < len(text) else None
-    percent = after is not None and after.text in ("%", "‰")
-    if text[start].glued or (after and after.glued and not percent):
-        return False
-    if percent and text[end - 1].number:
-        return False
-    if sought.capitals and not all(word.cased.isupper() for word in text[start:end]):
-        return False
-    if sought.alone:
-        clause = text[start].clause
-        ends = after is None or after.clause != clause
-        begins = start == 0 or text[start - 1].clause != clause
-        if not (ends and (begins or text[start - 1].text in PHRASES.copula)):
-            return False
-    return not _is_ruled_out(sought, text, start, end)
+def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
+    """The mentions of an answer: the end and the letter of the longest by its start."""
+    spans: dict[int, tuple[int, str]] = {}
+    for alternative in (alternative for part in answer for alternative in part):
+        for start, end in mentions(target(alternative, query), listed):
+            spans[start] = max(spans.get(start, (0, letter)), (end, letter))
+    return spans
 
 
-def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
-    """Whether most of a longer answer's words are together, in any order.
-
-    At least RECALL of the words (middle initials aside) in one sentence, with nothing but function words
-    between them, all numbers of the answer among them; and where a word is missing, no other is beside
-    them in its place: San Francisco is not San Diego. Chinese answers are not tried: that many characters
-    are shared by a hospital and a court of the same town.
-    """
-    if len(sought.words) < OVERLAPPING or sought.han:
-        return False
-    needed = Counter(word.text for word in sought.words if not _is_slight(word))
-    numbers = [word.text for word in sought.words if word.number]
-    for start, first in enumerate(text):
-        if needed[first.text] < 1:
-            continue
-        missing, end = needed.copy(), start
-        for position in range(start, len(text)):
-            word = text[position]
-            if word.sentence != first.sentence or not (missing[word.text] > 0 or _is_slight(word)):
-                break
-            if missing[word.text] > 0:
-                missing[word.text] -= 1
-                end = position + 1
-        if missing.total() > (1 - RECALL) * needed.total() or any(missing[number] for number in numbers):
-            continue
-        neighbours = [text[position] for position in (start - 1, end) if 0 <= position < len(text)]
-        replaced = any(word.clause == first.clause and not _is_slight(word) for word in neighbours)
-        if not (missing.total() and replaced) and not _is_ruled_out(sought, text, start, end):
-            return True
-    return False
-
-
-def _is_slight(word: Word) -> bool:
-    """A function word or an initial."""
-    return word.text in PHRASES.function_words or (len(word.text) == 1 and "a" <= word.text <= "z")
-
-
-# An answer that the text denies
-
-_NO, _YET, _ADVERBS = PHRASES.not_the_answer, PHRASES.affirms_after_all, PHRASES.adverbs
-_WHOLE, _VERB = PHRASES.ruled_out_after, PHRASES.verb_denied_after
-_BEFORE = (
-    re.compile(rf"\b(?:{'|'.join(_NO.en)})(?: (?!(?:{'|'.join(_YET.en)})\b)\S+){{0,3}}$"),
-    re.compile(rf"(?:{'|'.join(_NO.zh)})[^{''.join(_YET.zh)}]{{0,3}}$"),
-)
-"""In English and in Chinese: a negation up to three words (or Han characters) before an answer, unless a
-word next to it takes it back."""
-_BEHIND = (
-    re.compile(
-        rf"(?:(?P<whole>{'|'.join(_WHOLE.en)})|(?:{'|'.join(_VERB.en)}))\b(?! (?:{'|'.join(_YET.en)})\b)"
-        rf"(?: (?:{'|'.join(_ADVERBS.en)}))* ?(?P<verb>\S*)(?P<rest>.*)"
-    ),
-    re.compile(
-        rf"(?:(?P<whole>{'|'.join(_WHOLE.zh)})|(?:{'|'.join(_VERB.zh)}))(?![{''.join(_YET.zh)}])"
-        rf"(?:{'|'.join(_ADVERBS.zh)})*(?P<verb>.?)(?P<rest>.*)"
-    ),
-)
-"""The same right behind an answer: one that denies the `whole` of it ("is not"), or one of a `verb`, a word
-or a Han character, past any adverb."""
-
-
-def _is_ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
-    """Whether the clause says that it is not this: "not held in …", "… did not", 不是…, …不是."""
-    clause = text[start].clause
-    before = [word.text for word in text[max(0, start - 6) : start] if word.clause == clause]
-    after = [word.text for word in text[end : end + 6] if word.clause == clause]
-    for gap, before_pattern, behind_pattern in zip((" ", ""), _BEFORE, _BEHIND, strict=True):
-        if before_pattern.search(gap.join(before)):
-            return True
-        behind = behind_pattern.match(gap.join(after))
-        if behind and (behind["whole"] or _denies_what_is_asked(behind, sought.asked)):
-            return True
-    return False
-
-
-def _denies_what_is_asked(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
-    """Whether the verb behind "did not" is the one asked for, or none follows: who "did not attend" may
-    have won. Where the question is not known, every verb is taken for it."""
-    verb = behind["verb"]
-    if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", behind["rest"]):
-        return True
-    return any(_is_akin(verb, word) for word in asked if word not in PHRASES.function_words)
-
-
-def _is_akin(verb: str, word: str) -> bool:
-    """The same word in another form: host and hosted by their beginning, win and won by their consonants."""
-    if min(len(verb), len(word)) < 3:
-        return verb == word
-    consonants = [re.sub("[aeiou]", "", text) for text in (verb, word)]
-    return verb[:4] == word[:4] or consonants[0] == consonants[1]
+def _ends(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
