@@ -236,14 +236,24 @@ def _is_ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) ->
         if before_pattern.search(gap.join(before)):
             return True
         behind = behind_pattern.match(gap.join(after))
-        if behind and (behind["whole"] or _denies_what_is_asked(behind, sought.asked)):
+        if behind and (_denies_all(behind, sought.asked) or _denies_what_is_asked(behind, sought.asked)):
             return True
     return False
+
+
+def _denies_all(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
+    """Whether it "is not" the answer, or, where the question does not ask for that, "came second"."""
+    whole = behind["whole"]
+    if not whole or re.search("not|不是|并非", whole):
+        return bool(whole)
+    return asked is not None and asked.isdisjoint(whole.split() if whole.isascii() else whole)
 
 
 def _denies_what_is_asked(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
     """Whether the verb behind "did not" is the one asked for, or none follows: who "did not attend" may
     have won. Where the question is not known, every verb is taken for it."""
+    if behind["whole"]:
+        return False
     verb = behind["verb"]
     if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", behind["rest"]):
         return True
