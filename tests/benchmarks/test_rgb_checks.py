@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.analysis.agreement import kappa
-from evenkeel.benchmarks.rgb import accuracy
+from evenkeel.benchmarks.rgb.check import accuracy
+from evenkeel.benchmarks.rgb.check.wording import LETTERS, PHRASES, read
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
-from evenkeel.benchmarks.rgb.wording import LETTERS, PHRASES, read
 from evenkeel.files.jsonfile import read_json
 from evenkeel.text.normalization import plain, words
 

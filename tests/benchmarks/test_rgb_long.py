@@ -10,11 +10,11 @@ import random
 
 import pytest
 
+from evenkeel.benchmarks.rgb.check.mention import mentions, target
+from evenkeel.benchmarks.rgb.check.rejection import refusals, reports_error
+from evenkeel.benchmarks.rgb.check.wording import read
 from evenkeel.benchmarks.rgb.lenient import lenient
-from evenkeel.benchmarks.rgb.mention import mentions, target
-from evenkeel.benchmarks.rgb.rejection import refusals, reports_error
 from evenkeel.benchmarks.rgb.scoring import published
-from evenkeel.benchmarks.rgb.wording import read
 from evenkeel.text.normalization import plain, words
 
 pytestmark = pytest.mark.slow

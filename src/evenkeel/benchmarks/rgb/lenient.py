@@ -12,11 +12,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb import rejection
+from evenkeel.benchmarks.rgb.check import rejection
+from evenkeel.benchmarks.rgb.check.mention import given, mentions, target
+from evenkeel.benchmarks.rgb.check.rejection import About, Refusal
+from evenkeel.benchmarks.rgb.check.wording import PHRASES, Clause, Reading, read, simplified
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.mention import given, mentions, target
-from evenkeel.benchmarks.rgb.rejection import About, Refusal
-from evenkeel.benchmarks.rgb.wording import PHRASES, Clause, Reading, read, simplified
 from evenkeel.text.normalization import Word, plain, words
 
 LONGEST = 20_000

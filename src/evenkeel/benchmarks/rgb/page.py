@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import PurePath
 
-from evenkeel.benchmarks.rgb import accuracy
+from evenkeel.benchmarks.rgb.check import accuracy
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
 from evenkeel.benchmarks.rgb.selection import ABILITIES, NOISE_RATES, REFERENCE, ability_of, mixtures

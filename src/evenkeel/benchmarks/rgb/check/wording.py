@@ -113,7 +113,7 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     function_words: tuple[str, ...]
 
 
-PHRASES = read_json(__package__, "phrases.json", type=Phrases)
+PHRASES = read_json("evenkeel.benchmarks.rgb", "phrases.json", type=Phrases)
 
 
 class Token(NamedTuple):

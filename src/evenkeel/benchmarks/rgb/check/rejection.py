@@ -12,7 +12,7 @@ from collections.abc import Collection
 from enum import Enum
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.wording import Clause, Reading
+from evenkeel.benchmarks.rgb.check.wording import Clause, Reading
 
 # Refusals
 
@@ -213,7 +213,7 @@ def rejects(
             return refusal.about
     if detected or re.search("[GK]", reading.letters) or not re.search("[dqnlvAJ]", reading.letters):
         return None
-    if any(refusal.limited for refusal in listed):
+    if any(refusal.limited for refusal in listed) or reading.texts(0, len(reading.letters)) in _ALONE:
         return None
     return None if any(map(reading.names, reading.clauses)) else About.NOTHING
 

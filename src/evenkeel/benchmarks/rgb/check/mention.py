@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from evenkeel.benchmarks.rgb.check.wording import PHRASES, asks_for_person
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.wording import PHRASES, asks_for_person
 from evenkeel.text.normalization import HAN, Word, plain, words
 
 RECALL = 0.8

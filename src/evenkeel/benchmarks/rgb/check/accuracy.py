@@ -18,6 +18,7 @@ from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.files.package_data import data_path, read_json
 
+PACKAGE = "evenkeel.benchmarks.rgb"
 Half: TypeAlias = Literal["rules", "heldout"]
 Decision: TypeAlias = Literal["rejected", "right", "detected"]
 DECISIONS: dict[Decision, str] = {
@@ -66,7 +67,7 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def labelled(lang: Lang, half: Half) -> list[Labelled]:
-    return list(read_json_lines(data_path(__package__, "labelled", f"{lang}.{half}.jsonl"), Labelled))
+    return list(read_json_lines(data_path(PACKAGE, "labelled", f"{lang}.{half}.jsonl"), Labelled))
 
 
 def measured(halves: Sequence[Half] = get_args(Half)) -> list[Figures]:
@@ -97,7 +98,7 @@ def _accuracy(hits: int, n: int) -> Accuracy:
 
 def figures() -> tuple[Figures, ...]:
     """The figures that were measured last."""
-    return read_json(__package__, "labelled", "accuracy.json", type=tuple[Figures, ...])
+    return read_json(PACKAGE, "labelled", "accuracy.json", type=tuple[Figures, ...])
 
 
 def cautions() -> list[str]:

@@ -1,0 +1,1 @@
+"""How the lenient check reads a reply: word classes, answers in it, refusals and errors; its accuracy."""
