@@ -1,7 +1,7 @@
 """The lenient check: what a careful reader would say of an answer.
 
-The right answer and the false one are sought word by word, and do not count where the text denies them;
-rejections and reports of errors are sought as phrases.
+The right answer and the false one are sought word by word, rejections and reports of errors by the classes
+of words in each clause (`check/`); what is decided here is how they go together.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ def lenient(
 ) -> Verdict:
     """The verdict on one answer.
 
-    The answer is sought in the whole text, except that after a strong rejection only what follows a
-    "however" counts. A weak rejection ("the documents do not mention it") counts in the opening sentence
-    and where no answer is given, right, false or guessed. A weak report of an error ("inconsistent") counts
-    unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
-    With the question it can distinguish a denied answer ("Ada did not win") from one of whom something else
-    is denied.
+    The reply is read clause by clause. It is rejected where a clause refuses the question, or where one
+    refuses something and no answer is given; a refusal of a detail beside an answer ("…, though the date is
+    not given") is none. The answer counts where a clause gives it as the answer: not where it is denied,
+    nor where another clause answers the question with something else; after a rejection only what follows a
+    "but" or a guess counts. The question is needed for most of this; without it, the answer counts wherever
+    it is not denied. Reasoning between think tags is left out, and of a text without end the two ends are
+    read.
     """
-    text = _ends(
-        simplified(plain(_ends(_THOUGHT.sub("", prediction).replace("_", " "))))
-    )  # a character may unfold to many
+    text = _THOUGHT.sub("", _ends(prediction)).replace("_", " ")
+    text = _ends(simplified(plain(text)))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(query)
     answer, fake = _simplified(answer), _simplified(fake)
