@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from evenkeel.analysis.agreement import kappa
 from evenkeel.benchmarks.rgb.check import accuracy
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.wording import LETTERS, PHRASES, read
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
-from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
@@ -159,7 +159,6 @@ def test_every_phrase_of_a_class_is_read_as_one_token_of_its_class(name: str) ->
         ("Egan Holm won it. The prize money isn't mentioned.", False),
         ("Passages 1 and 3 say nothing about it, but passage 2 names Egan Holm.", False),
         ("Unknown Tides", False),
-        ("In 2020 Egan Holm won it. The winner of 2021 is not named.", True),
         ("Egan Holm was nominated, but who won is not said.", True),
     ],
 )
@@ -218,7 +217,7 @@ def test_the_right_name_in_another_role_is_not_the_answer(reply: str, right: boo
     assert lenient(reply, (("Ines Caldeira",),), query=query).right is right
 
 
-@pytest.mark.parametrize("half", ["heldout", pytest.param("rules", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("half", ["heldout", pytest.param("learned", marks=pytest.mark.slow)])
 def test_the_printed_accuracy_of_the_check_is_that_of_the_labelled_replies(half: accuracy.Half) -> None:
     printed = [figures for figures in accuracy.figures() if figures.half == half]
     assert printed == accuracy.measured([half])
@@ -227,10 +226,10 @@ def test_the_printed_accuracy_of_the_check_is_that_of_the_labelled_replies(half:
 
 def test_the_labelled_replies_are_many_in_both_halves_and_no_reply_is_in_both() -> None:
     for lang in accuracy.LANGUAGES:
-        rules, held_out = accuracy.labelled(lang, "rules"), accuracy.labelled(lang, "heldout")
-        assert min(len(rules), len(held_out)) >= 200
-        assert not {(row.query, row.reply) for row in rules} & {(row.query, row.reply) for row in held_out}
-        for rows in (rules, held_out):
+        learned, held_out = accuracy.labelled(lang, "learned"), accuracy.labelled(lang, "heldout")
+        assert min(len(learned), len(held_out)) >= 200
+        assert not {(row.query, row.reply) for row in learned} & {(row.query, row.reply) for row in held_out}
+        for rows in (learned, held_out):
             assert len({row.id for row in rows}) == len(rows)
             for decision in accuracy.DECISIONS:
                 assert sum(getattr(row, decision) for row in rows) >= 30
@@ -266,8 +265,8 @@ def test_a_correction_needs_the_right_answer() -> None:
         ("Silverton", "words"),
         ("Diego, San; University of California", "not found"),
         ("Niels Christiansen", "overlap"),
-        ("I cannot answer.", "strong rejection"),
-        ("The documents do not mention it.", "weak rejection"),
+        ("I cannot answer.", "rejection"),
+        ("The documents do not mention it.", "rejection"),
         ("Niels or Silverton; the answer is Glenmore.", "false answer"),
         ("Rosewood.", "not found"),
     ],
@@ -314,11 +313,14 @@ def test_what_is_not_the_same_stays_apart(one: str, other: str) -> None:
     assert [word.text for word in words(plain(one))] != [word.text for word in words(plain(other))]
 
 
-def test_every_true_document_of_the_published_files_gives_its_answer(reference: Path) -> None:
+def test_every_true_document_of_the_published_files_names_its_answer_and_declines_nothing(
+    reference: Path,
+) -> None:
     for name in ("en_fact", "zh_fact"):
         for item in read_instances(reference / "rgb" / f"{name}.json").instances:
             verdicts = [lenient(doc, item.answer, fake=item.fake) for doc in item.positive]
-            assert all(verdict.right and not verdict.rejected for verdict in verdicts), item.id
+            assert all(verdict.parts == (1,) * len(item.answer) for verdict in verdicts), item.id
+            assert not any(verdict.rejected or verdict.detected for verdict in verdicts), item.id
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60), st.sampled_from(TABLE))

@@ -10,10 +10,10 @@ import random
 
 import pytest
 
+from evenkeel.benchmarks.rgb.check.classifier import ngrams
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.mention import mentions, target
-from evenkeel.benchmarks.rgb.check.rejection import refusals, reports_error
 from evenkeel.benchmarks.rgb.check.wording import read
-from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.scoring import published
 from evenkeel.text.normalization import plain, words
 
@@ -99,13 +99,13 @@ def test_words_are_split_in_linear_time(unit: str) -> None:
     assert len(words(plain("x" + unit * (LONG // len(unit)) + "x"))) >= 1
 
 
-def test_refusals_and_errors_are_found_in_linear_time() -> None:
+def test_a_long_reading_has_as_many_ngrams_as_it_has_words() -> None:
     text = "The answer is unknown, the texts do not mention it if they are wrong and not Glenmore " * (
         LONG // 80
     )
     reading = read(words(plain(text)), "Who won?", {})
-    assert len(refusals(reading)) > LONG // 80
-    assert not reports_error(reading, false=True)
+    assert len(reading.letters) > LONG // 10
+    assert sum(1 for _ in ngrams(reading)) <= 20 * (len(reading.letters) + 2)
 
 
 @pytest.mark.parametrize("unit", ["0 ", "0", "x ", "x", "中", "ab "], ids=ascii)

@@ -1,1 +1,1 @@
-"""How the lenient check reads a reply: word classes, answers in it, refusals and errors; its accuracy."""
+"""The lenient check: what a careful reader would say of a reply, and how often that is right."""

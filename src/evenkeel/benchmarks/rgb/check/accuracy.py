@@ -1,8 +1,8 @@
 """How often the lenient check is right: precision and recall on labelled replies.
 
-The replies are in `labelled/`, by language and in two halves: `rules`, from which the rules of the check were
-made, and `heldout`, by other writers, on which they were only measured. `accuracy.json` holds the figures;
-`tools/measure_check.py` writes it.
+The replies are in `labelled/`, by language and in two halves: `learned`, from which the
+check was made, and `heldout`, by other writers, on which it was only measured. `accuracy.json` holds the
+figures; `tools/train_check.py` writes it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.analysis.intervals import wilson
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, parts
-from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.files.package_data import data_path, read_json
 
-PACKAGE = "evenkeel.benchmarks.rgb"
-Half: TypeAlias = Literal["rules", "heldout"]
+Half: TypeAlias = Literal["learned", "heldout"]
 Decision: TypeAlias = Literal["rejected", "right", "detected"]
 DECISIONS: dict[Decision, str] = {
     "rejected": "rejection",
@@ -67,7 +67,7 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def labelled(lang: Lang, half: Half) -> list[Labelled]:
-    return list(read_json_lines(data_path(PACKAGE, "labelled", f"{lang}.{half}.jsonl"), Labelled))
+    return list(read_json_lines(data_path(__package__, "labelled", f"{lang}.{half}.jsonl"), Labelled))
 
 
 def measured(halves: Sequence[Half] = get_args(Half)) -> list[Figures]:
@@ -96,9 +96,18 @@ def _accuracy(hits: int, n: int) -> Accuracy:
     return Accuracy(round(hits / n, 4), round(low, 4), round(high, 4), n)
 
 
+def write() -> None:
+    """Measure, keep the figures and print them."""
+    listed = measured()
+    content = msgspec.json.format(msgspec.json.encode(listed), indent=1)
+    data_path(__package__, "labelled", "accuracy.json").write_bytes(content + b"\n")
+    for item in listed:
+        print(f"{item.lang} {item.half:8}{item.decision:10}precision {item.precision}  recall {item.recall}")
+
+
 def figures() -> tuple[Figures, ...]:
     """The figures that were measured last."""
-    return read_json(PACKAGE, "labelled", "accuracy.json", type=tuple[Figures, ...])
+    return read_json(__package__, "labelled", "accuracy.json", type=tuple[Figures, ...])
 
 
 def cautions() -> list[str]:
@@ -110,7 +119,7 @@ def cautions() -> list[str]:
             f"{DECISIONS[f.decision]} precision {f.precision}, recall {f.recall}" for f in held_out
         )
         listed.append(
-            f"The lenient check on {held_out[0].replies} labelled replies in {language} that its rules were "
-            f"not made from: {shares} (95 % intervals)."
+            f"The lenient check on {held_out[0].replies} labelled replies in {language} that it did not "
+            f"learn from: {shares} (95 % intervals)."
         )
     return listed

@@ -1,14 +1,13 @@
 """A reply as a row of word classes: negation, documents, knowing, error, the right answer, and so on.
 
-Each word, phrase or Han character becomes one letter, so that what a sentence says can be sought as a pattern
-of classes instead of a list of phrases: "none of the passages gives", "the text does not say" and
+Each word, phrase or Han character becomes one letter, so that the classifier learns patterns of classes
+instead of phrases: "none of the passages gives", "the text does not say" and
 文中没有提到 are all a negation before a verb of stating.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -88,10 +87,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """Before an answer: it is named only to be ruled out."""
     rivals: ByLanguage
     """Directly before an answer: it is that of someone else who lost."""
-    denials: tuple[str, ...]
-    """Negations that rule out the answer behind them, further away too."""
-    pronouns: tuple[str, ...]
-    """What begins a clause that speaks of the same person or thing as the one before."""
     contest: tuple[str, ...]
     """The words of a question that asks who won."""
     ruled_out_after: ByLanguage
@@ -113,7 +108,7 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     function_words: tuple[str, ...]
 
 
-PHRASES = read_json("evenkeel.benchmarks.rgb", "phrases.json", type=Phrases)
+PHRASES = read_json(__package__, "phrases.json", type=Phrases)
 
 
 class Token(NamedTuple):
@@ -124,99 +119,15 @@ class Token(NamedTuple):
     end: int
 
 
-class Clause(NamedTuple):
-    """A clause of a reading: its letters and their position."""
-
-    letters: str
-    start: int
-    sentence: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.letters)
-
-    def without(self, letter: str) -> Clause:
-        """The clause with a class taken for function words."""
-        return self._replace(letters=self.letters.replace(letter, "x"))
-
-
-class Reading:
+class Reading(NamedTuple):
     """A reply as classes: one letter for each token, with `,` and `.` where clauses and sentences end."""
 
-    def __init__(self, tokens: Sequence[Token], listed: Sequence[Word], *, numeric: bool, query: str) -> None:
-        self.letters = "".join(token.letter for token in tokens)
-        self.tokens = tokens
-        self.words = listed
-        self.numeric = numeric
-        self.person = asks_for_person(query)
-        self.years = frozenset(re.findall(r"(?<!\d)[12][0-9]{3}(?!\d)", query))
-        self.han = any(_HAN.match(word.text) for word in listed[:50])
-        self.starts = [0, *(dot.end() for dot in re.finditer(r"\.", self.letters))]
-        self.clauses = [
-            Clause(part[0], part.start(), self.sentence(part.start()))
-            for part in re.finditer("[^.,b]+", self.letters)
-        ]
+    tokens: Sequence[Token]
+    words: Sequence[Word]
 
-    def texts(self, start: int, end: int) -> list[str]:
-        """The words of the tokens from `start` to `end`."""
-        return [word.text for t in self.tokens[start:end] for word in self.words[t.start : t.end]]
-
-    def sentence(self, position: int) -> int:
-        """The number of the sentence at a position."""
-        return bisect_right(self.starts, position) - 1
-
-    def bounds(self, sentence: int) -> tuple[int, int]:
-        """Where a sentence begins and ends."""
-        last = sentence + 1 == len(self.starts)
-        return self.starts[sentence], len(self.letters) if last else self.starts[sentence + 1] - 1
-
-    def around(self, match: re.Match[str], width: int) -> tuple[int, int]:
-        """Where the sentence of a match begins and ends, as far as it is near."""
-        start, end = self.bounds(self.sentence(match.start()))
-        return max(start, match.start() - width), min(end, match.end() + width)
-
-    def names(self, clause: Clause) -> bool:
-        """Whether a clause gives something like the answer: a number that is not the question's where the
-        right answer is one; otherwise a name, or Han characters behind a linking word or at its beginning."""
-        if self.numeric:
-            return "#" in re.sub("d[xm]?#+|[oP]#", "", clause.letters) or "K" in clause.letters
-        if re.search("[GK]", clause.letters):
-            return True
-        tokens = self.tokens[clause.start : clause.end]
-        first = not clause.start or self.letters[clause.start - 1] == "."
-        capitals = [
-            number
-            for number, token in enumerate(tokens)
-            if token.letter == "w" and self.words[token.start].cased[:1].isupper()
-        ]
-        if capitals and (capitals != [0] or not first or not re.search("[dnpikcvl]", clause.letters)):
-            return True
-        han = "".join(
-            "H" if t.letter == "w" and self.words[t.start].text[0] >= "\u3400" else t.letter for t in tokens
-        )
-        return bool(re.search("[Bhu]H{2}|^[xmr]{0,2}H{2}", han)) and not re.search("[dnlkv]", clause.letters)
-
-    def is_of_another_year(self, clause: Clause) -> bool:
-        """Whether a clause has a year, where the question has one and it is another."""
-        years = [t for t in self.texts(clause.start, clause.end) if re.fullmatch("[12][0-9]{3}", t)]
-        return bool(self.years) and bool(years) and self.years.isdisjoint(years)
-
-    def is_name(self, position: int) -> bool:
-        """Whether a word with a capital is at a position."""
-        if self.letters[position : position + 1] != "w":
-            return False
-        return self.words[self.tokens[position].start].cased[:1].isupper()
-
-    def is_listed(self, clause: Clause) -> bool:
-        """Whether an answer is one of several names that follow one another: "the shortlist (Lock, Moor)"."""
-        if not re.fullmatch("[xmGK]+", clause.letters):
-            return False
-        closed = "[xm]?[.,]" if self.han else ""
-        after = re.match(rf"[.,]([xm]?w+){closed}", self.letters[clause.end : clause.end + 12])
-        before = re.search(r"[.,]([xm]?w+)[,.]$", self.letters[max(0, clause.start - 12) : clause.start])
-        beside = [Clause(after[1], clause.end + 1, 0)] if after else []
-        beside += [Clause(before[1], clause.start - 1 - len(before[1]), 0)] if before else []
-        return any(map(self.names, beside))
+    @property
+    def letters(self) -> str:
+        return "".join(token.letter for token in self.tokens)
 
 
 def simplified(text: str) -> str:
@@ -228,11 +139,8 @@ def simplified(text: str) -> str:
     return _units().sub(lambda match: PHRASES.units[match[0].lower()], text)
 
 
-def read(
-    listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]], *, numeric: bool = False
-) -> Reading:
-    """The classes of a text's words. `answers` has the end and the letter of an answer by its start;
-    `numeric` says that the right one is a number."""
+def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> Reading:
+    """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
     lexicon, asked_kinds = _lexicon(), kinds(query)
     asked, asked_characters = _asked(query)
     tokens: list[Token] = []
@@ -256,7 +164,7 @@ def read(
             letter = letter or ("#" if word.number else "w")
         tokens.append(Token(letter, position, end))
         position = end
-    return Reading(tokens, listed, numeric=numeric, query=query)
+    return Reading(tokens, listed)
 
 
 @lru_cache(maxsize=1024)
