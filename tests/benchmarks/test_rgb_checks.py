@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.analysis.agreement import kappa
+from evenkeel.benchmarks.rgb.check import accuracy
+from evenkeel.benchmarks.rgb.check.lenient import lenient
+from evenkeel.benchmarks.rgb.check.wording import LETTERS, PHRASES, read
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
-from evenkeel.benchmarks.rgb.lenient import lenient
-from evenkeel.benchmarks.rgb.rejection import PHRASES
+from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
 from evenkeel.text.normalization import plain, words
@@ -126,21 +128,120 @@ def test_nothing_reported_is_a_correction_rate_of_nought_and_no_results_are_no_r
 # Lenient
 
 
-def test_more_than_thirty_phrases_of_each_sort_in_two_languages_and_no_phrase_in_both_tiers() -> None:
-    for tiers in (PHRASES.rejection, PHRASES.error):
-        listed = [*tiers.strong.en, *tiers.strong.zh, *tiers.weak.en, *tiers.weak.zh]
-        assert len(listed) == len(set(listed)) > 60
-        assert min(map(len, (tiers.strong.en, tiers.strong.zh, tiers.weak.en, tiers.weak.zh))) > 10
+def test_every_word_class_has_a_letter_and_every_letter_a_class() -> None:
+    assert set(PHRASES.classes) == set(LETTERS)
+    assert len(set(LETTERS.values())) == len(LETTERS)
 
 
-def test_every_phrase_is_found_in_a_sentence_that_says_it() -> None:
-    """A `*` is tried with nothing and with a word in its place."""
-    for lang, filler in (("en", "given "), ("zh", "文档")):
-        for tiers, reads in ((PHRASES.rejection, "rejected"), (PHRASES.error, "detected")):
-            for phrase in (*getattr(tiers.strong, lang), *getattr(tiers.weak, lang)):
-                star = "* " if lang == "en" else "*"
-                for text in (phrase.replace(star, ""), phrase.replace(star, filler)):
-                    assert getattr(lenient(text, (("Silverton",),)), reads), text
+@pytest.mark.parametrize(
+    "name", ["negation", "lack", "declining", "error", "stating", "knowing", "documents"]
+)
+def test_every_phrase_of_a_class_is_read_as_one_token_of_its_class(name: str) -> None:
+    """Unless a class that comes first has it too."""
+    earlier = [*LETTERS][: [*LETTERS].index(name)]
+    taken = {
+        phrase for other in earlier for phrase in (*PHRASES.classes[other].en, *PHRASES.classes[other].zh)
+    }
+    taken |= {phrase for kind in PHRASES.kinds.values() for phrase in (*kind.nouns.en, *kind.nouns.zh)}
+    for phrase in (*PHRASES.classes[name].en, *PHRASES.classes[name].zh):
+        if phrase not in taken:
+            assert read(words(plain(phrase)), "", {}).letters == LETTERS[name], phrase
+
+
+@pytest.mark.parametrize(
+    ("reply", "rejected"),
+    [
+        ("Unknown.", True),
+        ("Insufficient data.", True),
+        ("The answer isn't in the documents.", True),
+        ("Who won it is passed over by all five passages.", True),
+        ("Egan Holm, though the exact date is not given.", False),
+        ("Egan Holm won it. The prize money isn't mentioned.", False),
+        ("Passages 1 and 3 say nothing about it, but passage 2 names Egan Holm.", False),
+        ("Unknown Tides", False),
+        ("Egan Holm was nominated, but who won is not said.", True),
+    ],
+)
+def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> None:
+    query = "Who won the 2021 Harbour Prize?"
+    assert lenient(reply, (("Ada Lock",),), query=query).rejected is rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "rejected"),
+    [
+        ("这些文档与问题无关。", True),
+        ("文中没有写谁获奖。", True),
+        ("獲獎者是誰,資料並未說明。", True),
+        ("霍尔姆,不过奖金没有提到。", False),
+        ("第一篇没说,第二篇写的是霍尔姆。", False),
+    ],
+)
+def test_a_refusal_of_a_detail_is_no_rejection_in_chinese(reply: str, rejected: bool) -> None:
+    assert lenient(reply, (("陆安",),), query="谁获得了2021年港湾奖?").rejected is rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "detected"),
+    [
+        ("That is wrong.", True),
+        ("The brochure mixes up two people.", True),
+        ("The passage says Ben Moor. In reality it was Ada Lock.", True),
+        ("Not Ben Moor, as the documents claim.", True),
+        ("1837 cannot be right.", True),
+        ("I see nothing incorrect in the passages.", False),
+        ("Unless the document is wrong, Ben Moor.", False),
+        ("I first said Ben Moor; that was my mistake.", False),
+        ("Ada Lock, for a novel about a wrongly accused sailor.", False),
+        ("There is a typo in your question.", False),
+    ],
+)
+def test_an_error_must_be_asserted_and_the_documents_own(reply: str, detected: bool) -> None:
+    verdict = lenient(reply, (("Ada Lock",),), fake=(("Ben Moor",), ("1837",)), query="Who won the prize?")
+    assert verdict.detected is detected
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("The film was directed by Jorge Lima, with Ines Caldeira in the leading role.", False),
+        ("Jorge Lima was the director; Ines Caldeira chaired the jury.", False),
+        ("Although many expected Ines Caldeira, it was directed by Jorge Lima.", False),
+        ("Caldeira directed it.", True),
+        ("Rosa Caldeira directed it.", False),
+        ("The photography is by Luis Prado. The film was directed by Ines Caldeira.", True),
+    ],
+)
+def test_the_right_name_in_another_role_is_not_the_answer(reply: str, right: bool) -> None:
+    query = "Who directed the film The Salt Orchard?"
+    assert lenient(reply, (("Ines Caldeira",),), query=query).right is right
+
+
+@pytest.mark.parametrize("half", ["heldout", pytest.param("learned", marks=pytest.mark.slow)])
+def test_the_printed_accuracy_of_the_check_is_that_of_the_labelled_replies(half: accuracy.Half) -> None:
+    printed = [figures for figures in accuracy.figures() if figures.half == half]
+    assert printed == accuracy.measured([half])
+    assert len(printed) == 6
+
+
+def test_the_labelled_replies_are_many_in_both_halves_and_no_reply_is_in_both() -> None:
+    for lang in accuracy.LANGUAGES:
+        learned, held_out = accuracy.labelled(lang, "learned"), accuracy.labelled(lang, "heldout")
+        assert min(len(learned), len(held_out)) >= 200
+        assert not {(row.query, row.reply) for row in learned} & {(row.query, row.reply) for row in held_out}
+        for rows in (learned, held_out):
+            assert len({row.id for row in rows}) == len(rows)
+            for decision in accuracy.DECISIONS:
+                assert sum(getattr(row, decision) for row in rows) >= 30
+
+
+def test_the_report_prints_the_accuracy_of_the_check_in_both_languages() -> None:
+    printed = accuracy.cautions()
+    assert len(printed) == 2
+    assert all(text in LAYOUT.cautions for text in printed)
+    for lang, text in zip(accuracy.LANGUAGES, printed, strict=True):
+        assert str(len(accuracy.labelled(lang, "heldout"))) in text
+        assert text.count("recall") == 3
 
 
 @pytest.mark.parametrize(
@@ -164,10 +265,10 @@ def test_a_correction_needs_the_right_answer() -> None:
         ("Silverton", "words"),
         ("Diego, San; University of California", "not found"),
         ("Niels Christiansen", "overlap"),
-        ("I cannot answer.", "strong rejection"),
-        ("The documents do not mention it.", "weak rejection"),
+        ("I cannot answer.", "rejection"),
+        ("The documents do not mention it.", "rejection"),
         ("Niels or Silverton; the answer is Glenmore.", "false answer"),
-        ("Nobody.", "not found"),
+        ("Rosewood.", "not found"),
     ],
 )
 def test_a_verdict_says_what_decided_it(text: str, how: str) -> None:
@@ -212,11 +313,14 @@ def test_what_is_not_the_same_stays_apart(one: str, other: str) -> None:
     assert [word.text for word in words(plain(one))] != [word.text for word in words(plain(other))]
 
 
-def test_every_true_document_of_the_published_files_gives_its_answer(reference: Path) -> None:
+def test_every_true_document_of_the_published_files_names_its_answer_and_declines_nothing(
+    reference: Path,
+) -> None:
     for name in ("en_fact", "zh_fact"):
         for item in read_instances(reference / "rgb" / f"{name}.json").instances:
             verdicts = [lenient(doc, item.answer, fake=item.fake) for doc in item.positive]
-            assert all(verdict.right and not verdict.rejected for verdict in verdicts), item.id
+            assert all(verdict.parts == (1,) * len(item.answer) for verdict in verdicts), item.id
+            assert not any(verdict.rejected or verdict.detected for verdict in verdicts), item.id
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60), st.sampled_from(TABLE))

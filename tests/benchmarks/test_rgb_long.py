@@ -10,8 +10,10 @@ import random
 
 import pytest
 
-from evenkeel.benchmarks.rgb.lenient import lenient
-from evenkeel.benchmarks.rgb.rejection import errors, given_as_answer, guesses, opening, rejections
+from evenkeel.benchmarks.rgb.check.classifier import ngrams
+from evenkeel.benchmarks.rgb.check.lenient import lenient
+from evenkeel.benchmarks.rgb.check.mention import mentions, target
+from evenkeel.benchmarks.rgb.check.wording import read
 from evenkeel.benchmarks.rgb.scoring import published
 from evenkeel.text.normalization import plain, words
 
@@ -57,6 +59,15 @@ UNITS = [
     "insufficient ",
     "the answer is ",
     "answer is unknown. ",
+    "no, ",
+    "if ",
+    "wrong if ",
+    "documents Glenmore but ",
+    "Silverton, Ada, ",
+    "<think>",
+    "没有提到错误",
+    "1比1",
+    "kilometres per hour ",
     "Glenmore: answer: ",
     '"',
     "'(A ",
@@ -88,14 +99,21 @@ def test_words_are_split_in_linear_time(unit: str) -> None:
     assert len(words(plain("x" + unit * (LONG // len(unit)) + "x"))) >= 1
 
 
-def test_phrases_are_found_in_linear_time() -> None:
-    text = "The answer is unknown, the answer is Glenmore and the answer is not mentioned " * (LONG // 80)
-    hits = rejections(text)
-    assert len(hits) > 2 * LONG // 80 - 9
-    assert guesses(text, hits)
-    assert not errors(text)
-    assert opening(text) == 0
-    assert len(given_as_answer(text)) <= 4 * len(text)
+def test_a_long_reading_has_as_many_ngrams_as_it_has_words() -> None:
+    text = "The answer is unknown, the texts do not mention it if they are wrong and not Glenmore " * (
+        LONG // 80
+    )
+    reading = read(words(plain(text)), "Who won?", {})
+    assert len(reading.letters) > LONG // 10
+    assert sum(1 for _ in ngrams(reading)) <= 20 * (len(reading.letters) + 2)
+
+
+@pytest.mark.parametrize("unit", ["0 ", "0", "x ", "x", "中", "ab "], ids=ascii)
+def test_an_answer_as_long_as_the_text_is_found_in_linear_time(unit: str) -> None:
+    answer = unit * (9000 // len(unit))
+    text = unit * (18000 // len(unit))
+    assert len(lenient(text, ((answer, f"{answer}y"),), fake=((f"{answer}z",),), query=answer).parts) == 1
+    assert [*mentions(target(answer), words(plain(answer)))] == [(0, len(words(plain(answer))))]
 
 
 def test_the_published_check_reads_all_of_a_long_answer() -> None:
@@ -133,14 +151,6 @@ def test_a_number_too_long_to_be_one_stays_as_it_is(digit: str) -> None:
     for tail in ("", " million", "亿", "点七", "%", " percent", "月", " March"):
         assert words(plain(digit * 9999 + tail))
     assert words(plain(f"${digit * 9999}k"))
-
-
-def test_a_sentence_that_gives_an_answer_again_and_again_is_read_at_both_ends() -> None:
-    text = "The answer is one, the answer is two. " + "The answer is x, " * 9 + "the answer is last. End."
-    given = given_as_answer(text)
-    assert given.count("one") == 1
-    assert given.count("two") == 2
-    assert given.count("last") == 4
 
 
 def test_any_jumble_of_odd_characters_is_judged() -> None:

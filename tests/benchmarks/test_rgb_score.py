@@ -95,7 +95,7 @@ def test_predictions_of_the_published_script_are_scored_as_it_scores_them(tmp_pa
     rows = [
         ("Ada Lock", [1], "Keeper ADA LOCK."),
         ("Ben", [-1], REJECTION),
-        ("Cy", [0], "Nobody."),
+        ("Cy", [0], "Rosewood."),
         (["Dora", ["Eli", "E."]], [1, 0], "Dora and another."),
     ]
     first = write(

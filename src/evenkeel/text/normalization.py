@@ -140,6 +140,8 @@ class _Numbers(Struct, frozen=True, forbid_unknown_fields=True):
     han_counters: dict[str, str]
     """What must follow 一 and 两 where they are alone, or else they count nothing (一个, 之一)."""
     months: tuple[str, ...]
+    ordinals: tuple[str, ...]
+    """The days of a month in words."""
 
 
 _NUMBERS = read_json(__package__, "numbers.json", type=_Numbers)
@@ -160,6 +162,9 @@ _SCALED = re.compile(
     r"|(?<=[$€£¥])(?P<amount>\d+(?:\.\d+)?)\s?(?P<letter>[kmb])\b",
     re.IGNORECASE,
 )
+_NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, *_NUMBERS.scales))
+_LETTERS = re.compile("[a-z]+")
+_DIGIT = re.compile(r"\d")
 _AFTER_ONE = re.compile(r" (?:of|who|that|which)\b")
 _HAN_NUMBER = re.compile(
     r"(?<![几数])(?:\d+(?:\.\d+)?|[〇零一二两三四五六七八九十百千万亿])+(?:点[〇零一二三四五六七八九]+[万亿]?)?"
@@ -171,13 +176,26 @@ _LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212
 def digits(text: str) -> str:
     """A text with its numbers as plain digits and the parts of its dates marked."""
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)", lambda m: m[0].replace(",", ""), text)
+    text = re.sub(r"(?<![\d.,:/-])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![\d.,:/-]|\s?\d)", _ungrouped, text)
     text = _HAN_NUMBER.sub(_han_number, text)
     text = re.sub(r"百分之(\d+(?:\.\d+)?)", r"\1%", text)
     text = re.sub(r"千分之(\d+(?:\.\d+)?)", r"\1‰", text)
-    for pattern in _DATES:
+    if _MONTH_START.search(text):
+        text = _ORDINAL_DAY.sub(lambda m: str(1 + _NUMBERS.ordinals.index(_folded(m["day"]))), text)
+        patterns = _DATES
+    else:
+        patterns = _DATES_IN_DIGITS if _DIGIT.search(text) else []
+    for pattern in patterns:
         text = pattern.sub(_date, text)
-    text = _SPELT.sub(_spelt, _SCALED.sub(_scaled, text))
+    text = _SCALED.sub(_scaled, text)
+    if not _NUMBER_WORDS.isdisjoint(_LETTERS.findall(_folded(text))):
+        text = _SPELT.sub(_spelt, text)
     return re.sub(r"(?<!\s)\s*\b(?:percent|per cent|pct)\b", "%", text, flags=re.IGNORECASE)
+
+
+def _ungrouped(match: re.Match[str]) -> str:
+    """48 312 as 48312."""
+    return match[0].replace(" ", "")
 
 
 def _folded(word: str) -> str:
@@ -265,6 +283,10 @@ def _han_value(run: str) -> Decimal | None:
 _MONTH = rf"(?P<m>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in _MONTHS)}|sept)\.?"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<y>[12]\d{3})"
+_ORDINALS = "|".join(sorted(_NUMBERS.ordinals, key=len, reverse=True))
+_ORDINAL_DAY = re.compile(
+    rf"\b(?:the )?(?P<day>{_ORDINALS})\b(?= (?:day )?(?:of )?(?:{'|'.join(_MONTHS)})\b)", re.IGNORECASE
+)
 _BARE_MONTH = (
     rf"\b(?P<m>March|May|(?i:{'|'.join(name for name in _MONTHS if name not in ('march', 'may'))}))\b"
 )
@@ -274,23 +296,30 @@ _DATES = [
         re.compile(pattern, re.IGNORECASE)
         for pattern in (
             rf"(?<!\d){_YEAR}(?P<sep>[-/.])(?P<m>\d{{1,2}})(?P=sep)(?P<d>\d{{1,2}})(?!\d)",
-            rf"(?<!\d){_YEAR} ?年 ?(?P<m>\d{{1,2}}) ?月 ?(?P<d>\d{{1,2}}) ?[日号]",
+            rf"(?<!\d){_YEAR} ?年 ?的?(?P<m>\d{{1,2}}) ?月 ?(?P<d>\d{{1,2}}) ?[日号]",
             rf"(?<!\d){_YEAR} ?年 ?(?P<m>\d{{1,2}}) ?月",
             r"(?<!\d)(?P<m>\d{1,2}) ?月 ?(?P<d>\d{1,2}) ?[日号]",
             r"(?<!\d)(?P<m>\d{1,2}) ?月",
             rf"(?<!\d){_YEAR} ?年",
             rf"\b{_MONTH} {_DAY}(?:, ?| )(?:of )?{_YEAR}\b",
+            r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\d.])",
+            rf"\b{_DAY}-{_MONTH}-{_YEAR}\b",
             rf"\b{_DAY} (?:of )?{_MONTH},? (?:of )?{_YEAR}\b",
             rf"\b{_MONTH},? (?:of )?{_YEAR}\b",
             rf"\b{_MONTH} {_DAY}\b(?![.:%]\d)",
             rf"\b{_DAY} (?:of )?{_MONTH}(?!\w)",
             r"(?<!\d)(?P<m>0?\d|1[0-2])/(?P<d>1[3-9]|2\d|3[01])/(?P<y>[12]\d{3})\b",
             r"(?<!\d)(?P<d>1[3-9]|2\d|3[01])/(?P<m>0?\d|1[0-2])/(?P<y>[12]\d{3})\b",
+            r"(?<![\d/])(?P<m>0?\d|1[0-2])/(?P<d>0?\d|1[0-2])/(?P<y>[12]\d{3})\b",
         )
     ),
     re.compile(_BARE_MONTH),
 ]
 """In the order in which they are replaced."""
+_DATES_IN_DIGITS = [
+    pattern for pattern in _DATES if "jan" not in pattern.pattern and "May" not in pattern.pattern
+]
+_MONTH_START = re.compile("|".join(name[:3] for name in _MONTHS), re.IGNORECASE)
 
 
 def _date(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import PurePath
 
+from evenkeel.benchmarks.rgb.check import accuracy
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
 from evenkeel.benchmarks.rgb.selection import ABILITIES, NOISE_RATES, REFERENCE, ability_of, mixtures
@@ -148,6 +149,7 @@ LAYOUT = Layout(
         "counts only a rejection.",
         "The published check takes a detected error that is followed by a rejection for corrected; the "
         "lenient one requires the right answer.",
+        *accuracy.cautions(),
         "The published order has the one true document at the same position in every prompt: see "
         "--doc-order balanced and --doc-order all.",
         "Correction is a share of the detected errors only: few detections make it uncertain.",

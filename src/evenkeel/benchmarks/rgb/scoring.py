@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
+from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
 from evenkeel.benchmarks.rgb.files import Answer, RgbDetail, RgbSample, parts
-from evenkeel.benchmarks.rgb.lenient import Verdict, lenient
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
 from evenkeel.types import Tag
 

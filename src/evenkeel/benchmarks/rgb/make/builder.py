@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import msgspec
 from msgspec import Meta, Struct
 
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.files import Kind, Lang, language, load_prompts
-from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks.rgb import lenient as matching
+from evenkeel.benchmarks.rgb.check import mention as matching
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.files import Lang, language
-from evenkeel.benchmarks.rgb.lenient import lenient
 from evenkeel.benchmarks.rgb.make.passages import Passage, reveals, same_words, states
 from evenkeel.files.package_data import read_json
 from evenkeel.make import asking

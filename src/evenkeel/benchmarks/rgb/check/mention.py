@@ -1,112 +1,32 @@
-"""The lenient check: what a careful reader would say of an answer.
+"""An answer in a text, word by word: as it is spelt, by most of its words, by a surname or a number alone.
 
-The right answer and the false one are sought word by word, and do not count where the text denies them;
-rejections and reports of errors are sought as phrases.
+It does not count where the clause denies it ("not held in …", "… did not win").
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from evenkeel.benchmarks.rgb import rejection
+from evenkeel.benchmarks.rgb.check.wording import PHRASES, asks_for_person
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.benchmarks.rgb.rejection import PHRASES
 from evenkeel.text.normalization import HAN, Word, plain, words
 
-LONGEST = 20_000
-"""Characters of an answer that are read: more is a model that does not stop."""
 RECALL = 0.8
 """The share of an answer's words that must be there for it to be given by overlap."""
 OVERLAPPING = 3
 """Words that an answer needs before overlap is tried."""
+MOST_WORDS = 60
+"""Words of the longest answer that is sought by overlap."""
+UNITS = frozenset(PHRASES.units.values())
 
 
-class Verdict(Struct, frozen=True):
-    """What the lenient check says of one answer."""
-
-    parts: tuple[int, ...]
-    """1 for every part of the right answer that is given, 0 for the others."""
-    right: bool
-    """All parts are given; at noise 1, where no document has the answer: it was rejected."""
-    rejected: bool
-    """It says that the documents do not answer the question."""
-    detected: bool
-    """It says that the documents are in error."""
-    states_fake: bool
-    """It names the false answer too, if only to report it."""
-    how: str
-    """What decided: words, overlap, strong rejection, weak rejection, false answer, not found."""
-
-    @property
-    def corrected(self) -> bool:
-        """An error was reported and the right answer given."""
-        return self.detected and self.right and all(self.parts)
-
-
-def lenient(
-    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
-) -> Verdict:
-    """The verdict on one answer.
-
-    The answer is sought in the whole text, except that after a strong rejection only what follows a
-    "however" counts. A weak rejection ("the documents do not mention it") counts in the opening sentence
-    and where no answer is given, right, false or guessed. A weak report of an error ("inconsistent") counts
-    unless the false answer is given and the right one is not. Of a text without end, its two ends are read.
-    With the question it can distinguish a denied answer ("Ada did not win") from one of whom something else
-    is denied.
-    """
-    text = _ends(plain(_ends(prediction)))  # a character may unfold to many
-    hits = rejection.rejections(text)
-    strong = next((hit for hit in reversed(hits) if hit.strong), None)
-    all_words = words(text)
-    counted = words(rejection.after_turn(text[strong.end :])) if strong else all_words
-    ways = [_given(part, counted, fake, query) for part in answer]
-    states_fake = bool(fake) and all(_given(part, all_words, answer, query, equal=True) for part in fake)
-    misled = states_fake and _settles_for_fake(text, answer, fake, query)
-    right = all(ways) and not misled
-    weak = (
-        not any(ways)
-        and not states_fake
-        and bool(hits)
-        and hits[0].sentence <= rejection.opening(text)
-        and not rejection.guesses(text, hits)
-    )
-    rejected = strong is not None or weak
-    if right:
-        how = "overlap" if "overlap" in ways else "words"
-    elif misled:
-        how = "false answer"
-    else:
-        how = "strong rejection" if strong else "weak rejection" if weak else "not found"
-    return Verdict(
-        parts=tuple(int(bool(way)) for way in ways),
-        right=rejected if noise == 1 else right,
-        rejected=rejected,
-        detected=any(hit.strong or right or not states_fake for hit in rejection.errors(text)),
-        states_fake=states_fake,
-        how=how,
-    )
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
-
-
-def _settles_for_fake(text: str, answer: Answer, fake: Answer, query: str) -> bool:
-    """Whether what is called the answer is the false one and not the right one, though both are named."""
-    settled = words(rejection.given_as_answer(text))
-    return all(_given(part, settled, answer, query, equal=True) for part in fake) and not all(
-        _given(part, settled, fake, query) for part in answer
-    )
-
-
-def _given(
+def given(
     part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
 ) -> str:
     """How an alternative of a part is given: by its `words`, by `overlap`, or not at all.
@@ -116,16 +36,52 @@ def _given(
     """
     for alternative in part:
         sought = target(alternative, query)
-        masked = list(text)
+        masked = text
         for rival in (target(other, query) for others in rivals for other in others):
             if sought.joined in rival.joined and (equal or sought.joined != rival.joined):
+                masked = list(masked)
                 for start, end in occurrences(rival, text):
                     masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
         if any(True for _ in occurrences(sought, masked)):
             return "words"
         if _overlaps(sought, masked):
             return "overlap"
+        if _is_surname(sought, masked, query) or _is_number_alone(sought, masked, query):
+            return "words"
     return ""
+
+
+def _is_number_alone(sought: Target, text: Sequence[Word], query: str) -> bool:
+    """Whether an answer of a number and its unit is given by the number alone, at the end of a clause."""
+    number, *unit = sought.words or (None,)
+    if (
+        number is None
+        or not number.number
+        or not 0 < len(unit) < 4
+        or any(w.number or w.text == "%" for w in unit)
+    ):
+        return False
+    return any(
+        end == len(text) or text[end].clause != text[start].clause
+        for start, end in occurrences(target(number.cased, query), text)
+    )
+
+
+def _is_surname(sought: Target, text: Sequence[Word], query: str) -> bool:
+    """Whether the question asks for a person, who is given by the surname alone."""
+    if len(sought.words) < 2 or not asks_for_person(query) or any(word.number for word in sought.words):
+        return False
+    if sought.han or any(True for _ in mentions(sought, text)):
+        return False
+    surname = target(sought.words[-1].cased, query)
+    allowed = {word.text for word in sought.words} | set(PHRASES.titles) | (sought.asked or frozenset())
+    for start, end in occurrences(surname, text):
+        before = text[start - 1] if start and text[start - 1].clause == text[start].clause else None
+        after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
+        named = before is not None and before.cased[:1].isupper() and before.text not in allowed
+        if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
+            return True
+    return False
 
 
 # An answer in a text, word by word
@@ -162,23 +118,33 @@ def target(answer: str, query: str = "") -> Target:
 
 def occurrences(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
     """Where the answer is as whole words in a row, spelt with or without gaps, and is not ruled out."""
-    for start in range(len(text)):
-        spelt = ""
-        for end in range(start, len(text)):
-            spelt += text[end].joined
-            if not sought.joined.startswith(spelt):
-                break
-            if spelt == sought.joined:
-                if _counts(sought, text, start, end + 1):
-                    yield start, end + 1
-                break
+    return (place for place in mentions(sought, text) if not _is_ruled_out(sought, text, *place))
+
+
+def mentions(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Where the answer is, ruled out or not."""
+    spelt, starts = _spelt(tuple(text))
+    place = spelt.find(sought.joined) if sought.joined else -1
+    while place >= 0:
+        start, end = (bisect_left(starts, offset) for offset in (place, place + len(sought.joined)))
+        whole = starts[start] == place and starts[end] == place + len(sought.joined)
+        if whole and _counts(sought, text, start, end):
+            yield start, end
+        place = spelt.find(sought.joined, place + (len(sought.joined) if whole else 1))
+
+
+@lru_cache(maxsize=64)
+def _spelt(text: tuple[Word, ...]) -> tuple[str, list[int]]:
+    """A text without gaps, and where its words begin and the last one ends."""
+    joined = [word.joined for word in text]
+    return "".join(joined), [0, *accumulate(map(len, joined))]
 
 
 def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     """Whether the words at a position are the answer, and not a part of something else."""
     after = text[end] if end < len(text) else None
     percent = after is not None and after.text in ("%", "‰")
-    if text[start].glued or (after and after.glued and not percent):
+    if text[start].glued or (after and after.glued and not percent and after.text not in UNITS):
         return False
     if percent and text[end - 1].number:
         return False
@@ -188,9 +154,11 @@ def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
         clause = text[start].clause
         ends = after is None or after.clause != clause
         begins = start == 0 or text[start - 1].clause != clause
+        follows = {*PHRASES.after_alone, *(sought.asked or ())}
+        ends = ends or (sought.han and after is not None and after.text in follows)
         if not (ends and (begins or text[start - 1].text in PHRASES.copula)):
             return False
-    return not _is_ruled_out(sought, text, start, end)
+    return True
 
 
 def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
@@ -201,7 +169,7 @@ def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
     them in its place: San Francisco is not San Diego. Chinese answers are not tried: that many characters
     are shared by a hospital and a court of the same town.
     """
-    if len(sought.words) < OVERLAPPING or sought.han:
+    if not OVERLAPPING <= len(sought.words) <= MOST_WORDS or sought.han:
         return False
     needed = Counter(word.text for word in sought.words if not _is_slight(word))
     numbers = [word.text for word in sought.words if word.number]
@@ -258,19 +226,34 @@ def _is_ruled_out(sought: Target, text: Sequence[Word], start: int, end: int) ->
     """Whether the clause says that it is not this: "not held in …", "… did not", 不是…, …不是."""
     clause = text[start].clause
     before = [word.text for word in text[max(0, start - 6) : start] if word.clause == clause]
+    if len(before) > 1 and sought.asked and not sought.asked.isdisjoint(PHRASES.contest):
+        for rival in (*PHRASES.rivals.en, *PHRASES.rivals.zh):
+            parts = rival.split() if rival.isascii() else list(rival)
+            if before[-len(parts) :] == parts and not (sought.asked and sought.asked & set(parts)):
+                return True
     after = [word.text for word in text[end : end + 6] if word.clause == clause]
     for gap, before_pattern, behind_pattern in zip((" ", ""), _BEFORE, _BEHIND, strict=True):
         if before_pattern.search(gap.join(before)):
             return True
         behind = behind_pattern.match(gap.join(after))
-        if behind and (behind["whole"] or _denies_what_is_asked(behind, sought.asked)):
+        if behind and (_denies_all(behind, sought.asked) or _denies_what_is_asked(behind, sought.asked)):
             return True
     return False
+
+
+def _denies_all(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
+    """Whether it "is not" the answer, or, where the question does not ask for that, "came second"."""
+    whole = behind["whole"]
+    if not whole or re.search("not|不是|并非", whole):
+        return bool(whole)
+    return asked is not None and asked.isdisjoint(whole.split() if whole.isascii() else whole)
 
 
 def _denies_what_is_asked(behind: re.Match[str], asked: frozenset[str] | None) -> bool:
     """Whether the verb behind "did not" is the one asked for, or none follows: who "did not attend" may
     have won. Where the question is not known, every verb is taken for it."""
+    if behind["whole"]:
+        return False
     verb = behind["verb"]
     if asked is None or not verb or re.match(r" (?:it|so|this|that)\b", behind["rest"]):
         return True

@@ -1,0 +1,108 @@
+"""A linear classifier of replies: does one decline, report an error, give the right answer that is in it?
+
+It reads n-grams of two rows: the letters of the reply's word classes (`wording`), and its words, where
+answers, names, numbers and words of the question are masked, so that what counts is how a thing is said. The
+n-grams are hashed into a table of weights, which `tools/train_check.py` learns from the labelled replies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenkeel.benchmarks.rgb.check.wording import Reading
+from evenkeel.files.package_data import data_path
+
+BITS = 15
+"""The n-grams share 2 ** BITS weights."""
+LETTERS = (1, 2, 3, 4, 5)
+WORDS = (1, 2, 3)
+ENDS = (1, 2, 3)
+"""The lengths of n-grams: of letters, of words, and of both in the first and the last sentence."""
+FLAGS = 4
+"""Weights behind those of the n-grams: of the flags, and a constant."""
+DECISIONS = ("rejected", "detected", "right")
+
+Weights: TypeAlias = dict[str, NDArray[np.float32]]
+
+
+class Flags(NamedTuple):
+    """What was looked up in the reply, not how it is worded."""
+
+    states_fake: bool
+    some_parts: bool
+    all_parts: bool
+
+
+class Decisions(NamedTuple):
+    rejected: bool
+    detected: bool
+    right: bool
+    """Of a reply in which all parts of the right answer are: it gives them as its answer."""
+
+
+def decide(reading: Reading, flags: Flags) -> Decisions:
+    indices, values = features(reading, flags)
+    table = weights()
+    return Decisions(*(bool(table[decision][indices] @ values > 0) for decision in DECISIONS))
+
+
+def features(reading: Reading, flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """The positions of the weights that a reply needs, and what each is multiplied by: for an n-gram
+    1 + log(count), over the length of the vector of these, so that a long reply counts like a short one."""
+    counts = Counter(crc32(gram.encode()) % 2**BITS for gram in ngrams(reading))
+    scores = 1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))
+    scores /= np.sqrt(scores @ scores) if len(scores) else 1
+    indices = np.array([*counts, *range(2**BITS, 2**BITS + FLAGS)], np.intp)
+    return indices, np.concatenate([scores, np.array([*flags, 1], np.float32)])
+
+
+def ngrams(reading: Reading) -> Iterator[str]:
+    letters, masked = list(reading.letters), _masked(reading)
+    for tag, row, lengths in (("c", letters, LETTERS), ("w", masked, WORDS)):
+        yield from _ngrams(tag, [".", *row, "."], lengths)
+        sentences = _sentences(row)
+        yield from _ngrams(f"{tag}f", ["^", *sentences[0], "$"], ENDS)
+        yield from _ngrams(f"{tag}l", ["^", *sentences[-1], "$"], ENDS)
+
+
+def _ngrams(tag: str, row: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
+    for length in lengths:
+        for start in range(len(row) - length + 1):
+            yield tag + "\x1f".join(row[start : start + length])
+
+
+def _masked(reading: Reading) -> list[str]:
+    """The words of a reply, a phrase as one; what is its content, and not its wording, as a single letter."""
+    row: list[str] = []
+    for token in reading.tokens:
+        first = reading.words[token.start] if token.start < len(reading.words) else None
+        if token.letter in ".,GKQ#" or first is None:
+            row.append(token.letter)
+        elif token.letter == "w" and first.cased[:1].isupper() and row and row[-1] != ".":
+            row.append("N")
+        else:
+            row.append("_".join(word.text for word in reading.words[token.start : token.end]))
+    return row
+
+
+def _sentences(row: Sequence[str]) -> list[list[str]]:
+    sentences: list[list[str]] = [[]]
+    for item in row:
+        if item == ".":
+            sentences.append([])
+        else:
+            sentences[-1].append(item)
+    return [sentence for sentence in sentences if sentence] or [[]]
+
+
+@cache
+def weights() -> Weights:
+    with np.load(data_path(__package__, "labelled", "weights.npz"), allow_pickle=False) as file:
+        return {decision: file[decision].astype(np.float32) for decision in DECISIONS}

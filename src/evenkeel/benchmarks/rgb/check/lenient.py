@@ -1,0 +1,124 @@
+"""The lenient check: what a careful reader would say of an answer.
+
+The right answer and the false one are sought word by word (`mention`). What the reply does with them, and
+whether it declines or reports an error, is read from its wording (`classifier`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide
+from evenkeel.benchmarks.rgb.check.mention import given, mentions, target
+from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
+from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.text.normalization import Word, plain, words
+
+LONGEST = 20_000
+"""Characters of an answer that are read: more is a model that does not stop."""
+_THOUGHT = re.compile(r"<think>[^<]*+(?:<(?!/think>)[^<]*+)*+</think>")
+
+
+class Verdict(Struct, frozen=True):
+    """What the lenient check says of one answer."""
+
+    parts: tuple[int, ...]
+    """1 for every part of the right answer that is there, 0 for the others and where the reply declines."""
+    right: bool
+    """All parts are given; at noise 1, where no document has the answer: it was rejected."""
+    rejected: bool
+    """It says that the documents do not answer the question."""
+    detected: bool
+    """It says that the documents are in error."""
+    states_fake: bool
+    """It names the false answer too, if only to report it."""
+    how: str
+    """What decided: words, overlap, rejection, false answer, named only, not found."""
+
+    @property
+    def corrected(self) -> bool:
+        """An error was reported and the right answer given."""
+        return self.detected and self.right and all(self.parts)
+
+
+def lenient(
+    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
+) -> Verdict:
+    """The verdict on one answer.
+
+    The answer is sought in the whole text, in any spelling of its words, numbers and dates. Whether it is
+    given as the answer or only named, whether the reply declines and whether it reports an error, a
+    classifier decides from the wording around it. Of a text without end, its two ends are read.
+    """
+    reading, ways, states_fake = read_reply(prediction, answer, fake, query)
+    flags = Flags(states_fake, any(ways), bool(ways) and all(ways))
+    decisions = decide(reading, flags) if reading.letters else Decisions(False, False, False)
+    # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
+    right = flags.all_parts and (decisions.right or "G" not in reading.letters)
+    if right:
+        how = "overlap" if "overlap" in ways else "words"
+    elif decisions.rejected:
+        how = "rejection"
+    else:
+        how = "false answer" if states_fake else "named only" if flags.all_parts else "not found"
+    return Verdict(
+        parts=tuple(int(bool(way) and (right or not decisions.rejected)) for way in ways),
+        right=decisions.rejected if noise == 1 else right,
+        rejected=decisions.rejected,
+        detected=decisions.detected,
+        states_fake=states_fake,
+        how=how,
+    )
+
+
+def read_reply(prediction: str, answer: Answer, fake: Answer, query: str) -> tuple[Reading, list[str], bool]:
+    """The classes of a reply, how each part of the right answer is in it, and whether the false one is."""
+    visible = _THOUGHT.sub("", _ends(prediction)).replace("_", " ")
+    text = _ends(simplified(plain(visible)))  # a character may unfold to many
+    listed = words(text)
+    query = _plain_query(query)
+    answer, fake = _simplified(answer), _simplified(fake)
+    spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
+    ways = [given(part, listed, fake, query) for part in answer]
+    states_fake = bool(fake) and all(given(part, listed, answer, query, equal=True) for part in fake)
+    return read(listed, query, spans), ways, states_fake
+
+
+@lru_cache(maxsize=1024)
+def _plain_query(query: str) -> str:
+    return simplified(plain(query))
+
+
+@lru_cache(maxsize=4096)
+def _simplified(answer: Answer) -> Answer:
+    return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
+
+
+@lru_cache(maxsize=4096)
+def _shortened(fake: Answer) -> Answer:
+    """The false answer, with its surname or its number alone: "Whitlock never held it"."""
+    short = []
+    for alternative in (alternative for part in fake for alternative in part):
+        spelt = target(alternative).words
+        if len(spelt) > 1 and spelt[-1].cased[:1].isupper() and len(spelt[-1].text) > 3:
+            short.append(spelt[-1].cased)
+        elif len(spelt) > 1 and spelt[0].number and len(spelt[0].text) > 1 and not spelt[1].number:
+            short.append(spelt[0].cased)
+    return (*fake, tuple(short))
+
+
+def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
+    """The mentions of an answer: the end and the letter of the longest by its start."""
+    spans: dict[int, tuple[int, str]] = {}
+    for alternative in (alternative for part in answer for alternative in part):
+        for start, end in mentions(target(alternative, query), listed):
+            spans[start] = max(spans.get(start, (0, letter)), (end, letter))
+    return spans
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"

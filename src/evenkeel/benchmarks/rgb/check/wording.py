@@ -1,0 +1,271 @@
+"""A reply as a row of word classes: negation, documents, knowing, error, the right answer, and so on.
+
+Each word, phrase or Han character becomes one letter, so that the classifier learns patterns of classes
+instead of phrases: "none of the passages gives", "the text does not say" and
+文中没有提到 are all a negation before a verb of stating.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evenkeel.files.package_data import read_json
+from evenkeel.text.normalization import HAN, Word, plain, words
+
+LETTERS = {
+    "content": "w",
+    "not_negating": "z",
+    "negation": "n",
+    "declining": "A",
+    "lack": "l",
+    "lacking": "v",
+    "disagreeing": "C",
+    "error": "e",
+    "misstating": "y",
+    "corrected": "h",
+    "actually": "t",
+    "true": "T",
+    "answering": "a",
+    "question": "q",
+    "knowing": "k",
+    "stating": "c",
+    "sufficiency": "s",
+    "information": "i",
+    "documents": "d",
+    "condition": "f",
+    "whether": "F",
+    "some": "o",
+    "ordinal": "P",
+    "contrast": "b",
+    "concession": "g",
+    "regardless": "R",
+    "nominated": "N",
+    "guess": "u",
+    "conclusion": "r",
+    "first_person": "p",
+    "claim": "j",
+    "asking": "W",
+    "linking": "B",
+    "meta": "m",
+    "function": "x",
+}
+"""The classes of the file of phrases and their letters. Besides these: `G` the right answer, `K` the false
+one, `Q` a word of the question, `J` a word that asks for the same kind of thing as the question (who, when),
+`H` a noun of that kind (name, date), `O` a word of another kind, `w` any other word, `#` another number, `,`
+and `.` the ends of clauses and sentences. A word that is in several classes is of the first."""
+LOWER_ONLY = frozenset("nlvey")
+"""Classes whose words, with a capital inside a sentence, are a part of a name: "Unknown Tides"."""
+_HAN = re.compile(f"[{HAN}]")
+
+
+class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
+    en: tuple[str, ...]
+    zh: tuple[str, ...]
+
+
+class Kind(Struct, frozen=True, forbid_unknown_fields=True):
+    asking: ByLanguage
+    nouns: ByLanguage
+
+
+class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
+    """The word classes, and the words by which answers are compared."""
+
+    classes: dict[str, ByLanguage]
+    kinds: dict[str, Kind]
+    """What a question may ask for: a person, a time, and so on."""
+    simplified: dict[str, str]
+    """Traditional characters, and the simplified ones in the same order."""
+    units: dict[str, str]
+    """Other spellings of a unit."""
+    not_the_answer: ByLanguage
+    """Before an answer: it is named only to be ruled out."""
+    rivals: ByLanguage
+    """Directly before an answer: it is that of someone else who lost."""
+    contest: tuple[str, ...]
+    """The words of a question that asks who won."""
+    ruled_out_after: ByLanguage
+    """Behind an answer: the same, unless the question asks for it."""
+    verb_denied_after: ByLanguage
+    """Behind an answer: the same, if the verb that follows is the one asked for."""
+    adverbs: ByLanguage
+    """What may be between such a negation and its verb."""
+    affirms_after_all: ByLanguage
+    """Next to a negation: nothing is ruled out ("not only", "not until")."""
+    titles: tuple[str, ...]
+    """What may be before a surname that is given alone."""
+    bare: tuple[str, ...]
+    """Answers that count only as a clause by themselves: "no" is also in "no information"."""
+    copula: tuple[str, ...]
+    """What may be before an answer that counts only alone."""
+    after_alone: tuple[str, ...]
+    """What may be behind an answer of one Han character."""
+    function_words: tuple[str, ...]
+
+
+PHRASES = read_json(__package__, "phrases.json", type=Phrases)
+
+
+class Token(NamedTuple):
+    """One word, phrase or answer: its class and its words."""
+
+    letter: str
+    start: int
+    end: int
+
+
+class Reading(NamedTuple):
+    """A reply as classes: one letter for each token, with `,` and `.` where clauses and sentences end."""
+
+    tokens: Sequence[Token]
+    words: Sequence[Word]
+
+    @property
+    def letters(self) -> str:
+        return "".join(token.letter for token in self.tokens)
+
+
+def simplified(text: str) -> str:
+    """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
+    if not text.isascii():
+        text = text.translate(_simplification()).replace("比一", "比1")
+    text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
+    text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k\b", r"\1 thousand", text, flags=re.IGNORECASE)
+    return _units().sub(lambda match: PHRASES.units[match[0].lower()], text)
+
+
+def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> Reading:
+    """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
+    lexicon, asked_kinds = _lexicon(), kinds(query)
+    asked, asked_characters = _asked(query)
+    tokens: list[Token] = []
+    position = 0
+    while position < len(listed):
+        word = listed[position]
+        if position and word.clause != listed[position - 1].clause:
+            mark = "." if word.sentence != listed[position - 1].sentence else ","
+            tokens.append(Token(mark, position, position))
+        end, letter = answers.get(position, (0, ""))
+        if not letter:
+            end, letter = _classified(listed, position, lexicon)
+        if letter[:1].isdigit():
+            same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
+            letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
+        if letter in LOWER_ONLY and _is_in_a_name(listed, position, end):
+            end, letter = position + 1, "w"
+        if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
+            if _form(word.text) in asked or word.text in asked_characters:
+                letter = "Q"
+            letter = letter or ("#" if word.number else "w")
+        tokens.append(Token(letter, position, end))
+        position = end
+    return Reading(tokens, listed)
+
+
+@lru_cache(maxsize=1024)
+def kinds(query: str) -> frozenset[str]:
+    """The letters of the kinds of things that a question asks for."""
+    listed = words(query)
+    found = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
+    return frozenset(letter[0] for letter in found if letter[:1].isdigit())
+
+
+def asks_for_person(query: str) -> bool:
+    return str([*PHRASES.kinds].index("person")) in kinds(query)
+
+
+def _classified(
+    listed: Sequence[Word], position: int, lexicon: tuple[dict[tuple[str, ...], str], dict[str, int]]
+) -> tuple[int, str]:
+    """The end and the letter of the longest phrase that begins here; no letter where it is in no class."""
+    letters, longest = lexicon
+    word = listed[position]
+    for length in range(longest.get(word.text, 1), 1, -1):
+        phrase = listed[position : position + length]
+        letter = letters.get(tuple(w.text for w in phrase))
+        if letter and phrase[-1].clause == word.clause:
+            return position + length, letter
+    return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
+
+
+def _is_in_a_name(listed: Sequence[Word], start: int, end: int) -> bool:
+    """Whether a word with a capital is inside a clause that has small letters."""
+    word = listed[start]
+    if end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
+        return False
+    before = listed[start - 1] if start else None
+    return before is not None and before.clause == word.clause and not before.cased[:1].isupper()
+
+
+@lru_cache(maxsize=1024)
+def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a question that are in no class of function words, and its Han characters."""
+    letters = _lexicon()[0]
+    texts = [word.text for word in words(simplified(plain(query)))]
+    content = {
+        _form(text) for text in texts if not _HAN.match(text) and letters.get((text,), "w") not in "xmWdn"
+    }
+    return frozenset(content), frozenset(text for text in texts if _HAN.match(text))
+
+
+@lru_cache(maxsize=8192)
+def _base(word: str) -> str:
+    """The word of a class of which this is another form: provides, providing and provided are provide."""
+    letters = _lexicon()[0]
+    for ending in ("s", "es", "ed", "d", "ing", "ly") if word.isascii() and len(word) > 3 else ():
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 2 and (ending != "d" or stem[-1] == "e"):
+            doubled, ies = stem[-1] == stem[-2], stem.endswith("i")
+            for base in (stem, stem + "e", stem[:-1] if doubled else stem, stem[:-1] + "y" if ies else stem):
+                if not letters.get((base,), "0")[0].isdigit():
+                    return base
+    return word
+
+
+@lru_cache(maxsize=8192)
+def _form(word: str) -> str:
+    """A word without its ending, and a short one without its vowels: won, win and winner are equal."""
+    stem = re.sub(r"(?:ies|y|ings?|e?d|e?s|[eo]rs?|ions?|ment|e)$", "", word) if word.isascii() else word
+    stem = re.sub(r"([b-z])\1$", r"\1", stem) if len(stem) > 2 else word
+    consonants = re.sub("[aeiou]", "", stem)
+    return consonants if len(stem) < 5 and len(consonants) > 1 else stem
+
+
+@cache
+def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
+    """The letter of every phrase, and the length of the longest by its first word."""
+    letters: dict[tuple[str, ...], str] = {}
+    longest: dict[str, int] = {}
+    classes = [(PHRASES.classes["content"], "w")]
+    for number, kind in enumerate(PHRASES.kinds.values()):
+        classes += [(kind.asking, str(number)), (kind.nouns, f"{number}n")]
+    classes += [(PHRASES.classes[name], letter) for name, letter in LETTERS.items()]
+    for listed, letter in classes:
+        for phrase in (*listed.en, *listed.zh):
+            texts = tuple(word.text for word in words(plain(phrase))) or (phrase,)
+            if texts not in letters:
+                letters[texts] = letter
+                longest[texts[0]] = max(len(texts), longest.get(texts[0], 1))
+    return letters, longest
+
+
+@cache
+def _simplification() -> dict[int, str]:
+    return {
+        ord(old): new
+        for olds, news in PHRASES.simplified.items()
+        for old, new in zip(olds, news, strict=True)
+    }
+
+
+@cache
+def _units() -> re.Pattern[str]:
+    spellings = sorted(PHRASES.units, key=len, reverse=True)
+    latin = "|".join(re.escape(spelling) for spelling in spellings if spelling[0].isascii())
+    other = "|".join(re.escape(spelling) for spelling in spellings if not spelling[0].isascii())
+    return re.compile(rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d百千万亿十 ])(?:{other})", re.IGNORECASE)
