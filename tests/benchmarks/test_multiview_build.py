@@ -25,6 +25,7 @@ from evenkeel.benchmarks.multiview.make.build_options import BuildOptions
 from evenkeel.benchmarks.multiview.make.builder import docset_name
 from evenkeel.benchmarks.multiview.make.criteria import portable_spec
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
+from evenkeel.benchmarks.multiview.page import builder_notes
 from evenkeel.errors import BudgetReached, DataError, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.options import parse
@@ -471,6 +472,17 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     same, summaries = [note.text for note in notes_of(run) if note.warning]
     assert same.startswith("judge:openai:judge: the same model, openai:judge, built 4 of these triplets")
     assert summaries.startswith("judge:openai:other+annotations: reads summaries that the builder")
+    renamed = [
+        "z=pairs:openai:judge?max_tokens=9",
+        "w=rewrite:openai:judge+embed:sbert:x",
+        "a=judge:x:y+annotations",
+    ]
+    spec = msgspec.structs.replace(
+        run.spec, options={**run.spec.options, "method": renamed}, subjects=("z", "w", "a")
+    )
+    same, summaries = [note.text for note in builder_notes(spec)]
+    assert same.startswith("z, w: the same model, openai:judge, built 4")
+    assert summaries.startswith("a: reads summaries")
 
 
 # Dropped triplets

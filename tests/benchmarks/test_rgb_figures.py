@@ -380,3 +380,22 @@ def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) 
     rates = [part["tt"] for name, part in exported(run).items() if name.endswith("_result")]
     assert (len(rates), sum(rates)) == (3, 4)
     assert {part["nums"] for name, part in exported(run).items() if name.endswith("_result")} == {4}
+
+
+def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path) -> None:
+    """Their documents are in every prompt: a right answer is right, and the rate is no point of a curve."""
+    data = write(tmp_path / "en_int.json", [scattered(n) for n in range(4)])
+    run = ask(data, tmp_path / "run", right, ability="integration", integration_rates="0,1")
+    assert run.summary["lenient/integration_noise=1"].value == 1.0
+    assert run.summary["published/integration_noise=1"].value == 1.0
+    assert not [name for name in run.summary if name.startswith("noise_change") and "=1" in name]
+
+
+def test_rejections_at_noise_one_are_not_learned_from_documents() -> None:
+    scores = [score(n, {"known_published": 0.0}, ability="noise", setting="no documents") for n in range(6)]
+    for rate, value in (("0", 0.0), ("1", 1.0)):
+        scores += [
+            score(n, {"published": value}, ability="noise", setting=f"noise {rate}", noise=rate)
+            for n in range(6)
+        ]
+    assert summarise(scores)["learned_published/ability=noise"].value == 0.0

@@ -193,7 +193,8 @@ class Multiview(Benchmark):
         # Methods that embed texts as they are, beside those that read the criterion and use the same model.
         plain = {m.role: m.name for m in self.methods if m.kind in ("embed", "late") and not m.options}
         pairs = {m.name: plain[m.role] for m in self.methods if m.role in plain}
-        return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b})
+        bm25 = [m.name for m in self.methods if m.kind == "bm25" and not m.spec]
+        return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b}, bm25)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         raise UsageError(

@@ -188,7 +188,7 @@ def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tupl
         if known and key not in known:
             available = [*entry.settings, *known]
             raise UsageError(
-                f"--method '{part}': there is no argument '{key}'.{suggestion(key, available)} "
+                f"--method '{kind}:{bare}': there is no argument '{key}'.{suggestion(key, available)} "
                 f"Available: {', '.join(available)}."
             )
     model_args = {
@@ -200,6 +200,16 @@ def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tupl
     server = urllib.parse.urlsplit(args.get("base_url", "")).netloc
     label = f"{kind}:{bare}{f'@{server}' if server else ''}{'?' if shown else ''}{'&'.join(shown)}"
     return with_args(bare, model_args), label, settings
+
+
+def models_and_options(text: str) -> tuple[list[str], list[str]]:
+    """The models that a method's text names, without their arguments, and its options; of BM25 its name."""
+    alias = ALIAS.fullmatch(text)
+    head, *others = (alias[2] if alias else text).split("+")
+    if head.partition(":")[0] == "bm25":
+        return ["bm25"], []
+    specs = [part.partition(":")[2] for part in (head, *others) if ":" in part]
+    return [split_spec(spec)[0] for spec in specs], [part for part in others if ":" not in part]
 
 
 def _no_method(text: str, kind: str) -> ValueError:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet, model_name
+from evenkeel.benchmarks.multiview.names import models_and_options
 from evenkeel.page.examples import first, shortened
 from evenkeel.page.format import share
 from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
@@ -192,7 +193,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         levels = ", ".join(f"{figure.scope['method']} {share(figure.value or 0)}" for figure in below)
         texts.append(f"Guessing gives 50%; with as many ties and unparsed verdicts: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
-    if tasks and "bm25" in spec.subjects:
+    if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
     return [*builder_notes(spec), *map(Note, texts)]
 
@@ -204,8 +205,9 @@ def builder_notes(spec: RunSpec) -> list[Note]:
         builders = spec.data.get(field)
         for builder, count in builders.items() if isinstance(builders, dict) else ():
             name = model_name(builder)
-            roles = [role for role, model in spec.models.items() if model_name(model["spec"]) == name]
-            methods = [each for each in spec.subjects if any(_has(each, role) for role in roles)] or roles
+            methods = [
+                method for method, (models, _) in _methods(spec).items() if name in map(model_name, models)
+            ]
             if methods:
                 text = (
                     f"{', '.join(methods)}: the same model, {builder}, {did} {count} of these triplets and "
@@ -213,7 +215,7 @@ def builder_notes(spec: RunSpec) -> list[Note]:
                     "triplets that another model or a person built."
                 )
                 notes.append(Note(text, warning=True))
-    readers = [subject for subject in spec.subjects if _has(subject, "annotations")]
+    readers = [method for method, (_, options) in _methods(spec).items() if "annotations" in options]
     if readers and (builders := spec.data.get("built_by")):
         text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
         notes.append(Note(f"{text} ({', '.join(builders)}), which chose the triplets by them.", warning=True))
@@ -222,11 +224,10 @@ def builder_notes(spec: RunSpec) -> list[Note]:
     return notes
 
 
-def _has(method: str, role: str) -> bool:
-    """Whether a role is part of a method's name, where arguments and a server's name may follow it."""
-    plain = role.partition("?")[0]
-    parts = (part.partition("?")[0] for part in method.split("+"))
-    return any(part == plain or part.startswith(f"{plain}@") for part in parts)
+def _methods(spec: RunSpec) -> dict[str, tuple[list[str], list[str]]]:
+    """By its name, the models of each method and its options."""
+    texts = spec.options.get("method", ())
+    return {name: models_and_options(text) for text, name in zip(texts, spec.subjects, strict=False)}
 
 
 def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:

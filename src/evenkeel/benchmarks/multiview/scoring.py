@@ -6,7 +6,7 @@ Triplets that share a document are linked, so that intervals and tests allow for
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from typing import Literal, TypeAlias, TypeVar
@@ -106,16 +106,20 @@ def _covered(outcome: Outcome) -> int:
 
 
 def summarise(
-    scores: Sequence[Score], methods: Sequence[str], blind: Mapping[str, str] | None = None
+    scores: Sequence[Score],
+    methods: Sequence[str],
+    blind: Mapping[str, str] | None = None,
+    bm25: Collection[str] = ("bm25",),
 ) -> Summary:
     """Each metric by method and task; both orders in which a judge was asked count, clustered by triplet.
 
-    `blind` maps a method to the one that does the same without reading the criterion.
+    `blind` maps a method to the one that does the same without reading the criterion; `bm25` are the names of
+    the one by which triplets are easy or hard.
     """
     by_order = [each for method in methods for score in scores for each in _by_order(score, method)]
     dimensions = [("method",), ("task", "method")]
     # BM25 itself is right on every easy triplet and on no hard one.
-    not_bm25 = [score for score in by_order if score.tags["method"] != "bm25"]
+    not_bm25 = [score for score in by_order if score.tags["method"] not in bm25]
     summary = {
         **stats.summarise(by_order, dict.fromkeys((*COUNTED, "flips"), dimensions), units=UNITS),
         **stats.summarise(not_bm25, {"accuracy": [("difficulty", "method")]}, units=UNITS),

@@ -145,18 +145,23 @@ def _changes(scores: Sequence[Score]) -> Summary:
     """Accuracy at each rate of noise minus that at the lowest, and at each position of the one true document
     minus that at the first. Without a scope, `noise_change_*` is that of the highest rate.
     """
-    # At noise 1 there is no answer to be found, and a rejection is right.
-    findable = [score for score in scores if score.tags.get("noise") != "1"]
     summary: Summary = {}
     for check in CHECKS:
         for tag, name in CHANGES.items():
-            for scope, members in scopes(findable, (), ("lang",)):
+            for scope, members in scopes(_below_one(scores), (), ("lang",)):
                 figures = changes(members, check, tag, unit="share")
                 for value, figure in figures.items():
                     summary[stats.scope_name(f"{name}_{check}", {tag: value, **scope})] = figure
                 if figures and tag == "noise":
                     summary[stats.scope_name(f"{name}_{check}", scope)] = [*figures.values()][-1]
     return summary
+
+
+def _below_one(scores: Sequence[Score]) -> list[Score]:
+    """Without noise 1, where a rejection is right."""
+    return [
+        score for score in scores if "1" not in (score.tags.get("noise"), score.tags.get("integration_noise"))
+    ]
 
 
 def _knowledge(scores: Sequence[Score]) -> Summary:
@@ -173,7 +178,7 @@ def _knowledge(scores: Sequence[Score]) -> Summary:
             stats.with_values(
                 score, **_weighted(score.values[check], mean(without[score.group], f"known_{check}"))
             )
-            for score in scores
+            for score in _below_one(scores)
             if check in score.values and score.group in without and score.tags["ability"] != "rejection"
         ]
         for scope, members in scopes(weighted, ("ability",), ("setting",), ("setting", "lang")):
@@ -194,7 +199,7 @@ def _variation(scores: Sequence[Score]) -> Summary:
     """How much answers vary between repeats, and beyond that between settings and positions."""
     summary: Summary = {}
     for check in CHECKS:
-        for scope, members in scopes(scores, ("ability",)):
+        for scope, members in scopes(_below_one(scores), ("ability",)):
             for name, figure in variation(members, check, ("setting", "position")).items():
                 name = name.replace("prompt", "retrieval")
                 summary[stats.scope_name(f"{name}_{check}", scope)] = figure

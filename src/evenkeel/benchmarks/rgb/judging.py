@@ -60,10 +60,15 @@ def recorded(answered: Iterable[Answered[RgbInputs]]) -> dict[str, Judgement]:
     judgements = {}
     for item in answered:
         evaluation = item.sample.inputs.evaluation
-        if evaluation is not None and judged_as(item.sample):
-            judgements[item.sample.id] = Judgement(
-                published_verdict(item.sample, evaluation), "ok", evaluation
-            )
+        kind = judged_as(item.sample)
+        if evaluation is None or not kind:
+            continue
+        if kind == "rejection" and "addressed" not in evaluation and "identified" in evaluation:
+            # The other script judged it, and what it was asked is not whether the answer declines.
+            judgements[item.sample.id] = Judgement(None, "unparsed")
+        else:
+            decision = published_verdict(item.sample, evaluation)
+            judgements[item.sample.id] = Judgement(decision, "ok", evaluation)
     return judgements
 
 

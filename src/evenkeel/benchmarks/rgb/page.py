@@ -171,6 +171,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     positions = [s["position"] for metric, s in scopes if metric == "published" and [*s] == ["position"]]
     if options.get("doc_order") == "published" and len(positions) == 1:
         listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
+    if options.get("doc_order") == "all" and not positions:
+        text = "--doc-order all moved nothing: no noise robustness prompt has exactly one true document."
+        listed.append(Note(f"{text} At 5 passages that is --noise-rates 0.8.", warning=True))
     asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
     if judge := options.get("judge"):
         prompts = options.get("judge_prompts")

@@ -24,10 +24,12 @@ from evenkeel.benchmarks.rgb.make.passages import (
     states,
 )
 from evenkeel.benchmarks.rgb.make.questions import (
+    NO_ANSWER,
     Question,
     TextFields,
     Writer,
     gives,
+    gives_none,
     reading_fault,
 )
 from evenkeel.make.asking import Asking
@@ -151,6 +153,8 @@ def _join_fault(query: str, couple: Couple) -> str:
 def _joined_reading_fault(reading: str, draft: TwoPart) -> str:
     """Whether the passages of both parts, read together, lack an answer: each is sought as a whole."""
     missing = [answer for answer in draft.answers if not states(reading, answer)]
+    if gives_none(reading, draft.query):
+        return NO_ANSWER
     if not missing:
         return ""
     return f"the passages, read again, do not give {'both answers' if len(missing) == 1 else 'either answer'}"

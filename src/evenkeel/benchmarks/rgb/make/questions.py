@@ -126,7 +126,7 @@ def gives(reading: str, answer: str, query: str) -> bool:
     """
     if same_words(reading, answer):
         return True  # "none" may be the answer
-    if _gives_none(reading, query):
+    if gives_none(reading, query):
         return False
     long_enough = len(reading.strip()) >= SHORTEST_READING * len(answer)
     return states(reading, answer) or (long_enough and states(answer, reading))
@@ -136,10 +136,10 @@ def reading_fault(reading: str, answer: str, query: str) -> str:
     """Why a passage with this reading does not give the answer; empty where it does."""
     if gives(reading, answer, query):
         return ""
-    return NO_ANSWER if _gives_none(reading, query) else OTHER_ANSWER
+    return NO_ANSWER if gives_none(reading, query) else OTHER_ANSWER
 
 
-def _gives_none(reading: str, query: str) -> bool:
+def gives_none(reading: str, query: str) -> bool:
     """Whether a reading is blank or rejects the question, whatever it names besides."""
     return is_blank(reading) or lenient(reading, (), query=query).rejected
 
