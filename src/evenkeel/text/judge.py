@@ -106,6 +106,21 @@ def _bounds(what: str, most: int, least: int) -> Meta:
     return Meta(extra_json_schema={f"max{what}": most} | ({f"min{what}": least} if least else {}))
 
 
+def without_bounds(schema: str) -> str:
+    """A schema without the numbers of characters and items, for servers that refuse them."""
+    names = {f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items")}
+
+    def stripped(part: Any) -> Any:
+        if isinstance(part, list):
+            return [stripped(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        # A field may have such a name: its value is a schema, not a number.
+        return {k: stripped(v) for k, v in part.items() if not (k in names and isinstance(v, int))}
+
+    return msgspec.json.encode(stripped(msgspec.json.decode(schema))).decode()
+
+
 def schema_of(kind: type[Struct], choices: Choices | None = None) -> str:
     """The JSON schema of a struct as text, closed against further fields, as strict servers require."""
     schema = _schema(kind)
