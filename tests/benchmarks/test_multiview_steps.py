@@ -139,6 +139,30 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
     assert not list(out.glob("*.jsonl"))
 
 
+def test_names_and_labels_are_offered_and_a_longer_schema_is_used_all_the_same(tmp_path: Path) -> None:
+    extra = [{"name": f"trait {n}", "description": "long " * 200} for n in range(30)]
+    scheme = {**SCHEME, "tags": [*SCHEME["tags"], *extra]}
+    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])
+    out = tmp_path / "made"
+    with Judge(
+        says=lambda kind, read: msgspec.json.encode(scheme).decode() if kind == "reflect" else None,
+        record=True,
+    ) as server:
+        build(docs, out, server, candidates=2)
+    assert counts(out)["reflect"]["tags"] == len(scheme["tags"]) > 20
+    assert counts(out)["kept"] > 0
+    sent = [body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies]
+    assert [each["tags"]["maxItems"] for each in sent if "categories" in each] == [20]
+    described = [each for each in sent if "summary" in each]
+    assert len(described) == 30
+    for each in described:
+        assert each["category"]["enum"] == [part["name"] for part in scheme["categories"]]
+        assert each["tags"]["items"]["enum"] == [part["name"] for part in scheme["tags"]]
+        assert each["summary"]["maxLength"] == 600
+    selected = [(each["positive"]["enum"], each["negative"]["enum"]) for each in sent if "positive" in each]
+    assert (["P1", "P2", "none"], ["N1", "N2", "none"]) in selected
+
+
 def test_more_anchors_are_tried_where_the_judge_abstains(docs: Path, tmp_path: Path) -> None:
     def says(kind: str, read: list[Document]) -> str | None:
         abstains = kind == "select" and int(read[0].id[-1]) < 6

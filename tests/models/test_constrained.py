@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.constrained import closed_json
-from evenkeel.text.judge import read, schema_of
+from evenkeel.text.judge import characters, read, schema_of
 from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
 from triplets import picks, store, triplet
@@ -39,6 +39,12 @@ class Listing(Struct):
 
     parts: tuple[Part, ...] = ()
     note: str = ""
+
+
+class Bounded(Struct):
+    category: str
+    tags: tuple[str, ...]
+    summary: Annotated[str, characters(20, least=1)]
 
 
 class Nested(Struct):
@@ -80,6 +86,27 @@ def test_random_weights_write_json_by_the_schema_in_a_batch_with_free_texts(shar
         if response.status == "ok":
             msgspec.json.decode(response.text, type=Nested)
     assert all(re.search(r"[^ -~]|[A-Za-z]", responses[request].text) for request in free)
+
+
+def test_lists_and_texts_end_at_their_bounds_and_names_are_chosen(shared: HuggingFace) -> None:
+    """Random weights, which end neither a list nor a text by themselves, say what a builder can read."""
+    names = ["rain and storm", "sums"]
+    for kind, choices in (
+        (Bounded, {"category": names, "tags": names}),
+        (Bounded, {"category": [], "tags": []}),
+    ):
+        schema = schema_of(kind, choices)
+        requests = [
+            msgspec.structs.replace(question(None, repeat=n, temperature=1.0, max_tokens=120), schema=schema)
+            for n in range(4)
+        ]
+        for response in ask(shared, *requests):
+            value = msgspec.json.decode(response.text, type=Bounded)
+            assert response.status == "ok"
+            assert value.category in (choices["category"] or [""])
+            assert len(value.tags) <= len(choices["tags"])
+            assert set(value.tags) <= set(names)
+            assert 1 <= len(value.summary) <= 20
 
 
 def test_what_is_cut_off_says_so_and_is_still_json(shared: HuggingFace) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.protocol import read_chat, seed_of
+from evenkeel.models.openai.protocol import Dialect, read_chat, seed_of
 from evenkeel.models.openai.transport import repaired
 from evenkeel.models.registry import load_model
 from evenkeel.options import describe
@@ -189,6 +189,25 @@ def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(
         assert one(model, judged("b")).status == "ok"
     assert server.statuses == {400: 1, 200: 2}
     assert ["response_format" in body for body in server.bodies] == [True, False, False]
+
+
+def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None:
+    """Also where several requests are refused at once; a complaint without any bound costs the schema."""
+    schema = '{"type":"object","properties":{"a":{"type":"string","maxLength":9}}}'
+    complaint = "Invalid schema for response_format 'answer': 'maxLength' is not permitted."
+    requests = [msgspec.structs.replace(judged(text + schema), schema=schema) for text in "ab"]
+    with Loopback(script=("400",), says=complaint, record=True) as server:
+        model = model_of(server, concurrency=1)
+        assert [one(model, request).status for request in requests] == ["ok", "ok"]
+    sent = [body["response_format"]["json_schema"]["schema"] for body in server.bodies]
+    assert ["maxLength" in str(each) for each in sent] == [True, False, False]
+    dialect = Dialect("m", token_field="max_tokens", seeded=False, extra={})
+    body = dialect.generate_body(requests[0])
+    for _ in range(2):
+        dialect.learn(complaint, body)
+    assert b"response_format" in dialect.generate_body(requests[0])
+    dialect.learn(complaint, dialect.generate_body(requests[0]))
+    assert b"response_format" not in dialect.generate_body(requests[0])
 
 
 def test_another_complaint_does_not_cost_the_schema() -> None:

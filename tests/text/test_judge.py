@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.progress import Silent
 from evenkeel.run.runner import RequestPath
 from evenkeel.run.scoring import complete
-from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, read, schema_of
+from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, characters, items, read, schema_of, without_bounds
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback
 
@@ -89,6 +89,54 @@ def test_a_schema_without_parts_has_no_definitions() -> None:
         "properties": {"text": {"type": "string"}, "kind": {"enum": ["fact", "opinion"], "default": "fact"}},
         "required": ["text", "kind"],
         "additionalProperties": False,
+    }
+
+
+class Bounded(Struct, frozen=True):
+    label: str
+    names: Annotated[tuple[Annotated[str, characters(3)], ...], items(2, least=1)] = ()
+    note: Annotated[str, characters(5, least=1)] = ""
+
+
+def test_bounds_and_choices_are_asked_for_and_an_answer_beyond_them_is_read() -> None:
+    schema = msgspec.json.decode(schema_of(Bounded, {"label": ["P1", "none"]}))["properties"]
+    assert schema["label"] == {"type": "string", "enum": ["P1", "none"]}
+    assert (schema["names"]["minItems"], schema["names"]["maxItems"]) == (1, 2)
+    assert schema["names"]["items"] == {"type": "string", "maxLength": 3}
+    assert (schema["note"]["minLength"], schema["note"]["maxLength"]) == (1, 5)
+    beyond = Bounded("P99", ("a" * 50,) * 9, "n" * 5_000)
+    assert read(Bounded, answer(msgspec.json.encode(beyond).decode())) == Verdict(beyond, "ok")
+    assert read(Bounded, answer('{"label": ""}')).value == Bounded("")
+
+
+def test_a_list_is_chosen_among_names_and_stays_empty_where_there_are_none() -> None:
+    some, none = (
+        msgspec.json.decode(schema_of(Bounded, {"label": names, "names": names}))["properties"]
+        for names in (["a", "b", "c"], [])
+    )
+    assert some["names"]["items"]["enum"] == some["label"]["enum"] == ["a", "b", "c"]
+    assert some["names"]["maxItems"] == 3
+    assert (none["names"]["maxItems"], none["label"]["enum"]) == (0, [""])
+    assert "enum" not in none["names"]["items"]
+    assert "enum" not in schema_of(Bounded)  # what one request offers is not offered by the next
+
+
+def test_choices_are_those_of_each_prompt() -> None:
+    choices = [{"label": ["P1"]}, {"label": ["P1", "P2"]}]
+    first, second = next(ask(Bounded, [question("a"), question("b")], choices=choices))
+    for request, each in ((first, choices[0]), (second, choices[1])):
+        assert isinstance(request, Generate)
+        assert request.schema == schema_of(Bounded, each)
+        assert isinstance(request.prompt[-1], Message)
+        assert request.prompt[-1].content.endswith(request.schema)
+
+
+def test_a_schema_without_its_bounds_keeps_a_field_of_such_a_name() -> None:
+    class Odd(Struct):
+        maxLength: Annotated[str, characters(5)]
+
+    assert msgspec.json.decode(without_bounds(schema_of(Odd)))["properties"] == {
+        "maxLength": {"type": "string"}
     }
 
 

@@ -64,16 +64,20 @@ def ask(
     prompts: Sequence[tuple[Item, Sequence[Message]]],
     counts: Counter[str],
     *,
+    choices: Sequence[judge.Choices] = (),
     prefix: str = "",
     role: str = "model",
     max_tokens: int = judge.MAX_TOKENS,
 ) -> Asking[Iterator[tuple[Item, judge.Verdict[Fields]]]]:
     """Every item with what the model answered to its prompt, read under the fields of `kind`.
 
+    `choices` are those of each prompt, if any.
     An answer that is missing or cannot be read is counted under its status, with the prefix, when the caller
     reaches it: among the faults that the caller counts, it keeps the place of its item.
     """
-    verdicts = yield from judge.ask(kind, [prompt for _, prompt in prompts], role=role, max_tokens=max_tokens)
+    verdicts = yield from judge.ask(
+        kind, [prompt for _, prompt in prompts], choices=choices, role=role, max_tokens=max_tokens
+    )
 
     def counted() -> Iterator[tuple[Item, judge.Verdict[Fields]]]:
         for (item, _), verdict in zip(prompts, verdicts, strict=True):

@@ -1,25 +1,29 @@
 """Structured answers from a model: asked for under a schema, read, sent back once, else `unparsed`.
 
-The fields of a msgspec struct are the schema. Like scoring, asking is a generator that yields requests, so
-that verdicts are journaled, resumed and kept within the budget.
+The fields of a msgspec struct are the schema. A bound or a choice is in the schema that is sent, for models
+that are made to follow it, and not in what is checked: an answer beyond it is read like any other. Like
+scoring, asking is a generator that yields requests, so that verdicts are journaled, resumed and kept within
+the budget.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.text.answers import is_blank
 from evenkeel.types import Asking, Generate, Message, Response, Sampling, Status
 
 T = TypeVar("T", bound=Struct)
+Choices = Mapping[str, Sequence[str]]
+"""By field: the texts that it is chosen among. A field with none stays empty."""
 
 MAX_TOKENS = 512
 NO_OBJECT = "there is no whole JSON object in it"
@@ -37,26 +41,27 @@ def ask(
     kind: type[T],
     prompts: Sequence[Sequence[Message]],
     *,
+    choices: Sequence[Choices] = (),
     role: str = "judge",
     max_tokens: int = MAX_TOKENS,
     temperature: float = 0.0,
 ) -> Asking[list[Verdict[T]]]:
-    """A verdict of the given kind for each prompt, in order.
+    """A verdict of the given kind for each prompt, in order; `choices` are those of each prompt, if any.
 
     An answer that does not follow the schema is asked for once more, with the reason; the second is final.
     A refusal or a failed request is not asked again.
     """
-    schema = schema_of(kind)
+    schemas = [schema_of(kind, each) for each in choices or [{}] * len(prompts)]
     # The schema is in the prompt too, for servers that do not enforce it.
-    instruction = f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{schema}"
+    instruction = "\n\nAnswer with one JSON object and nothing else. Its schema:\n"
     requests = [
         Generate(
-            prompt=_with_note(prompt, instruction),
+            prompt=_with_note(prompt, instruction + schema),
             sampling=Sampling(max_tokens=max_tokens, temperature=temperature),
             schema=schema,
             role=role,
         )
-        for prompt in prompts
+        for prompt, schema in zip(prompts, schemas, strict=True)
     ]
     verdicts = [read(kind, response) for response in (yield requests)]
     unparsed = [index for index, verdict in enumerate(verdicts) if verdict.status == "unparsed"]
@@ -87,16 +92,60 @@ def read(kind: type[T], response: Response) -> Verdict[T]:
     return Verdict(None, "unparsed", reason or NO_OBJECT)
 
 
-@cache
-def schema_of(kind: type[Struct]) -> str:
+def characters(most: int, least: int = 0) -> Meta:
+    """Asks for so many characters of a text; one that is longer or shorter is read all the same."""
+    return _bounds("Length", most, least)
+
+
+def items(most: int, least: int = 0) -> Meta:
+    """Asks for so many items of a list; one with more or fewer is read all the same."""
+    return _bounds("Items", most, least)
+
+
+def _bounds(what: str, most: int, least: int) -> Meta:
+    return Meta(extra_json_schema={f"max{what}": most} | ({f"min{what}": least} if least else {}))
+
+
+def without_bounds(schema: str) -> str:
+    """A schema without the numbers of characters and items, for servers that refuse them."""
+    names = {f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items")}
+
+    def stripped(part: Any) -> Any:
+        if isinstance(part, list):
+            return [stripped(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        # A field may have such a name: its value is a schema, not a number.
+        return {k: stripped(v) for k, v in part.items() if not (k in names and isinstance(v, int))}
+
+    return msgspec.json.encode(stripped(msgspec.json.decode(schema))).decode()
+
+
+def schema_of(kind: type[Struct], choices: Choices | None = None) -> str:
     """The JSON schema of a struct as text, closed against further fields, as strict servers require."""
+    schema = _schema(kind)
+    fields: dict[str, Any] = schema["properties"]
+    chosen = {name: _choice(fields[name], texts) for name, texts in (choices or {}).items()}
+    return msgspec.json.encode(schema | {"properties": fields | chosen}).decode()
+
+
+@cache
+def _schema(kind: type[Struct]) -> dict[str, Any]:
     (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     for part in parts.values():
         if part.get("type") == "object":
             part |= {"additionalProperties": False, "required": list(part.get("properties", ()))}
             part.pop("title", None)
     schema: dict[str, Any] = parts.pop(str(root["$ref"]).rpartition("/")[2])
-    return msgspec.json.encode({**schema, **({"$defs": parts} if parts else {})}).decode()
+    return {**schema, **({"$defs": parts} if parts else {})}
+
+
+def _choice(field: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+    """The schema of a field, a text or a list of texts, that is chosen among these."""
+    if field["type"] == "string":
+        return {**field, "enum": list(texts) or [""]}
+    chosen = {"items": {**field["items"], "enum": list(texts)}} if texts else {}
+    return {**field, **chosen, "maxItems": len(texts)}
 
 
 def _leading_object(text: str) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.vectors import vector_problem
 from evenkeel.text.answers import BEFORE_TEXT, ending
+from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate, Response, Status
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 
+BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
+SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
+"""In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
+
 T = TypeVar("T")
 
 
@@ -66,6 +71,7 @@ class Dialect:
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
         self._takes_schema = True
+        self._takes_bounds = True
         self._rank_field = "documents"
         self._left_out: dict[str, str] = {}
 
@@ -77,15 +83,17 @@ class Dialect:
             for name, message in self._left_out.items()
         ]
 
-    def learn(self, message: str) -> None:
-        """Adapt to a refusal's message. Each field changes once, so that retries end."""
+    def learn(self, message: str, body: bytes = b"") -> None:
+        """Adapt to a refusal's message about a body. Each field changes once, so that retries end."""
         if "max_completion_tokens" in message:
             self._token_field = "max_completion_tokens"
         if re.search(r"max_(new_)?tokens", message):
             self._logprobs_max_tokens = 1
         if "encoding_format" in message or "base64" in message:
             self._encoding_format = "float"
-        if re.search(r"response_format|json_schema|guided|grammar", message):
+        if BOUND.search(message) and SENT_BOUND.search(body):
+            self._takes_bounds = False
+        elif re.search(r"response_format|json_schema|guided|grammar", message):
             self._takes_schema = False
         if re.search(r"\btexts\b", message):
             self._rank_field = "texts"  # Text Embeddings Inference
@@ -106,7 +114,8 @@ class Dialect:
         if sampling.stop:
             body["stop"] = sampling.stop
         if request.schema and self._takes_schema:
-            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(request.schema.encode())}
+            text = request.schema if self._takes_bounds else without_bounds(request.schema)
+            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if self._seeded:
             body["seed"] = seed_of(request)

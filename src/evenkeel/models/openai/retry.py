@@ -131,7 +131,7 @@ class Client:
                 reply = await self._try(call, body)
             except RequestError as error:
                 if error.status in THIS_REQUEST:
-                    self._dialect.learn(error.detail)
+                    self._dialect.learn(error.detail, body)
                     if (changed := call.encoded()) != body:
                         body = changed
                         continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Annotated as Bounded
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Asking, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import shuffled
+from evenkeel.text.judge import characters, items
 from evenkeel.text.prompts import fill, user_prompt
 from evenkeel.types import Message, Status
 
@@ -34,6 +36,10 @@ PORTION = 5_000
 LONGEST_NAME = 80
 LONGEST_NOTE = 600
 """Characters of a summary or a description that a judge wrote."""
+LONGEST_PART = 300
+"""Characters that are asked for to describe a category or a tag."""
+MOST_CATEGORIES, MOST_TAGS = 12, 20
+"""As the prompt asks for. A schema with more is used as it is."""
 GAP = " […] "
 """Between the excerpts of a document."""
 EXCERPTS = 3
@@ -100,16 +106,16 @@ def split_in_parts(text: str, longest: int) -> list[str]:
 class Named(Struct, frozen=True):
     """A category or a tag."""
 
-    name: str
-    description: str = ""
+    name: Bounded[str, characters(LONGEST_NAME, least=1)]
+    description: Bounded[str, characters(LONGEST_PART)] = ""
 
 
 class Schema(Struct, frozen=True):
     """How documents are described under a criterion."""
 
-    categories: tuple[Named, ...] = ()
-    tags: tuple[Named, ...] = ()
-    guidance: str = ""
+    categories: Bounded[tuple[Named, ...], items(MOST_CATEGORIES, least=1)] = ()
+    tags: Bounded[tuple[Named, ...], items(MOST_TAGS, least=1)] = ()
+    guidance: Bounded[str, characters(LONGEST_NOTE)] = ""
 
     def __post_init__(self) -> None:
         if not any(part.name.strip() for part in (*self.categories, *self.tags)):
@@ -121,7 +127,7 @@ class Description(Struct, frozen=True):
 
     category: str = ""
     tags: tuple[str, ...] = ()
-    summary: str = ""
+    summary: Bounded[str, characters(LONGEST_NOTE, least=1)] = ""
 
     def __post_init__(self) -> None:
         if not self.summary.strip():
@@ -246,7 +252,12 @@ def _describe(
                 part = fill(template("part"), NUMBER=str(number), COUNT=str(len(parts)), TEXT=part)
             prompts.append((index, criterion_prompt("annotate", criterion, **slots, TEXT=part)))
     described: list[list[Annotation]] = [[] for _ in texts]
-    for index, verdict in (yield from ask(Description, prompts, counts, role=role)):
+    names = {
+        "category": [part.name for part in schema.categories],
+        "tags": [part.name for part in schema.tags],
+    }
+    choices = [names] * len(prompts)
+    for index, verdict in (yield from ask(Description, prompts, counts, choices=choices, role=role)):
         name = texts[index][0]
         annotation = Annotation(name, status=verdict.status)
         if verdict.value is not None:

@@ -166,6 +166,10 @@ class Proposal(NamedTuple):
     negatives: list[Annotated]
 
 
+NONE = "none"
+"""The answer where no candidate fits."""
+
+
 class Selection(Struct, frozen=True):
     """The labels of the positive and of the negative; "none" where no candidate fits."""
 
@@ -237,8 +241,15 @@ def select(
         )
         for proposal in proposals
     ]
+    choices = [
+        {
+            "positive": [*by_label("P", proposal.positives), NONE],
+            "negative": [*by_label("N", proposal.negatives), NONE],
+        }
+        for proposal in proposals
+    ]
     chosen: list[Chosen] = []
-    for proposal, verdict in (yield from ask(Selection, prompts, counts, role=role)):
+    for proposal, verdict in (yield from ask(Selection, prompts, counts, choices=choices, role=role)):
         if verdict.value is not None:
             picked = pick_documents(proposal, verdict.value)
             counts[picked if isinstance(picked, str) else "selected"] += 1
@@ -256,18 +267,24 @@ def pick_documents(proposal: Proposal, selection: Selection) -> tuple[Annotated,
         ("N", selection.negative, proposal.negatives),
     ):
         label = label.strip().strip(".").upper()
-        if label in ("NONE", ""):
+        if label in (NONE.upper(), ""):
             return "abstained"
-        labels = {f"{letter}{number}": candidate for number, candidate in enumerate(candidates, 1)}
-        if label not in labels:
+        labelled = by_label(letter, candidates)
+        if label not in labelled:
             return "not_a_candidate"
-        picked.append(labels[label])
+        picked.append(labelled[label])
     positive, negative = picked
     return "same_document" if positive is negative else (positive, negative)
 
 
+def by_label(letter: str, candidates: Sequence[Annotated]) -> dict[str, Annotated]:
+    """The candidates by the labels under which a judge is shown them."""
+    return {f"{letter}{number}": candidate for number, candidate in enumerate(candidates, 1)}
+
+
 def _list(letter: str, candidates: Sequence[Annotated], longest: int) -> str:
-    return "\n".join(f"{letter}{number}. {_show(each, longest)}" for number, each in enumerate(candidates, 1))
+    labelled = by_label(letter, candidates).items()
+    return "\n".join(f"{label}. {_show(each, longest)}" for label, each in labelled)
 
 
 def _show(annotated: Annotated, longest: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.evidence import (
@@ -24,6 +24,7 @@ from evenkeel.benchmarks.rgb.make.passages import (
     states,
 )
 from evenkeel.benchmarks.rgb.make.questions import (
+    ASKED_ANSWER,
     NO_ANSWER,
     Question,
     TextFields,
@@ -35,9 +36,13 @@ from evenkeel.benchmarks.rgb.make.questions import (
 from evenkeel.make.asking import Asking
 from evenkeel.text.answers import is_blank
 from evenkeel.text.bm25 import bm25_candidates
+from evenkeel.text.judge import characters
 
 PARTNERS = 20
 """Partners that are tried for a question, by similarity, before any other."""
+
+ASKED_JOINED = characters(1_000, least=1)
+"""Twice as long as a question."""
 
 TWO_PARTS = "two-part questions"
 FALSE_ANSWERS = "false answers"
@@ -48,11 +53,11 @@ Couple: TypeAlias = tuple[Question, Question]
 
 
 class JoinedText(TextFields):
-    question: str
+    question: Annotated[str, ASKED_JOINED]
 
 
 class FalseAnswer(TextFields):
-    false_answer: str
+    false_answer: Annotated[str, ASKED_ANSWER]
 
 
 class TwoPart(NamedTuple):

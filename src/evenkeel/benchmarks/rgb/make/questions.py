@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from evenkeel.make.asking import Asking, Fields, Tally
 from evenkeel.make.grammar import shuffled
 from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
+from evenkeel.text.judge import characters
 from evenkeel.text.prompts import user_prompt
 
 T = TypeVar("T")
@@ -29,6 +30,11 @@ TRIES = 3
 """Where questions are dropped, further passages are asked about: at most so many for each question."""
 LONGEST_ANSWER: dict[Lang, int] = {"en": 60, "zh": 20}
 """In characters."""
+ASKED_QUESTION = characters(500, least=1)
+ASKED_ANSWER = characters(200, least=1)
+"""Far above LONGEST_ANSWER: a bound that cuts an answer must not make it short enough."""
+ASKED_READING = characters(600)
+"""As long as the two answers of a two-part question with a sentence around them; it may be empty."""
 LONGEST_READING = 20_000
 """Characters of what the model reads in a passage; more is a model that does not stop."""
 SHORTEST_READING = 1 / 3
@@ -66,12 +72,12 @@ class TextFields(Struct):
 
 
 class QuestionText(TextFields):
-    question: str
-    answer: str
+    question: Annotated[str, ASKED_QUESTION]
+    answer: Annotated[str, ASKED_ANSWER]
 
 
 class Reading(Struct):
-    answer: str
+    answer: Annotated[str, ASKED_READING]
 
 
 class Question(NamedTuple):
