@@ -237,9 +237,11 @@ def test_a_prompt_longer_than_the_context_is_an_error_not_a_cut(shared: HuggingF
     assert nearly.tokens_in + nearly.tokens_out == 128
 
 
-def test_what_it_cannot_do_comes_back_as_an_error(shared: HuggingFace) -> None:
-    [response] = ask(shared, Embed(text="x"))
-    assert response.status == "error"
+def test_a_text_is_embedded_by_the_last_hidden_state_of_its_last_token(shared: HuggingFace) -> None:
+    first, again, other = ask(shared, Embed(text="x"), Embed(text="x", role="judge"), Embed(text="y z"))
+    assert first.status == other.status == "ok"
+    assert first.vector == again.vector
+    assert first.vector != other.vector
 
 
 # Sampling

@@ -217,8 +217,10 @@ def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: P
         CapabilityError, match="mirae needs models that can generate; 'embedded-embedder' offers: embed"
     ):
         ek.run("mirae", "embedded-embedder", data=questions, levels="1", out=tmp_path / "run")
-    with Loopback() as server, pytest.raises(CapabilityError, match="needs embedders that can embed"):
-        run(questions, server, tmp_path / "run", embedder="embedded")
+    with Loopback() as server:
+        recorded = run(questions, server, tmp_path / "recorded")
+        with pytest.raises(CapabilityError, match="needs embedders that can embed"):
+            run(questions, server, tmp_path / "run", embedder=f"replay:{recorded.path}")
 
 
 def test_a_base_url_without_a_server_model_is_refused(questions: Path, tmp_path: Path) -> None:
