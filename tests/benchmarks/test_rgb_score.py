@@ -228,17 +228,28 @@ def test_a_plain_file_that_was_judged_for_errors_has_false_alarms(tmp_path: Path
     assert exported(run)[f"{path.stem}result"]["correct_rate"] == 0.5
 
 
-def test_a_file_of_rates_is_refused_and_names_the_file_with_the_answers(tmp_path: Path) -> None:
+def test_a_file_of_rates_is_read_with_its_answers_and_refused_without(tmp_path: Path) -> None:
     stem = "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4"
     run = ek.score("rgb", judged_file(tmp_path, f"{stem}_chatgpt", noise=0.2), out=tmp_path / "run")
-    for name, wanted in (
-        (f"{stem}_chatgptresult", f"{stem}_chatgpt.json"),
-        (f"{stem}_result", f"{stem}.json"),
-    ):
-        with pytest.raises(DataError, match=r"rates of .*predictions") as error:
-            ek.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
-        assert str(error.value).endswith(f"Give the file that they were computed from: {wanted}.")
-        assert "all_rate 0.5" in str(error.value)
+    for end, answers in (("_chatgptresult", f"{stem}_chatgpt.json"), ("_result", f"{stem}.json")):
+        path = run.path / f"export/{stem}{end}.json"
+        again = ek.score("rgb", path, out=tmp_path / f"again{end}")
+        assert again.spec.subject == "gpt"
+        assert again.summary["published"] == run.summary["published"]
+        assert ("detected_judge" in again.summary) == (end == "_chatgptresult")
+
+        rates = path.read_text()
+        path.write_text(rates.replace('"all_rate": 0.5', '"all_rate": 0.75'))
+        with pytest.raises(DataError, match=f"all_rate is 0.75, and 0.5 by the lines of {answers}"):
+            ek.score("rgb", path, out=tmp_path / "changed")
+
+        (tmp_path / path.name).write_text(rates)
+        (tmp_path / answers).unlink(missing_ok=True)
+        with pytest.raises(
+            DataError, match="rates of .*predictions .*all_rate 0.5.* place it beside"
+        ) as error:
+            ek.score("rgb", tmp_path / path.name, out=tmp_path / "alone")
+        assert str(error.value).endswith(f": {answers}.")
 
 
 def test_a_false_answer_in_a_prediction_file_is_used_by_the_lenient_check(tmp_path: Path) -> None:

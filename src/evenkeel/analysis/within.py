@@ -67,7 +67,7 @@ def changes(scores: Iterable[Score], metric: str, tag: str, *, unit: Unit) -> di
 
 def variation(scores: Iterable[Score], metric: str, variant: Sequence[str]) -> dict[str, Figure]:
     """Where prompts were asked several times: how much answers vary between the repeats of a prompt, and how
-    much the prompts of a group, told apart by the tags of `variant`, vary beyond that.
+    much the prompts of a group, which differ in the tags of `variant`, vary beyond that.
 
     In a group with prompts p of nₚ repeats each, sₚ² is the variance of the repeats (over nₚ − 1):
     sampling_variance W = mean sₚ²; prompt_variance B = variance of the prompts' means − mean sₚ²/nₚ; both

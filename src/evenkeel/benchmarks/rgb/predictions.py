@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
 
-from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, check_answer, read_lines
+from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, check_answer, published_yes, read_lines
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import read_bytes
@@ -49,27 +49,58 @@ class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_predictions(path: Path) -> list[Prediction]:
-    if path.is_file() and path.stat().st_size <= LARGEST_RATES:
-        _refuse_rates(path)
+    """The lines of a file. Of one with rates, the lines beside it, from which the rates must follow."""
+    rates = _read_rates(path)
+    if rates is None:
+        return _read_lines(path)
+    judged = "rejecttt" in rates
+    answers = path.with_name(f"{_answers_stem(path.stem)}{JUDGED if judged else ''}.json")
+    listed = ", ".join(f"{name} {value}" for name, value in rates.items() if isinstance(value, float | int))
+    if not answers.is_file():
+        raise DataError(
+            path,
+            f"these are the rates of {'judged ' if judged else ''}predictions ({listed}), not the answers. "
+            f"Give the file that they were computed from, or place it beside this one: {answers.name}.",
+        )
+    rows = _read_lines(answers)
+    for name, value in _rates_of(rows, judged=judged, fact="correct_rate" in rates).items():
+        stated = rates.get(name)
+        if value is not None and (not isinstance(stated, float | int) or abs(stated - value) > 1e-9):
+            raise DataError(path, f"{name} is {stated}, and {value} by the lines of {answers.name}.")
+    return rows
+
+
+def _read_lines(path: Path) -> list[Prediction]:
     return [row for _, row in read_lines(path, Prediction, PREDICTION_SHAPE)]
 
 
-def _refuse_rates(path: Path) -> None:
-    """A file of rates has no answers: say what it holds, and which file has them."""
+def _read_rates(path: Path) -> dict[str, Any] | None:
+    """What a file of rates holds; None of any other file."""
+    if not path.is_file() or path.stat().st_size > LARGEST_RATES:
+        return None
     try:
         rates = msgspec.json.decode(read_bytes(path))
     except (msgspec.DecodeError, RecursionError, DataError):
-        return
-    if not isinstance(rates, dict) or not {"all_rate", "nums"} <= rates.keys():
-        return
-    judged = "rejecttt" in rates
-    listed = ", ".join(f"{name} {value}" for name, value in rates.items() if isinstance(value, float | int))
-    stem = path.stem.removesuffix("result").removesuffix("_chatgpt").removesuffix("_")
-    raise DataError(
-        path,
-        f"these are the rates of {'judged ' if judged else ''}predictions ({listed}), not the answers. "
-        f"Give the file that they were computed from: {stem}{JUDGED if judged else ''}.json.",
-    )
+        return None
+    return rates if isinstance(rates, dict) and {"all_rate", "nums"} <= rates.keys() else None
+
+
+def _rates_of(rows: Sequence[Prediction], *, judged: bool, fact: bool) -> dict[str, float | None]:
+    """The rates of lines, by their own labels and verdicts."""
+    from evenkeel.benchmarks.rgb.scoring import Published, judged_rates, published_rates
+
+    noise = rows[0].noise_rate if rows else 0.0
+    labels = [Published(row.label, row.factlabel or 0, row.noise_rate) for row in rows]
+    if not judged:
+        return published_rates(labels, noise, fact=fact)
+    phrases = published_yes()["detection" if fact else "rejection"]
+    verdicts = [any(phrase in (row.evaluation or "") for phrase in phrases) for row in rows]
+    return judged_rates(list(zip(labels, verdicts, strict=True)), noise, fact=fact)
+
+
+def _answers_stem(stem: str) -> str:
+    """The stem of the predictions that a judged file or a file of rates belongs to."""
+    return stem.removesuffix("result").removesuffix(JUDGED).removesuffix("_")
 
 
 class PredictionFile(NamedTuple):
@@ -100,7 +131,7 @@ class PredictionFile(NamedTuple):
         rate = r"(\d+(?:\.\d+)?)"
         names = r"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
         match = re.fullmatch(
-            rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", stem.removesuffix(JUDGED)
+            rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", _answers_stem(stem)
         )
         if match is None:
             return None
