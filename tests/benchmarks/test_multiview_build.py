@@ -446,6 +446,7 @@ def test_a_person_confirms_triplets_on_a_sheet(docs: Path, tmp_path: Path) -> No
         (lambda text: text, "the column more_alike is empty in every row"),
         (lambda text: text + "0123,,,,,,first\r\n", "line 5: '0123' is not the id of one of these triplets"),
         (lambda text: text + text.splitlines(keepends=True)[1], "line 5: the id '.*' appears twice"),
+        (lambda text: text.replace(",'=1+2,", ",other,"), "line 4: '.*' is not the text that the sheet had"),
     ],
 )
 def test_a_sheet_that_does_not_fit_is_refused_by_its_line(

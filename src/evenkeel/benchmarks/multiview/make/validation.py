@@ -142,11 +142,15 @@ def sheet(triplets: Sequence[Triplet]) -> bytes:
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
     for triplet in triplets:
-        pair = (triplet.positive, triplet.negative)
-        texts = pair if positive_first(triplet) else pair[::-1]
-        cells = (triplet.criterion, triplet.description, triplet.anchor, *texts)
-        writer.writerow([sheet_id(triplet), *map(harmless, cells), ""])
+        writer.writerow([sheet_id(triplet), *_cells(triplet), ""])
     return file.getvalue().encode("utf-8-sig")  # by the mark, spreadsheets know UTF-8
+
+
+def _cells(triplet: Triplet) -> list[str]:
+    """What is shown of a triplet: criterion, description, anchor and both documents."""
+    pair = (triplet.positive, triplet.negative)
+    texts = pair if positive_first(triplet) else pair[::-1]
+    return [harmless(text) for text in (triplet.criterion, triplet.description, triplet.anchor, *texts)]
 
 
 def sheet_id(triplet: Triplet) -> str:
@@ -168,12 +172,17 @@ def _digest(*parts: str) -> str:
 
 def read_sheet(path: Path, triplets: Sequence[Triplet]) -> Verdicts:
     """What a person filled into a sheet; a row that is not of these triplets is an error."""
-    known = {sheet_id(triplet) for triplet in triplets}
+    known = {sheet_id(triplet): triplet for triplet in triplets}
     answers: dict[str, str] = {}
     for row in read_rows(path):
         name, answer = row.text("id").strip(), row.text("more_alike").strip().lower()
         if name not in known:
             raise row.error(f"'{name}' is not the id of one of these triplets: use the sheet made of them.")
+        for column, text in zip(COLUMNS[3:6], _cells(known[name])[2:], strict=True):
+            if row.text(column).split() != text.split():
+                raise row.error(
+                    f"'{column}' is not the text that the sheet had: leave all but more_alike as is."
+                )
         if name in answers:
             raise row.error(f"the id '{name}' appears twice.")
         if answer and answer not in ANSWERS:
