@@ -64,6 +64,10 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the same example without typos."""
     edits: int = 0
     edit_kinds: tuple[str, ...] = ()
+    edited: str = ""
+    """The sort of words that the typos fall on: function or content."""
+    accepted: tuple[str, ...] = ()
+    """Further right continuations, each with its leading space, as the target has."""
 
 
 class _Result(Struct, frozen=True, kw_only=True):
@@ -132,7 +136,8 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    fields = {name: row.fields[name] for name in ("kind", "edits", "edit_kinds") if row.fields.get(name)}
+    names = ("kind", "edits", "edit_kinds", "edited", "accepted")
+    fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
     # Ids may be numbers, 0 included.
@@ -193,6 +198,8 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):
         tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
+    if example.clean_id and example.edited:
+        tags["edited"] = example.edited
     names = ("prefix", "target", "category", "kind", "clean_id")
     inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
     # An example with typos is not independent of its clean version: they are one group.

@@ -155,4 +155,4 @@ def _stream(name: str, kind: Kind, rng: random.Random, used: set[str]) -> Iterat
     for shape in deck(kind.shapes, rng):
         word = unused(words[shape], used)
         values = {"word": word, "plural": plural(word), "third": plural(word)}
-        yield draft(name, next(frames), values, FORMS[name](word), word)
+        yield draft(name, next(frames), values, FORMS[name](word), word, exact=True)
