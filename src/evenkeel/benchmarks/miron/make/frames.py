@@ -1,7 +1,7 @@
 """Frames of MIRON examples: sentences of the bank that break off before the answer, and tables of facts.
 
 A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer; all its
-other words are free. No typo may fall on the last word before the answer: its tokens meet those of the answer.
+other words are free. No typo may fall on the last word before the answer, where tokens could merge with it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
