@@ -17,9 +17,9 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
+    bank_words,
     draft,
     read_bank,
-    real_words,
     rng_for,
     unused,
 )
@@ -130,7 +130,7 @@ def pseudo_words(shape: str, rng: random.Random) -> Iterator[str]:
     while True:
         parts = [pick(options, rng) for options in options_by_part]
         word = "".join(parts)
-        if is_sound(word) and not real_words("en") & lemmas(parts):
+        if is_sound(word) and not bank_words("en", "words") & lemmas(parts):
             yield word
 
 

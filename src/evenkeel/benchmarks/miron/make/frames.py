@@ -1,7 +1,7 @@
 """Frames of MIRON examples: sentences of the bank that break off before the answer, and tables of facts.
 
 A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer; all its
-other words are free. No typo may fall on the last word before the answer, whose tokens meet those of the answer.
+other words are free. No typo may fall on the last word before the answer, where tokens could merge with it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -93,9 +93,9 @@ def read_bank(lang: str, name: str, type: type[T]) -> T:
 
 
 @cache
-def real_words(lang: str) -> frozenset[str]:
-    """What a pseudo-word must not be."""
-    return frozenset(read_text(__package__, "bank", lang, "words.txt").split())
+def bank_words(lang: str, name: str) -> frozenset[str]:
+    """A list of words that must not come out: of pseudo-words (`words`) or of typos (`typos`)."""
+    return frozenset(read_text(__package__, "bank", lang, f"{name}.txt").split())
 
 
 def unused(words: Iterator[str], used: set[str]) -> str:
@@ -120,8 +120,6 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     frames: tuple[str, ...]
     accepted: tuple[str, ...] = ()
     """Templates of further right answers, over the fields of the fact."""
-    once: bool = False
-    """Whether to ask only about the facts whose prefix no other fact of the table shares."""
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,18 +159,14 @@ def wordings(table: Table) -> Iterator[list[Wording]]:
     for sentence, value in table.sentences:
         target, *accepted = answers(value)
         yield [Wording(table.name, sentence, {}, target, tuple(accepted))]
-    rows = [dict(zip(table.fields, fact, strict=True)) for fact in table.facts]
-    shown = [{field: answers(value)[0] for field, value in row.items()} for row in rows]
-    prefixes = Counter(
-        fill(frame, values) for values in shown for question in table.questions for frame in question.frames
-    )
-    for row, values in zip(rows, shown, strict=True):
+    for fact in table.facts:
+        row = dict(zip(table.fields, fact, strict=True))
+        values = {field: answers(value)[0] for field, value in row.items()}
         yield [
             Wording(question.kind, frame, values, values[question.answer], _accepted(question, row, values))
             for question in table.questions
             for frame in question.frames
             if values[question.answer] and all(values[slot] for slot in slots(frame))
-            if not question.once or prefixes[fill(frame, values)] == 1
         ]
 
 
@@ -187,31 +181,33 @@ def _accepted(question: Question, row: Mapping[str, Value], values: Mapping[str,
     return (*answers(row[question.answer])[1:], *(fill(template, values) for template in templates))
 
 
+@cache
+def _all_facts(lang: str) -> list[tuple[Table, list[Wording]]]:
+    return [(table, ways) for table in fact_tables(lang) for ways in wordings(table)]
+
+
 def facts(lang: str, seed: int) -> Iterator[Draft]:
     """Every fact once, the kinds mixed evenly; then every fact again in another wording, while it has one."""
     rng = rng_for(lang, seed, "facts")
     common_leads = read_bank(lang, "leads", tuple[str, ...])
-    by_fact = [(table, shuffled(ways, rng)) for table in fact_tables(lang) for ways in wordings(table)]
+    by_fact = [(table, shuffled(ways, rng)) for table, ways in _all_facts(lang)]
     for turn in range(max(len(ways) for _, ways in by_fact)):
-        drafts = []
-        for number in shuffled(range(len(by_fact)), rng):
+        numbers = [number for number, (_, ways) in enumerate(by_fact) if turn < len(ways)]
+        kinds = {number: by_fact[number][1][turn].kind for number in numbers}
+        for number in _evenly_mixed(kinds, rng):
             table, ways = by_fact[number]
-            if turn < len(ways):
-                kind, frame, values, target, accepted = ways[turn]
-                frame = f"{pick(table.leads or common_leads, rng)} {frame}".lstrip()
-                about = f"fact {number}"
-                drafts.append(
-                    draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
-                )
-        yield from _evenly_mixed(drafts, rng)
+            kind, frame, values, target, accepted = ways[turn]
+            frame = f"{pick(table.leads or common_leads, rng)} {frame}".lstrip()
+            about = f"fact {number}"
+            yield draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
 
 
-def _evenly_mixed(drafts: Sequence[Draft], rng: random.Random) -> list[Draft]:
-    """In an order in which every kind has its share of any beginning, from a place of its own."""
-    sizes = Counter(draft.kind for draft in drafts)
-    seen = {kind: rng.random() for kind in sizes}
+def _evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:
+    """The numbers in a random order in which every kind has its share of any beginning."""
+    sizes = Counter(kinds.values())
+    seen = {kind: rng.random() for kind in sizes}  # else small kinds would always come in the middle
     ranks = []
-    for number, draft in enumerate(drafts):
-        ranks.append((seen[draft.kind] / sizes[draft.kind], number))
-        seen[draft.kind] += 1
-    return [drafts[number] for _, number in sorted(ranks)]
+    for number in shuffled(kinds, rng):
+        ranks.append((seen[kinds[number]] / sizes[kinds[number]], number))
+        seen[kinds[number]] += 1
+    return [number for _, number in sorted(ranks)]

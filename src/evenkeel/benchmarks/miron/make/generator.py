@@ -19,17 +19,25 @@ from msgspec import Struct, structs
 
 from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import english, logic, russian
-from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, Span, facts, read_bank, rng_for
+from evenkeel.benchmarks.miron.make.frames import (
+    Draft,
+    Kinds,
+    Span,
+    bank_words,
+    facts,
+    read_bank,
+    rng_for,
+)
 from evenkeel.errors import UsageError
-from evenkeel.files.package_data import data_path, read_text
-from evenkeel.make.grammar import deck, pick, shuffled
+from evenkeel.files.package_data import data_path
+from evenkeel.make.grammar import deck, shuffled
 
 CLEAN = CATEGORIES[:3]
 MOST_EDITS = 3
 MOST_REPEATS = 2000
 """After so many repeats in a row a stream has nothing new to give."""
 EDITED = {"function": 3, "content": 4}
-"""The sorts of words that typos fall on, with the letters that such a word must have: others are hard to read."""
+"""The sorts of words that typos fall on, with the letters that such a word has at least."""
 EDIT_KINDS = ("swap", "drop", "double", "neighbour", "case", "lookalike")
 MORPHOLOGY: Mapping[str, Callable[[int], Kinds]] = {"en": english.examples, "ru": russian.examples}
 
@@ -112,10 +120,12 @@ def _unrepeated(stream: Iterator[Draft], prefixes: set[str]) -> Iterator[Draft]:
 
 
 class Keyboard(Struct, frozen=True):
-    """What lies beside a letter on the keyboard, what looks like it in the other alphabet, which words count."""
+    """What a typo can make of a letter, and of which words it can."""
 
     neighbours: dict[str, str]
+    """What lies beside a letter on the keyboard."""
     lookalikes: dict[str, str]
+    """What looks like it in the other alphabet."""
     function: frozenset[str]
     """Articles, prepositions, pronouns, auxiliary verbs, conjunctions, particles."""
     numbers: frozenset[str]
@@ -138,7 +148,8 @@ def _noise(
         for category in CLEAN
     }
     set_words = {decapitalised(word) for _, draft in clean for word in re.findall(r"\w+", draft.prefix)}
-    vocabulary = set_words | bank_words(lang)
+    # Also the real words outside the bank that are one typo away from one of its words.
+    vocabulary = set_words | bank_vocabulary(lang) | bank_words(lang, "typos")
     keys = keyboard(lang)
     kinds = deck(EDIT_KINDS, rng)
     for number in range(count):
@@ -247,11 +258,10 @@ def decapitalised(word: str) -> str:
 
 
 @cache
-def bank_words(lang: str) -> frozenset[str]:
-    """All words of the bank, and the real words that are one typo away from one of them (`typos.txt`)."""
+def bank_vocabulary(lang: str) -> frozenset[str]:
+    """All words of the bank."""
     texts = [path.read_text("utf-8") for path in data_path(__package__, "bank", lang).rglob("*.json")]
-    words = {decapitalised(word) for text in texts for word in re.findall(r"\w+", text)}
-    return frozenset(words | set(read_text(__package__, "bank", lang, "typos.txt").split()))
+    return frozenset(decapitalised(word) for text in texts for word in re.findall(r"\w+", text))
 
 
 def _rude(edited: str, word: str, keys: Keyboard) -> bool:

@@ -18,9 +18,9 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
+    bank_words,
     draft,
     read_bank,
-    real_words,
     rng_for,
     unused,
 )
@@ -197,7 +197,7 @@ def pseudo_words(
     finals: Sequence[str], rng: random.Random, *, suffix: str = "", short: bool = False
 ) -> Iterator[str]:
     """Stems of one class, by the sound patterns; with `suffix` the lemma, no form of which is a word."""
-    real = real_words("ru")
+    real = bank_words("ru", "words")
     while True:
         parts = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
         stem, base = "".join(parts), "".join(parts[:-1])
