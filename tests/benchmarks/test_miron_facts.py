@@ -89,7 +89,7 @@ def test_an_answer_with_yo_may_be_written_with_ye() -> None:
     drafts = [one for drafts in clean_drafts("ru", seed=4).values() for one in drafts]
     answers = [{one.target, *one.accepted} for one in drafts]
     assert all(answer.replace("ё", "е") in every for every in answers for answer in every)
-    assert sum("ё" in one.target for one in drafts) > 20
+    assert any("ё" in one.target for one in drafts)
 
 
 def test_russian_facts_have_latin_letters_only_in_chemistry_and_numerals() -> None:
