@@ -130,7 +130,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """Facts of one sort: values by field with questions about them, or whole sentences with their answers."""
 
     name: str
-    source: str = ""
+    source: str
     """Where the facts can be looked up."""
     fields: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
@@ -198,7 +198,7 @@ def facts(lang: str, seed: int) -> Iterator[Draft]:
     for turn in range(max(len(ways) for _, ways in by_fact)):
         numbers = [number for number, (_, ways) in enumerate(by_fact) if turn < len(ways)]
         kinds = {number: by_fact[number][1][turn].kind for number in numbers}
-        for number in _evenly_mixed(kinds, rng):
+        for number in evenly_mixed(kinds, rng):
             table, ways = by_fact[number]
             kind, frame, values, target, accepted = ways[turn]
             frame = f"{pick(table.leads or common_leads, rng)} {frame}".lstrip()
@@ -206,7 +206,7 @@ def facts(lang: str, seed: int) -> Iterator[Draft]:
             yield draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
 
 
-def _evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:
+def evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:
     """The numbers in a random order in which every kind has its share of any beginning."""
     sizes = Counter(kinds.values())
     seen = {kind: rng.random() for kind in sizes}  # else small kinds would always come in the middle

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, product
 
 from msgspec import Struct, structs
 
@@ -141,7 +141,7 @@ def keyboard(lang: str) -> Keyboard:
 
 def _noise(
     clean: Sequence[tuple[Example, Draft]], lang: str, count: int, rng: random.Random
-) -> Iterator[Example]:
+) -> list[Example]:
     """Noisy versions: categories, numbers of edits, sorts of words and kinds of edit get equal shares."""
     left = {
         category: [pair for pair in shuffled(clean, rng) if pair[0].category == category]
@@ -152,16 +152,18 @@ def _noise(
     vocabulary = set_words | bank_vocabulary(lang) | bank_words(lang, "typos")
     keys = keyboard(lang)
     kinds = deck(EDIT_KINDS, rng)
-    for number in range(count):
-        turn = number // len(CLEAN)
-        edits = [next(kinds) for _ in range(turn % MOST_EDITS + 1)]
-        edited = tuple(EDITED)[turn // MOST_EDITS % len(EDITED)]
-        first = number % len(CLEAN)
-        # Where no example of a category is left that has room for the edits, the next category gives one.
-        candidates = [pair for category in (*CLEAN[first:], *CLEAN[:first]) for pair in left[category]]
-        for example, draft in candidates:
+    edits = {number: [next(kinds) for _ in range(_strength(number))] for number in range(count)}
+    noise: dict[int, Example] = {}
+    # Few examples have room for many edits, so these choose first.
+    for number in sorted(edits, key=lambda number: -len(edits[number])):
+        # Where no example of a category is left that has room for the edits, the next category gives one, and
+        # where none has, the other sort of words.
+        categories = _rotated(CLEAN, number)
+        sorts = _rotated(tuple(EDITED), number // (len(CLEAN) * MOST_EDITS))
+        candidates = [pair for category in categories for pair in left[category]]
+        for edited, (example, draft) in product(sorts, candidates):
             spans = editable(draft, keys, rng)[edited]
-            if noisy := add_typos(draft.prefix, spans, edits, keys, rng, vocabulary):
+            if noisy := add_typos(draft.prefix, spans, edits[number], keys, rng, vocabulary):
                 left[example.category].remove((example, draft))
                 break
         else:
@@ -170,13 +172,24 @@ def _noise(
                 "ask for more with --per-category."
             )
         prefix, edit_kinds = noisy
-        yield structs.replace(
+        noise[number] = structs.replace(
             _example(draft._replace(prefix=prefix), lang, "Noise", number + 1),
             clean_id=example.id,
-            edits=len(edits),
+            edits=len(edit_kinds),
             edit_kinds=edit_kinds,
             edited=edited,
         )
+    return [noise[number] for number in sorted(noise)]
+
+
+def _rotated(items: tuple[str, ...], turns: int) -> tuple[str, ...]:
+    first = turns % len(items)
+    return items[first:] + items[:first]
+
+
+def _strength(number: int) -> int:
+    """How many edits a noisy example gets: 1, 2 and 3 in turn, each for all categories."""
+    return number // len(CLEAN) % MOST_EDITS + 1
 
 
 def editable(draft: Draft, keys: Keyboard, rng: random.Random) -> dict[str, list[Span]]:
