@@ -27,6 +27,7 @@ T = TypeVar("T")
 Span: TypeAlias = tuple[int, int]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_WITHOUT_YO = str.maketrans("ёЁ", "еЕ")
 
 
 class Draft(NamedTuple):
@@ -61,8 +62,11 @@ def draft(
 ) -> Draft:
     """A frame filled in. The answer begins a new word, so it gets a space in front.
 
-    Where slots are `exact`, their letters decide the answer: no typo may fall on them.
+    Where slots are `exact`, their letters decide the answer: no typo may fall on them. A Russian answer may
+    also be written with е for ё.
     """
+    right = (target, *accepted)
+    spellings = dict.fromkeys((*right, *(answer.translate(_WITHOUT_YO) for answer in right)))
     prefix = ""
     spans: dict[Role, list[Span]] = {"free": [], "fixed": [], "slot": []}
     for text, role in segments(frame, values):
@@ -79,7 +83,7 @@ def draft(
         free=tuple(span for span in spans["free"] if span[1] <= last_word),
         deciding=tuple(span for span in deciding if span[1] <= last_word),
         about=about,
-        accepted=tuple(f" {answer}" for answer in dict.fromkeys(accepted) if answer != target),
+        accepted=tuple(f" {answer}" for answer in spellings if answer != target),
     )
 
 
