@@ -35,8 +35,8 @@ LONGEST = 4096
 """Tokens of a target, at most."""
 
 STARTER_SHA256 = {
-    "en": "7e76fb78f4d00093570ace640afa727dae4a0498d99f0ff6415387ff100bf363",
-    "ru": "effa9a662926c675b7747b8a3227ac0e1262aec945aaad1f4af02f34c8811e0c",
+    "en": "e8d0738a3f062f987c4d7add798dc394e749de033dee7034f462eb4f7f71175b",
+    "ru": "711b396857e1bc4b382fa49207e49ceb4f4659c51e6db37ef556a1d34a496775",
 }
 
 
