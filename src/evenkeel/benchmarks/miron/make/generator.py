@@ -219,17 +219,18 @@ def add_typos(
     vocabulary: Collection[str],
 ) -> tuple[str, tuple[str, ...]] | None:
     """The prefix with an edit of each kind, and the kinds from left to right; None where they do not fit."""
-    edits: dict[Span, tuple[str, str]] = {}
+    edits: dict[int, tuple[Span, str, str]] = {}
     for kind in kinds:
-        for span in spans:
-            if span not in edits and (edited := typo(prefix[slice(*span)], kind, keys, rng, vocabulary)):
-                edits[span] = kind, edited
+        for start, end in spans:
+            number = prefix.count(" ", 0, start)  # of the word: "Port-au-Prince" is one
+            if number not in edits and (edited := typo(prefix[start:end], kind, keys, rng, vocabulary)):
+                edits[number] = (start, end), kind, edited
                 break
         else:
             return None
-    for (start, end), (_, edited) in sorted(edits.items(), reverse=True):
+    for (start, end), _, edited in sorted(edits.values(), reverse=True):
         prefix = prefix[:start] + edited + prefix[end:]
-    return prefix, tuple(kind for _, (kind, _) in sorted(edits.items()))
+    return prefix, tuple(kind for _, kind, _ in sorted(edits.values()))
 
 
 def typo(
