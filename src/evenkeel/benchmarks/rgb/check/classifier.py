@@ -1,8 +1,9 @@
 """A linear classifier of replies: does one decline, report an error, give the right answer that is in it?
 
 It reads n-grams of two rows: the letters of the reply's word classes (`wording`), and its words, where
-answers, names, numbers and words of the question are masked, so that what counts is how a thing is said. The
-n-grams are hashed into a table of weights, which `tools/train_check.py` learns from the labelled replies.
+answers, names, numbers and words of the question are masked, so that what counts is how a thing is said.
+Sentences are read without their filling words too, for what belongs together is often far apart. The n-grams
+are hashed into a table of weights, which `tools/train_check.py` learns from the labelled replies.
 """
 
 from __future__ import annotations
@@ -19,12 +20,19 @@ from numpy.typing import NDArray
 from evenkeel.benchmarks.rgb.check.wording import Reading
 from evenkeel.files.package_data import data_path
 
-BITS = 15
+BITS = 17
 """The n-grams share 2 ** BITS weights."""
 LETTERS = (1, 2, 3, 4, 5)
 WORDS = (1, 2, 3)
 ENDS = (1, 2, 3)
 """The lengths of n-grams: of letters, of words, and of both in the first and the last sentence."""
+FILLING = frozenset("wzxBpWoO,")
+"""The letters of words that only fill a sentence."""
+TELLING = (3, 4)
+REACH = 4
+"""Of the other letters of a sentence: the lengths of n-grams, and how far apart the two of a pair may be."""
+CLEAR = 4.0
+"""The score from which a reply declines though it gives the answer after all."""
 FLAGS = 4
 """Weights behind those of the n-grams: of the flags, and a constant."""
 DECISIONS = ("rejected", "detected", "right")
@@ -44,13 +52,17 @@ class Decisions(NamedTuple):
     rejected: bool
     detected: bool
     right: bool
-    """Of a reply in which all parts of the right answer are: it gives them as its answer."""
+    """All parts of the right answer are in it, and it gives them as its answer."""
 
 
 def decide(reading: Reading, flags: Flags) -> Decisions:
     indices, values = features(reading, flags)
     table = weights()
-    return Decisions(*(bool(table[decision][indices] @ values > 0) for decision in DECISIONS))
+    rejected, detected, right = (float(table[decision][indices] @ values) for decision in DECISIONS)
+    # Few replies decline and give the answer: what the wording says more clearly holds.
+    is_right = flags.all_parts and right > max(0, rejected)
+    declines = rejected > (CLEAR if is_right else 0)
+    return Decisions(declines, detected > 0, is_right)
 
 
 def features(reading: Reading, flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
@@ -70,6 +82,17 @@ def ngrams(reading: Reading) -> Iterator[str]:
         sentences = _sentences(row)
         yield from _ngrams(f"{tag}f", ["^", *sentences[0], "$"], ENDS)
         yield from _ngrams(f"{tag}l", ["^", *sentences[-1], "$"], ENDS)
+    yield from _telling(letters)
+
+
+def _telling(letters: Sequence[str]) -> Iterator[str]:
+    """N-grams and pairs of a sentence's letters without those of its filling words."""
+    for sentence in _sentences(letters):
+        row = [letter for letter in sentence if letter not in FILLING]
+        yield from _ngrams("t", row, TELLING)
+        for start, first in enumerate(row):
+            for second in row[start + 1 : start + 1 + REACH]:
+                yield f"p{first}{second}"
 
 
 def _ngrams(tag: str, row: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
