@@ -240,13 +240,16 @@ def ratio_of_sums(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
         yield found.low, found.high
 
 
+def side_of(score: Score) -> float:
+    return float(score.tags["side"])
+
+
 def slope(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     """Four levels of questions, each with a slope of its own about 0.2."""
-    levels = {level: float(level) for level in range(4)}
     for _ in range(draws):
         slopes = rng.normal(0.2, 0.3, (groups, 1))
         values = around(rng.normal(0, 1, groups), 4, rng) + slopes * np.arange(4)
-        found = stats.slope(score_list(values), "m", "side", levels, unit="count")  # type: ignore[arg-type]
+        found = stats.slope(score_list(values), "m", "side", side_of, unit="count")
         yield found.low, found.high
 
 

@@ -272,10 +272,9 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
         provenance={},
         subjects=("m",),
     )
-    (note,) = notes(spec, blind)
-    assert note.warning
+    (note,) = [note for note in notes(spec, blind) if note.warning]
     assert "does not read 'ko': it matched 12% of 8 translated sentences" in note.text
-    assert notes(spec, benchmark.summarise(in_two_languages(match=True))) == []
+    assert not any(note.warning for note in notes(spec, benchmark.summarise(in_two_languages(match=True))))
 
 
 def test_probes_are_the_same_sentences_in_every_language() -> None:
