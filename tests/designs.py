@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel import analysis as stats
+from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator
@@ -253,6 +254,45 @@ def slope(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
         yield found.low, found.high
 
 
+AXES = 10
+"""Directions that questions of one stratum have, beside the one that they share."""
+
+
+def corrected_cosines(
+    shared: float, strays: tuple[float, float], groups: int, rng: Rng, draws: int
+) -> Iterator[Bounds]:
+    """Five answers to each question, which share a direction with all others by `shared` and point along one
+    of a few axes otherwise; a share of them, beta distributed over questions, strays in a direction of its
+    own."""
+    for _ in range(draws):
+        directions = np.zeros((groups, 1 + AXES + 5))
+        directions[:, 0] = shared**0.5
+        directions[np.arange(groups), 1 + rng.integers(AXES, size=groups)] = (1 - shared) ** 0.5
+        answers = np.repeat(directions[:, None], 5, axis=1)
+        stray = rng.random((groups, 5)) < rng.beta(*strays, (groups, 1))
+        alone = np.zeros((5, 1 + AXES + 5))
+        alone[np.arange(5), 1 + AXES + np.arange(5)] = 1
+        signs = rng.choice([-1.0, 1.0], (groups, 5, 1))
+        answers = np.where(stray[..., None], signs * alone, answers)
+        cosines = np.einsum("gid,gjd->gij", answers, answers)
+        similarity = (cosines.sum(axis=(1, 2)) - 5) / 20
+        result = corrected_for_chance(range(groups), answers.mean(axis=1), similarity)
+        assert result is not None
+        assert result.similarity is not None
+        interval = stats.interval_of(result.similarity, np.arange(groups), "cosine")
+        yield interval.low, interval.high
+
+
+def truly_corrected(shared: float, strays: tuple[float, float]) -> float:
+    """1 − (1 − s)/(1 − floor) of such answers: two of a question agree unless one strays, and two of
+    different questions have the cosine of their directions unless one strays."""
+    a, b = strays
+    stray = a / (a + b)
+    both_stay = (1 - stray) ** 2 + stray * (1 - stray) / (a + b + 1)
+    floor = (1 - stray) ** 2 * (shared + (1 - shared) / AXES)
+    return 1 - (1 - both_stay) / (1 - floor)
+
+
 def ranked(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     """Normal values with a correlation of 0.6, half of whose spread is the question's."""
     for _ in range(draws):
@@ -345,6 +385,15 @@ def others() -> Iterator[Design]:
     yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(corrected, 4, 30))
     yield Design("ratio of sums", "2", 25, 2.0, partial(ratio_of_sums, 25))
     yield Design("slope", "four levels", 15, 0.2, partial(slope, 15))
+    for shared, strays in ((0.1, (1.0, 9.0)), (0.75, (1.0, 9.0)), (0.4, (2.0, 4.0))):
+        for groups in (5, 10, 40):
+            yield Design(
+                "consistency corrected for chance",
+                f"{shared:.0%} shared, {strays[0] / sum(strays):.0%} stray",
+                groups,
+                truly_corrected(shared, strays),
+                partial(corrected_cosines, shared, strays, groups),
+            )
     rho = float(6 / np.pi * np.arcsin(0.6 / 2))
     yield Design("rank correlation", "0.58, two samples a group", 25, rho, partial(ranked, 25))
 

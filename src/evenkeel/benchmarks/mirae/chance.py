@@ -40,12 +40,18 @@ def bases(samples: Iterable[Sample | Score]) -> dict[str, Basis]:
 def _enough(samples: Iterable[Sample | Score], basis: Basis) -> bool:
     questions: defaultdict[Hashable, set[str]] = defaultdict(set)
     for sample in samples:
-        questions[stratum(sample.tags, basis)].add(sample.group)
-    return min(map(len, questions.values())) >= MIN_QUESTIONS
+        if (key := stratum(sample.tags, basis)) is not None:
+            questions[key].add(sample.group)
+    return min(map(len, questions.values()), default=0) >= MIN_QUESTIONS
 
 
-def stratum(tags: Mapping[str, Tag], basis: Basis) -> Hashable:
-    """The prompts whose answers give one floor."""
+def stratum(tags: Mapping[str, Tag], basis: Basis) -> Hashable | None:
+    """The prompts whose answers give one floor; None for a prompt of unknown domain, where that decides.
+
+    Padding is a matter of its own where a data set has it.
+    """
+    if any(tag not in tags for tag in basis if tag != "padding"):
+        return None
     return tuple(tags.get(tag) for tag in basis)
 
 

@@ -224,6 +224,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
 
 def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
     """For each language that the embedder does not read, or where its cosines begin high, a sentence."""
+    embedders = spec.options.get("embedder") or ("embedded-embedder",)
     warnings = []
     for lang in dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"}):
         reads, floor = (summary.get(f"{name}/lang={lang}") for name in ("embedder_reads", "chance_floor"))
@@ -238,8 +239,11 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
                 f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "
                 "published figure says little there, see the corrected one."
             )
-        if sentences and len(spec.options.get("embedder") or ()) < 2:
-            sentences.append(f"A multilingual embedder beside it shows both: --embedder {MULTILINGUAL}.")
+        if sentences and len(embedders) < 2:
+            sentences.append(
+                "Recommended: a multilingual embedder, beside this one "
+                f"(--embedder {embedders[0]} --embedder {MULTILINGUAL}) or in its place."
+            )
         if sentences:
             warnings.append(" ".join(sentences))
     return warnings

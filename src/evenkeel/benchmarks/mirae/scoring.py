@@ -156,9 +156,7 @@ def score_prompts(
         if counted:
             prompt.values["answer_tokens"] = _counted_tokens(prompt.item, rule)
         if whole is not None:
-            texts_of_all = [whole.get(text) for text in prompt.texts]
-            known = None not in texts_of_all
-            prompt.values["whole_similarity"] = _mean_similarity(_stack(texts_of_all)) if known else None
+            prompt.values["whole_similarity"] = _mean_similarity(_stack(map(whole.get, prompt.texts)))
         if (share := shares.get(prompt.lang)) is not None:
             prompt.values["embedder_reads"] = share
     _add_drift(prompts)
@@ -196,7 +194,8 @@ def _prompt(
     )
     values["estimated_tokens"] = float(np.mean(lengths)) if lengths else None
     text = inputs.question_text
-    values["prompt_tokens"] = None if recorded and is_abbreviated(text) else float(estimate_tokens(text))
+    whole = bool(text) and not (recorded and is_abbreviated(text))
+    values["prompt_tokens"] = float(estimate_tokens(text)) if whole else None
     return prompt
 
 
@@ -218,15 +217,18 @@ def _add_chance(
     strata: defaultdict[Hashable, list[tuple[Prompt, NDArray[np.float32]]]] = defaultdict(list)
     for prompt, rows in zip(prompts, vectors, strict=True):
         prompt.values[f"chance_floor{suffix}"] = prompt.values[f"corrected_similarity{suffix}"] = None
-        if prompt.lang in bases and prompt.values[f"mean_similarity{suffix}"] is not None:
-            strata[chance.stratum(prompt.item.sample.tags, bases[prompt.lang])].append((prompt, rows))
+        key = chance.stratum(prompt.item.sample.tags, bases.get(prompt.lang, ("",)))
+        if key is not None and prompt.values[f"mean_similarity{suffix}"] is not None:
+            strata[key].append((prompt, rows))
     for members in strata.values():
         corrected = chance.corrected_for_chance(
             [prompt.item.sample.group for prompt, _ in members],
             np.stack([unit(rows).mean(axis=0, dtype=np.float64) for _, rows in members]),
             np.array([prompt.values[f"mean_similarity{suffix}"] for prompt, _ in members], dtype=float),
         )
-        for index, (prompt, _) in enumerate(members if corrected else ()):
+        if corrected is None:
+            continue
+        for index, (prompt, _) in enumerate(members):
             prompt.floors[role] = corrected.floor
             prompt.values[f"chance_floor{suffix}"] = float(corrected.floors[index])
             if corrected.similarity is not None:
