@@ -230,6 +230,10 @@ def test_a_record_has_the_floor_that_it_is_corrected_by() -> None:
     floor = floor_by_hand(list(others.values()), list(others))
     assert first.detail.floors == {"embedder": pytest.approx(floor, abs=1e-6)}
     assert first.detail.floor_over == BASES[0]
+    similarity = first.values["mean_similarity"]
+    assert similarity is not None
+    corrected = 1 - (1 - similarity) / (1 - floor)
+    assert first.detail.corrected == {"embedder": pytest.approx(corrected, abs=1e-6)}
 
 
 def test_a_floor_over_several_domains_gives_no_figure_of_one_of_them() -> None:

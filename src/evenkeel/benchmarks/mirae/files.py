@@ -51,6 +51,8 @@ class MiraeDetail(Struct, frozen=True, kw_only=True):
     pairwise_similarities: list[list[float]]
     floors: dict[str, float] = {}
     """By role of an embedder: the mean cosine of answers to different questions, by which it is corrected."""
+    corrected: dict[str, float] = {}
+    """By role: 1 − (1 − s)/(1 − floor) of this prompt alone."""
     floor_over: tuple[str, ...] = ()
     """The tags that those questions have in common."""
 

@@ -112,6 +112,8 @@ class Prompt(NamedTuple):
     values: dict[str, float | None]
     floors: dict[str, float]
     """By role of an embedder: the chance floor that the prompt is corrected by."""
+    corrected: dict[str, float]
+    """By role: the prompt's similarity corrected by that floor."""
 
     @property
     def texts(self) -> list[str]:
@@ -174,7 +176,7 @@ def _prompt(
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, values, {})
+    prompt = Prompt(item, indexes, vectors, values, {}, {})
     groups = meanings(matrix, meaning_distance) if figures else None
     arrived = [r for r in item.responses if r.status not in ("error", "refused")]
     lengths = [estimate_tokens(r.text) for _, r in answers]
@@ -233,6 +235,8 @@ def _add_chance(
             prompt.values[f"chance_floor{suffix}"] = float(corrected.floors[index])
             if corrected.similarity is not None:
                 prompt.values[f"corrected_similarity{suffix}"] = float(corrected.similarity[index])
+                distance = 1 - (prompt.values[f"mean_similarity{suffix}"] or 0.0)
+                prompt.corrected[role] = 1 - distance / (1 - corrected.floor)
 
 
 def _add_drift(prompts: Sequence[Prompt]) -> None:
@@ -296,6 +300,7 @@ def _score(
             responses=prompt.indexes,
             pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
             floors=prompt.floors,
+            corrected=prompt.corrected,
             floor_over=floor_over,
         ),
     )
