@@ -138,8 +138,15 @@ LAYOUT = Layout(
             ),
         ),
         Table(
+            title="How long the prompts are",
+            rows="level",
+            total=False,
+            metrics=(Column("prompt_tokens", "tokens (est.)"),),
+        ),
+        Table(
             title="Padding that only adds length, and padding that adds wishes",
             rows="padding",
+            total=False,
             metrics=(
                 Column("mean_similarity", "consistency"),
                 Column("drift", "drift"),
@@ -162,7 +169,6 @@ LAYOUT = Layout(
             title="What the similarity hides",
             rows="level",
             metrics=(
-                Column("prompt_tokens", "prompt (est.)"),
                 Column("answer_tokens", "tokens"),
                 Column("estimated_tokens", "tokens (est.)"),
                 Column("cut_by_max_tokens", "at max-tokens"),
