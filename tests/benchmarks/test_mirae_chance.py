@@ -87,7 +87,7 @@ def test_the_spread_over_questions_is_that_of_a_jackknife() -> None:
         (result.similarity, corrected, 0.05),
     ):
         error = over_clusters(values, np.ones(30)).error
-        jackknife = float(np.sqrt(29 / 30 * ((without - np.mean(without)) ** 2).sum()))
+        jackknife = float(np.sqrt(29 * np.var(without)))
         assert error == pytest.approx(jackknife, rel=tolerance)
 
 
@@ -140,7 +140,8 @@ def scored(
     vectors: Mapping[tuple[int, str, int], Vectors | None], *, lang: str = "en", **options: Any
 ) -> list[Score]:
     """Prompts by question, domain and level with the vectors of their answers; None: they failed."""
-    items, embed = [], {}
+    items: list[Answered] = []
+    embed: dict[str, Vectors] = {}
     for (number, domain, level), rows in vectors.items():
         (made,) = make_samples([Question(str(number), domain, lang, {level: f"{number} {level}?"})], 5)
         texts = [f"{number} {level} {index}" for index in range(5)]
@@ -203,13 +204,14 @@ def test_figures_are_corrected_by_the_floor_of_their_domain_and_level() -> None:
     vectors = prompts()
     vectors[2, "FACTUAL", 7] = None
     summary = summary_of(scored(vectors))
-    for name, scope in {
+    scopes: dict[str, dict[str, Any]] = {
         "": {},
         "/level=1": {"level": 1},
         "/level=7": {"level": 7},
         "/domain=OPINION": {"domain": "OPINION"},
         "/level=7,domain=FACTUAL": {"level": 7, "domain": "FACTUAL"},
-    }.items():
+    }
+    for name, scope in scopes.items():
         floor, corrected = by_hand(vectors, **scope)
         figure = summary[f"corrected_similarity{name}"]
         assert summary[f"chance_floor{name}"].value == pytest.approx(floor, abs=1e-6)
@@ -263,7 +265,7 @@ def test_with_few_questions_the_floor_is_unknown_and_the_run_says_why() -> None:
 
 def test_every_embedder_has_a_floor_of_its_own() -> None:
     vectors = prompts(levels=(1,))
-    two = {"embedder": ("openai:x", "openai:y")}
+    two: dict[str, Any] = {"embedder": ("openai:x", "openai:y")}
     summary = summary_of(scored(vectors, **two), **two)
     moved = {
         key: unit(rows + 2 * np.eye(6)[0]) if rows is not None else None for key, rows in vectors.items()

@@ -84,6 +84,13 @@ LAYOUT = Layout(
     tables=(
         Table(title="Consistency by level", rows="level", metric="mean_similarity", columns="domain"),
         Table(
+            title="Consistency by language",
+            rows="level",
+            metric="mean_similarity",
+            columns="lang",
+            several=True,
+        ),
+        Table(
             title="Consistency corrected for chance",
             rows="level",
             columns="lang",
@@ -100,13 +107,6 @@ LAYOUT = Layout(
                 Column("chance_floor", "chance floor"),
                 Column("corrected_similarity", "corrected"),
             ),
-        ),
-        Table(
-            title="Consistency by language",
-            rows="level",
-            metric="mean_similarity",
-            columns="lang",
-            several=True,
         ),
         Table(
             title="The same question in two languages",
