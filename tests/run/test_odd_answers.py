@@ -20,7 +20,6 @@ from evenkeel.run.progress import Silent
 from loopback import Loopback
 from scripted import Scripted
 
-
 CHANCE = ("chance_floor", "corrected_similarity")
 
 
