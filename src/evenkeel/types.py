@@ -220,6 +220,9 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
+    basis: str = ""
+    """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
+    another basis are not compared with it."""
     metric: str = ""
     scope: dict[str, str] = {}
     """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated

@@ -106,14 +106,25 @@ def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
     assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
 
 
+def level_of(scored: Score) -> float:
+    return float(scored.tags["level"])
+
+
 def test_a_slope_is_fitted_within_each_group() -> None:
-    x = {level: float(level) for level in (1, 2, 3)}
     scores = [
-        score(g, base + 2.0 * level, level=level) for g, base in (("a", 0.0), ("b", 50.0)) for level in x
+        score(g, base + 2.0 * level, level=level)
+        for g, base in (("a", 0.0), ("b", 50.0))
+        for level in (1, 2, 3)
     ]
-    figure = slope(scores, "m", "level", x, unit="count")  # type: ignore[arg-type]
+    figure = slope(scores, "m", "level", level_of, unit="count")
     assert figure.value == pytest.approx(2.0)
     assert figure.clusters == 2
+
+
+def test_samples_of_equal_length_have_no_slope() -> None:
+    scores = [score("a", 1.0, level=1), score("a", 2.0, level=7)]
+    figure = slope(scores, "m", "level", lambda _: 5.0, unit="count")
+    assert (figure.value, figure.n, figure.coverage) == (None, 0, 0.0)
 
 
 def test_a_rank_correlation_is_spearmans() -> None:
@@ -155,7 +166,7 @@ def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> 
     scores += [score(g, 0.5, level=1, lang="ko") for g in "ab"]
     scores += [score(g, None, answered=0, level=7, lang="ko") for g in "ab"]
     assert difference(scores, "m", "level", 1, 7, unit="cosine").value == pytest.approx(0)
-    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}, unit="cosine").value == pytest.approx(0)
+    assert slope(scores, "m", "level", level_of, unit="cosine").value == pytest.approx(0)
 
 
 def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
@@ -198,7 +209,7 @@ def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
     assert ratio(scores, "top", "bottom", unit="count").coverage == 0.75
     assert rank_correlation(scores, "top", "bottom", seed=0).coverage == 0.75
     lines = two_sides([(True, True)] * 3 + [(True, False)])
-    assert slope(lines, "m", "level", {1: 0.0, 7: 1.0}, unit="cosine").coverage == 0.75
+    assert slope(lines, "m", "level", level_of, unit="cosine").coverage == 0.75
 
 
 def test_a_perfect_order_has_no_interval_of_no_width() -> None:

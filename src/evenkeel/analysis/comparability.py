@@ -244,6 +244,10 @@ def comparable(
         if split_name(name, common)[0] in common
         and all(_is_mean(run, name, each.by_metric[name]) for run, each in zip(runs, values, strict=True))
     ]
+    unlike = {name: bases for name in means if len(bases := _bases(name, runs)) > 1}
+    for name, bases in unlike.items() if explicit else ():
+        raise UsageError(f"'{name}' cannot be compared, its figures differ in kind: {'; '.join(bases)}.")
+    means = [name for name in means if name not in unlike]
     absent = [name for name in names if name not in means]
     if not means or (absent and explicit):
         raise UsageError(
@@ -256,6 +260,12 @@ def comparable(
         if name not in in_scope:
             raise UsageError(f"'{name}': {_empty_scope(split_name(name, common)[1], common, values)}.")
     return in_scope
+
+
+def _bases(name: str, runs: Iterable[Run]) -> list[str]:
+    """What the figures of a name depend on beside the scores, each once."""
+    figures = (figure_of(run, name) for run in runs)
+    return list(dict.fromkeys(figure.basis for figure in figures if figure is not None))
 
 
 def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Sequence[RunValues]) -> str:
@@ -276,9 +286,15 @@ def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Seque
 
 
 def _is_mean(run: Run, name: str, values: MetricValues) -> bool:
-    """Whether a figure, where the summary has it, is the mean of the samples' values."""
+    """Whether a figure, where the summary has it, is the mean of the samples' values.
+
+    What depends on more than the scores has a mean only where the summary gives it.
+    """
     figure, mean = figure_of(run, name), values.mean
-    if figure is None or figure.value is None or mean is None:
+    if figure is None:
+        whole = figure_of(run, name.rpartition("/")[0])
+        return whole is None or not whole.basis
+    if figure.value is None or mean is None:
         return True
     return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)
 

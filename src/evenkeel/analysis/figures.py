@@ -206,10 +206,12 @@ def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
     return covered / total if total else 0.0
 
 
-def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float], *, unit: Unit) -> Figure:
-    """The least-squares slope of a metric over x(tag), fitted in each group: t interval over groups.
+def slope(
+    scores: Sequence[Score], metric: str, tag: str, x: Callable[[Score], float], *, unit: Unit
+) -> Figure:
+    """The least-squares slope of a metric over x, fitted in each group along a tag: t interval over groups.
 
-    slope = Σ (xᵢ − x̄)(yᵢ − ȳ) / Σ (xᵢ − x̄)², in each group that has two values of the tag or more.
+    slope = Σ (xᵢ − x̄)(yᵢ − ȳ) / Σ (xᵢ − x̄)², in each group that has two samples or more of different x.
     """
     members: list[Score] = []
     entered: list[bool] = []
@@ -217,10 +219,11 @@ def slope(scores: Sequence[Score], metric: str, tag: str, x: Mapping[Tag, float]
     for row in _rows(scores, metric, tag).values():
         if len(row) >= 2:
             values = _values(row, metric)
+            xs = np.array([x(row[value]) for value in values], dtype=float)
+            fits = bool(len(values) and np.ptp(xs))
             members += row.values()
-            entered += (len(values) >= 2 and value in values for value in row)
-            if len(values) >= 2:
-                xs = np.array([x[value] for value in values])
+            entered += (fits and value in values for value in row)
+            if fits:
                 centred = xs - xs.mean()
                 fitted = float(centred @ np.array(list(values.values())) / (centred @ centred))
                 slopes.append((next(iter(row.values())), fitted))

@@ -133,9 +133,10 @@ def score(
     name = benchmark_name(benchmark)
     with load_engine("local", concurrency=concurrency) as running:
         models = {"model": answers, **open_models(running, loaded, name, None, base_url)}
-        spec = make_spec(
-            name, loaded, models, {"source": "recorded", "sha256": [source.sha256], "lang": None}
-        )
+        about: dict[str, Any] = {"source": "recorded", "sha256": [source.sha256], "lang": None}
+        if recorded.embedder:
+            about["embedder"] = recorded.embedder
+        spec = make_spec(name, loaded, models, about)
         probe(loaded, models, watching)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(name, recorded.model)

@@ -145,6 +145,7 @@ def _score(
     **settings: Any,
 ) -> int:
     from evenkeel import api
+    from evenkeel.report.notes import notes_of
     from evenkeel.report.progress import Watcher
 
     for file in files:  # a file that cannot be read is reported before the others are embedded
@@ -161,6 +162,9 @@ def _score(
             say(f"{file.name}: {agreement}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=min_coverage, json=json)
+    for file, run in zip(files, runs, strict=True):
+        for note in notes_of(run):
+            say(f"{file.name}: {note.text}", err=True)
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:

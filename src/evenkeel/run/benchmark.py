@@ -51,6 +51,8 @@ class Recorded(NamedTuple):
     """Figures that the file itself gives are in the field `published` of a sample's inputs."""
     responses: list[list[Response]]
     """For each sample, a response to each of its requests."""
+    embedder: str = ""
+    """The embedder behind the figures that the file itself gives, as far as it says."""
 
 
 class Data(tuple[DataFile, ...]):

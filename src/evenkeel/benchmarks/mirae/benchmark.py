@@ -150,7 +150,7 @@ class Mirae(Benchmark):
         return score_prompts(answered, self.answers, list(self.helpers), self.options)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.mirae.scoring import summarise
+        from evenkeel.benchmarks.mirae.figures import summarise
 
         return summarise(scores, seed=self.seed)
 

@@ -49,6 +49,12 @@ class MiraeDetail(Struct, frozen=True, kw_only=True):
     responses: list[int]
     """Which of the answers were scored, by their indexes."""
     pairwise_similarities: list[list[float]]
+    floors: dict[str, float] = {}
+    """By role of an embedder: the mean cosine of answers to different questions, by which it is corrected."""
+    corrected: dict[str, float] = {}
+    """By role: 1 − (1 − s)/(1 − floor) of this prompt alone."""
+    floor_over: tuple[str, ...] = ()
+    """The tags that those questions have in common."""
 
 
 MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
@@ -71,6 +77,7 @@ class Question(Struct, frozen=True):
 class _Metadata(Struct, frozen=True):
     language: str = ""
     model: str = ""
+    embedding_model: Any = ""
 
 
 class _Question(Struct):
@@ -194,6 +201,7 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
             + [missing] * (count - len(level.responses))
             for _, _, level in prompts
         ],
+        embedder=str(metadata.embedding_model or "")[:200],
     )
 
 
@@ -261,7 +269,12 @@ def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
 
 def abbreviated(text: str) -> str:
     """The first hundred characters and three dots, even where nothing was cut: as published."""
-    return text if text.endswith("...") and len(text) <= 103 else f"{text[:100]}..."
+    return text if is_abbreviated(text) else f"{text[:100]}..."
+
+
+def is_abbreviated(text: str) -> bool:
+    """Whether a recorded question may be the beginning of a longer one."""
+    return text.endswith("...") and len(text) <= 103
 
 
 # Languages, levels, ids
