@@ -22,6 +22,14 @@ CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
+class Baselines(Struct, frozen=True, kw_only=True):
+    """Continuations that need no model (`baselines.py`); empty where there is none."""
+
+    copy: str
+    closest_copy: str
+    majority: str
+
+
 class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is asked: a text to continue, and how it goes on."""
 
@@ -31,6 +39,9 @@ class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     clean_id: str
     """The id of the same example without typos; empty where it has none."""
+    accepted: tuple[str, ...] = ()
+    """Further right continuations, each with its leading space, as the target has."""
+    baselines: Baselines | None = None
     no_logprobs: bool = False
     """Whether the recorded file has no confidence at all: none is missing then."""
     repeat: int = 0
@@ -44,6 +55,8 @@ class MironDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     generated: str | None
     """The continuation that was scored; None where there is no answer."""
+    other: str | None = None
+    """The same text to the end of the other stop rule; None where that is unknown."""
     tokens: tuple[str, ...] | None = None
     """The tokens of the target."""
 
