@@ -6,6 +6,7 @@ from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.page.examples import first
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric
+from evenkeel.page.tables import values_of
 from evenkeel.types import Records, RunSpec, Summary
 
 METRICS = (
@@ -37,6 +38,9 @@ METRICS = (
     Metric("closest_copy_match", "right by copying the words closest to the target", "share", None),
     Metric("majority_score", "score of the most frequent target of the others", "score", None),
     Metric("majority_match", "right by the most frequent target of the others", "share", None),
+    Metric("lang_by_script", "examples whose language is told by their script", "share", None),
+    Metric("clean_by_text", "examples whose clean version was found by its text", "share", None),
+    Metric("no_clean_version", "examples with typos without a clean version", "share", None),
 )
 
 BASELINES = ("copy", "closest_copy", "majority")
@@ -237,6 +241,25 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if merged is not None and merged.value:
         text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
         notes.append(Note(text, warning=True))
+    return notes + _data_notes(summary)
+
+
+def _data_notes(summary: Summary) -> list[Note]:
+    """What the files did not state."""
+    notes = []
+    if "lang_by_script" in summary:
+        langs = values_of(summary, "lang_by_script", "lang")
+        counts = ", ".join(f"{summary[f'lang_by_script/lang={lang}'].n:,} {lang}" for lang in langs)
+        text = f"The language of some examples is told by their script alone: {counts}."
+        notes.append(Note(f"{text} A field 'lang' in each row states it."))
+    if "clean_by_text" in summary:
+        count = summary["clean_by_text"].n
+        notes.append(Note(f"The clean versions of {count:,} examples with typos were found by their text."))
+    if "no_clean_version" in summary:
+        count, drifting = summary["no_clean_version"].n, summary.get("score_drift")
+        cannot = "Drift cannot be computed" if drifting is None else "Drift leaves some examples out"
+        text = f"{cannot}: no clean version is in this run for {count:,} examples with typos."
+        notes.append(Note(text, warning=drifting is None))
     return notes
 
 

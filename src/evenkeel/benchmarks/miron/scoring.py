@@ -34,6 +34,8 @@ OPENING, CLOSING, APOSTROPHES = ("'", '"', "«", "“", "„", "‘", "("), '.,;
 OTHER_RULE = {"target": "lev_score_by_words", "word": "lev_score_by_tokens"}
 """The score under the other stop rule, of the same generation."""
 ACCEPTED = "accepted"
+OF_DATA = ("lang_by_script", "clean_by_text", "no_clean_version")
+"""1 for the examples of which it is true; others have no such value."""
 SCOPES: tuple[tuple[str, ...], ...] = ((), ("category",), ("lang",), ("category", "lang"))
 
 Values = dict[str, float | None]
@@ -130,7 +132,7 @@ def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Scor
         "exact_match": None if generated is None else float(generated == target),
         "accepted_match": None if right is None else float(right),
     }
-    if stop in OTHER_RULE:
+    if stop == "target" or (stop == "word" and logprobs_of):  # tokens of the text are counted
         values[OTHER_RULE[stop]] = None if generated is None or other is None else lev_score(other, target)
     tags: dict[str, Tag] = dict(item.sample.tags)
     tokens = None
@@ -144,6 +146,7 @@ def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Scor
             if logprobs:
                 tokens = logprobs.tokens
                 tags["target_tokens"] = min(MOST_TOKENS, len(tokens))
+    values |= {name: 1.0 for name in ("lang_by_script", "clean_by_text") if getattr(inputs, name)}
     if inputs.baselines:
         values |= _baseline_values(inputs.baselines, target, inputs.accepted)
     return Score(
@@ -259,7 +262,8 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
 def _with_drift(score: Score, clean: Score | None) -> Score:
     """The score of an example with typos, with what its clean version scores more."""
     if clean is None or clean.sample_id == score.sample_id:
-        return score
+        missing: Values = {"no_clean_version": 1.0} if score.tags["category"] == "Noise" else {}
+        return msgspec.structs.replace(score, values={**score.values, **missing})
     drift: Values = {}
     for name, metric in (("score_drift", "lev_score"), ("confidence_drift", "target_confidence")):
         if metric in score.values:
@@ -331,7 +335,10 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
             for limit in (interval.value, interval.high, interval.low)
         )
         figure = analysis.figure(
-            members, "room", interval._replace(value=value, low=low, high=high), unit="points"
+            members,
+            "room",
+            interval._replace(value=value, low=low, high=high, n=len(entering)),
+            unit="points",
         )
         summary[analysis.scope_name("rescaled_score", scope)] = figure
     return summary
@@ -340,6 +347,8 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
 def _breakdown(metric: str) -> list[tuple[str, ...]]:
     if metric in ("score_drift", "confidence_drift"):
         return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",), ("edited",), ("edited", "edits")]
+    if metric in OF_DATA:
+        return [(), ("lang",)]
     by_tokens = [("target_tokens",), ("target_tokens", "lang")]
     published = metric in ("target_confidence", "lev_score")
     return [*SCOPES, *(by_tokens if published else ())]
@@ -347,7 +356,7 @@ def _breakdown(metric: str) -> list[tuple[str, ...]]:
 
 def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on: none for what the data alone gives."""
-    if metric.startswith(tuple(f"{name}_" for name in BASELINES)):
+    if metric in OF_DATA or metric.startswith(tuple(f"{name}_" for name in BASELINES)):
         return ()
     if metric in ("lev_score", "exact_match", "accepted_match", "score_drift", *OTHER_RULE.values()):
         return ("generated",)
