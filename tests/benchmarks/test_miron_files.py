@@ -220,7 +220,7 @@ def test_a_mixed_file_is_split_by_script(tmp_path: Path) -> None:
     half = samples([write(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS])])
     assert [sample.tags["lang"] for sample in half] == ["en", "ru", "ru"]
     assert [sample.inputs.lang_by_script for sample in half] == [True, False, False]
-    assert [s.id for s in samples([tmp_path / "mixed.jsonl"], langs=["ru"])] == ["ru-2"]
+    assert [s.id for s in samples([tmp_path / "mixed.jsonl"], langs=["ru"])] == ["ru-2", "ru-4"]
 
 
 @pytest.mark.parametrize(
@@ -273,9 +273,7 @@ def test_a_file_without_clean_versions_says_that_drift_cannot_be_computed(tmp_pa
     run = ek.score("miron", write(tmp_path / "x_ru.jsonl", rows), out=tmp_path / "run")
     texts = [note.text for note in Miron.notes(run.spec, run.summary)]
     assert "Drift cannot be computed: no clean version is in this run for 1 examples with typos." in texts
-    assert any(
-        text.startswith("The language of some examples is told by their script alone: 2 en") for text in texts
-    )
+    assert any("is told by their script alone: 2 en." in text for text in texts)
     assert not any(name.startswith("score_drift") for name in run.summary)
 
 
@@ -285,7 +283,7 @@ def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
     )
     assert [sample.id for sample in samples([tmp_path / "miron_ru.json"])] == ["ru-1", "ru-2"]
     (tmp_path / "bad_ru.json").write_bytes(msgspec.json.encode([RUSSIAN, {**RUSSIAN, "target": ""}]))
-    with pytest.raises(DataError, match="bad_ru.json at row 2: the target is empty"):
+    with pytest.raises(DataError, match="bad_ru.json, at row 2: the target is empty"):
         samples([tmp_path / "bad_ru.json"])
 
 

@@ -278,6 +278,7 @@ def rank_correlation(
     """
     table = _Table(scores)
     metrics = np.stack([table.values(first), table.values(second)])
+    known = list(map(bool, ~np.isnan(metrics).any(axis=0)))
     metrics[:, ~_in_strata(scores, metrics, within)] = np.nan
     values, groups, entered = _entering(table, metrics)
     n, clusters = len(groups), len(set(groups))
@@ -299,7 +300,7 @@ def rank_correlation(
                 low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
                 method = f"{'mean of ' if over else ''}Spearman's ρ{over}, bootstrap over groups"
     return _figure(
-        scores, entered, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
+        scores, known, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
         unit="correlation",
     )  # fmt: skip
 

@@ -334,12 +334,8 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
             None if limit is None else 100 * (1 - limit)
             for limit in (interval.value, interval.high, interval.low)
         )
-        figure = analysis.figure(
-            members,
-            "room",
-            interval._replace(value=value, low=low, high=high, n=len(entering)),
-            unit="points",
-        )
+        interval = interval._replace(value=value, low=low, high=high, n=len(entering))
+        figure = analysis.figure(members, "room", interval, unit="points")
         summary[analysis.scope_name("rescaled_score", scope)] = figure
     return summary
 
