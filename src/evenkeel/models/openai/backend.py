@@ -315,17 +315,24 @@ class OpenAI:
         self, client: Client, request: Generate, prompt: str, cache: LogprobsCache
     ) -> Response:
         """A text and, as the other one, as many tokens of it as another text has, where tokens are shown."""
-        sampling = request.sampling
-        with contextlib.suppress(RequestFailed):
-            counted = LogLikelihood(prefix=prompt, continuation=sampling.marked)
-            logprobs = (await self._loglikelihood(client, counted, cache)).logprobs
-            if logprobs is not None and self._shows_tokens is not False:
-                length = max(1, len(logprobs.tokens))
-                response, text, shown = await self._complete_marked(
-                    client, request, length, sampling.max_tokens
-                )
-                self._shows_tokens = shown
-                return msgspec.structs.replace(response, other=text if text or not response.text else None)
+        sampling, logprobs = request.sampling, None
+        if self._shows_tokens is not False:
+            with contextlib.suppress(RequestFailed):
+                counted = LogLikelihood(prefix=prompt, continuation=sampling.marked)
+                logprobs = (await self._loglikelihood(client, counted, cache)).logprobs
+        if logprobs is not None:
+            length = max(1, len(logprobs.tokens))
+            try:
+                marked = await self._complete_marked(client, request, length, sampling.max_tokens)
+            except RequestFailed as failure:
+                if failure.error.transient:
+                    raise
+                self._shows_tokens = False  # it does not take such a request
+            else:
+                if self._shows_tokens is None:
+                    self._shows_tokens = marked.shown
+                known = marked.text or not marked.response.text
+                return msgspec.structs.replace(marked.response, other=marked.text if known else None)
         return await self._complete(client, _plain(request, sampling.max_tokens))
 
     async def _complete_marked(
