@@ -317,10 +317,9 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
         best = max(means, key=lambda name: -math.inf if (mean := means[name]) is None else mean)
         for score in members:
             reached, base = score.values["lev_score"], score.values.get(best)
-            known = reached is not None and base is not None
-            values = (
-                {"missed": 100 - reached, "room": 100 - base} if known else {"missed": None, "room": None}
-            )  # type: ignore[operator]
+            values: Values = {"missed": None, "room": None}
+            if reached is not None and base is not None:
+                values = {"missed": 100 - reached, "room": 100 - base}
             rows.append(msgspec.structs.replace(score, values=values))
     summary: Summary = {}
     for scope, members in within.scopes(rows, *SCOPES):
