@@ -18,7 +18,6 @@ from evenkeel.benchmarks.miron.scoring import (
     bits_per_byte,
     continuation,
     distinct_answers,
-    first_words,
     lev_score,
     matches,
     quadrant,
@@ -29,6 +28,7 @@ from evenkeel.benchmarks.miron.scoring import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.run.registry import load_benchmark
+from evenkeel.text.word_splitting import first_words
 from evenkeel.types import Answered, LogLikelihood, Logprobs, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)

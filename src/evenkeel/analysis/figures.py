@@ -278,7 +278,7 @@ def rank_correlation(
     """
     table = _Table(scores)
     metrics = np.stack([table.values(first), table.values(second)])
-    known = list(map(bool, ~np.isnan(metrics).any(axis=0)))
+    known = list(map(bool, ~np.asarray(np.isnan(metrics).any(axis=0))))
     metrics[:, ~_in_strata(scores, metrics, within)] = np.nan
     values, groups, entered = _entering(table, metrics)
     n, clusters = len(groups), len(set(groups))
@@ -309,9 +309,9 @@ def _in_strata(
     scores: Sequence[Score], metrics: NDArray[np.float64], within: Sequence[str]
 ) -> NDArray[np.bool_]:
     """Which samples are in a stratum that has a ρ."""
-    known = ~np.isnan(metrics).any(axis=0)
+    known = ~np.asarray(np.isnan(metrics).any(axis=0))
     if not within:
-        return np.asarray(known)
+        return known
     inside = np.zeros(len(scores), dtype=bool)
     for part in _split(scores, tuple(within)).values():
         members = part[known[part]]

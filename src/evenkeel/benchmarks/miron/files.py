@@ -239,8 +239,8 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     if example.clean_id and (kinds := example.edit_kinds):
         tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
     names = ("prefix", "target", "category", "kind", "clean_id", "accepted")
-    names += ("lang_by_script", "clean_by_text")
-    inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
+    unstated = ("lang_by_script", "clean_by_text")
+    inputs = MironInputs(**{name: getattr(example, name) for name in (*names, *unstated)}, **fields)
     # An example with typos is not independent of its clean version: they are one group.
     return Sample(id=example.id, group=example.clean_id or example.id, tags=tags, inputs=inputs)
 
