@@ -436,6 +436,19 @@ def test_drift_is_not_compared_where_it_is_measured_from_another_level(folder: P
     assert "drift: 8 prompts left out, because each run compares them with another level" in comparison.notes
 
 
+def test_corrected_figures_are_compared_where_both_have_the_same_prompts(folder: Path) -> None:
+    """The floor of a level is taken over its questions, which both have; that of all levels is not."""
+    metric = "corrected_similarity"
+    comparison = ek.compare(folder / "some", folder / "recorded", metrics=metric, by="level")
+    assert {each.metric: each.n for each in comparison.differences} == {
+        metric: 0, f"{metric}/level=1": 8, f"{metric}/level=3": 8,
+    }  # fmt: skip
+    reason = "it depends on the other prompts, and each run has others"
+    assert f"{metric}: 16 prompts left out, because {reason}" in comparison.notes
+    theirs = ek.load_run(folder / "recorded").summary[f"{metric}/level=3"].value
+    assert comparison.differences[-1].value_b == pytest.approx(theirs)
+
+
 # Broken down
 
 

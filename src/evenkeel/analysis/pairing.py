@@ -150,7 +150,7 @@ def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout
 def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -> list[str]:
     """Leave samples out of metrics by which they cannot be compared, and say so.
 
-    Either each run compares them with another sample, or it asks them another number of times.
+    Each run compares them with another sample or with all of its own, or asks them another number of times.
     """
     notes = []
     for name, current in second.by_metric.items():
@@ -165,6 +165,9 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
             times = {sample: asked for sample, (_, asked) in stored.requests.items()}
             samples = [s for s in current.values if times.get(s, 0) not in (0, current.requests[s][1])]
             reason = "each run asks them another number of times"
+        elif declared and declared.by_others and stored.samples != current.samples:
+            samples = list(current.values)
+            reason = f"it depends on the other {layout.counted[0]}, and each run has others"
         common = sum(sample in stored.values for sample in samples)
         for sample in samples:
             current.leave_out(sample)

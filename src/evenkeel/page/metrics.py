@@ -34,6 +34,8 @@ class Metric(Struct, frozen=True):
     Runs are not compared by samples for which that is another one in each."""
     by_repeats: bool = False
     """Whether it depends on how often a sample is asked. Runs that differ in that are not compared by it."""
+    by_others: bool = False
+    """Whether it depends on which other samples there are: runs that differ in them are not compared."""
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
 

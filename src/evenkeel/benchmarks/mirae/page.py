@@ -37,8 +37,8 @@ METRICS = (
     Metric("std_similarity", "spread of the cosines", "cosine", "lower", by_repeats=True),
     Metric("max_similarity", "cosine of the two most similar answers", "cosine", "higher", by_repeats=True),
     Metric("min_similarity", "cosine of the two least similar answers", "cosine", "higher", by_repeats=True),
-    Metric("chance_floor", "cosine of answers to different questions", "cosine", None),
-    Metric("corrected_similarity", "consistency corrected for chance", "cosine", "higher"),
+    Metric("chance_floor", "cosine of answers to different questions", "cosine", None, by_others=True),
+    Metric("corrected_similarity", "consistency corrected for chance", "cosine", "higher", by_others=True),
     Metric("whole_similarity", "consistency with long answers read whole", "cosine", "higher"),
     Metric(
         "similarity_to_shortest",
