@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel import analysis as stats
+from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator
@@ -222,7 +223,7 @@ def yes_or_no(chances: Numbers, each: int, rng: Rng) -> Numbers:
     return (rng.random((len(chances), each)) < chances[:, None]).astype(float)
 
 
-def corrected(each: int, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
+def share_corrected(each: int, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     """Of what was detected (60 %), 70 % is corrected; easy questions are so in all their samples."""
     for _ in range(draws):
         detected = yes_or_no(rng.beta(3, 2, groups), each, rng)
@@ -240,14 +241,74 @@ def ratio_of_sums(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
         yield found.low, found.high
 
 
+def side_of(score: Score) -> float:
+    return float(score.tags["side"])
+
+
 def slope(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     """Four levels of questions, each with a slope of its own about 0.2."""
-    levels = {level: float(level) for level in range(4)}
     for _ in range(draws):
         slopes = rng.normal(0.2, 0.3, (groups, 1))
         values = around(rng.normal(0, 1, groups), 4, rng) + slopes * np.arange(4)
-        found = stats.slope(score_list(values), "m", "side", levels, unit="count")  # type: ignore[arg-type]
+        found = stats.slope(score_list(values), "m", "side", side_of, unit="count")
         yield found.low, found.high
+
+
+AXES = 10
+"""Directions that questions of one stratum have, beside the one that they share."""
+
+
+def directions(shared: float, groups: int, rng: Rng) -> Numbers:
+    """A direction for each question: all share one by `shared`, and each has one of a few axes otherwise."""
+    vectors = np.zeros((groups, 1 + AXES + 5))
+    vectors[:, 0] = shared**0.5
+    vectors[np.arange(groups), 1 + rng.integers(AXES, size=groups)] = (1 - shared) ** 0.5
+    return vectors
+
+
+def corrected(questions: Numbers, strays: tuple[float, float], rng: Rng) -> Numbers:
+    """The corrected values of five answers to each question: a share of them, beta distributed over
+    questions, strays in a direction of its own."""
+    groups, size = questions.shape
+    stray = rng.random((groups, 5)) < rng.beta(*strays, (groups, 1))
+    alone = np.zeros((5, size))
+    alone[np.arange(5), 1 + AXES + np.arange(5)] = 1
+    signs = rng.choice([-1.0, 1.0], (groups, 5, 1))
+    answers = np.where(stray[..., None], signs * alone, questions[:, None])
+    similarity = (np.einsum("gid,gjd->g", answers, answers) - 5) / 20
+    result = corrected_for_chance(range(groups), answers.mean(axis=1), similarity)
+    assert result is not None
+    assert result.similarity is not None
+    return result.similarity
+
+
+def corrected_means(
+    shared: float, strays: tuple[float, float], groups: int, rng: Rng, draws: int
+) -> Iterator[Bounds]:
+    for _ in range(draws):
+        values = corrected(directions(shared, groups, rng), strays, rng)
+        interval = stats.interval_of(values, np.arange(groups), "cosine")
+        yield interval.low, interval.high
+
+
+def corrected_differences(
+    shared: float, first: tuple[float, float], second: tuple[float, float], groups: int, rng: Rng, draws: int
+) -> Iterator[Bounds]:
+    """Two models that answer the same questions."""
+    for _ in range(draws):
+        questions = directions(shared, groups, rng)
+        a, b = (corrected(questions, strays, rng) for strays in (first, second))
+        yield from pairs("cosine", a[None], b[None])
+
+
+def truly_corrected(shared: float, strays: tuple[float, float]) -> float:
+    """1 − (1 − s)/(1 − floor) of such answers: two of a question agree unless one strays, and two of
+    different questions have the cosine of their directions unless one strays."""
+    a, b = strays
+    stray = a / (a + b)
+    both_stay = (1 - stray) ** 2 + stray * (1 - stray) / (a + b + 1)
+    floor = (1 - stray) ** 2 * (shared + (1 - shared) / AXES)
+    return 1 - (1 - both_stay) / (1 - floor)
 
 
 def ranked(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
@@ -338,10 +399,29 @@ def differences() -> Iterator[Design]:
 
 
 def others() -> Iterator[Design]:
-    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(corrected, 1, 40))
-    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(corrected, 4, 30))
+    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(share_corrected, 1, 40))
+    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(share_corrected, 4, 30))
     yield Design("ratio of sums", "2", 25, 2.0, partial(ratio_of_sums, 25))
     yield Design("slope", "four levels", 15, 0.2, partial(slope, 15))
+    for shared, strays in ((0.1, (1.0, 9.0)), (0.75, (1.0, 9.0)), (0.4, (2.0, 4.0))):
+        for groups in (5, 10, 40):
+            yield Design(
+                "consistency corrected for chance",
+                f"{shared:.0%} shared, {strays[0] / sum(strays):.0%} stray",
+                groups,
+                truly_corrected(shared, strays),
+                partial(corrected_means, shared, strays, groups),
+            )
+    for shared in (0.1, 0.75):
+        first, second = (1.0, 9.0), (2.0, 4.0)
+        for groups in (10, 40):
+            yield Design(
+                "difference of consistencies corrected for chance, paired",
+                f"{shared:.0%} shared, 10% and 33% stray",
+                groups,
+                truly_corrected(shared, second) - truly_corrected(shared, first),
+                partial(corrected_differences, shared, first, second, groups),
+            )
     rho = float(6 / np.pi * np.arcsin(0.6 / 2))
     yield Design("rank correlation", "0.58, two samples a group", 25, rho, partial(ranked, 25))
 

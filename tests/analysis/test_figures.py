@@ -106,14 +106,25 @@ def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
     assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
 
 
+def level_of(scored: Score) -> float:
+    return float(scored.tags["level"])
+
+
 def test_a_slope_is_fitted_within_each_group() -> None:
-    x = {level: float(level) for level in (1, 2, 3)}
     scores = [
-        score(g, base + 2.0 * level, level=level) for g, base in (("a", 0.0), ("b", 50.0)) for level in x
+        score(g, base + 2.0 * level, level=level)
+        for g, base in (("a", 0.0), ("b", 50.0))
+        for level in (1, 2, 3)
     ]
-    figure = slope(scores, "m", "level", x, unit="count")  # type: ignore[arg-type]
+    figure = slope(scores, "m", "level", level_of, unit="count")
     assert figure.value == pytest.approx(2.0)
     assert figure.clusters == 2
+
+
+def test_samples_of_equal_length_have_no_slope() -> None:
+    scores = [score("a", 1.0, level=1), score("a", 2.0, level=7)]
+    figure = slope(scores, "m", "level", lambda _: 5.0, unit="count")
+    assert (figure.value, figure.n, figure.coverage) == (None, 0, 0.0)
 
 
 def test_a_rank_correlation_is_spearmans() -> None:
@@ -155,7 +166,7 @@ def test_a_language_that_failed_at_one_level_does_not_shift_the_difference() -> 
     scores += [score(g, 0.5, level=1, lang="ko") for g in "ab"]
     scores += [score(g, None, answered=0, level=7, lang="ko") for g in "ab"]
     assert difference(scores, "m", "level", 1, 7, unit="cosine").value == pytest.approx(0)
-    assert slope(scores, "m", "level", {1: 0.0, 7: 6.0}, unit="cosine").value == pytest.approx(0)
+    assert slope(scores, "m", "level", level_of, unit="cosine").value == pytest.approx(0)
 
 
 def test_a_sample_without_a_value_covers_nothing_of_that_metric() -> None:
@@ -193,12 +204,44 @@ def test_a_difference_does_not_count_what_is_on_neither_side() -> None:
     assert difference(scores, "m", "level", 1, 7, unit="cosine").coverage == 1.0
 
 
+def test_a_rank_correlation_within_strata_is_the_mean_of_theirs() -> None:
+    """Two strata that fall, one of which is above and to the right of the other, rise together."""
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(5)
+    scores, rhos = [], []
+    for stratum, size, shift in (("low", 30, 0.0), ("high", 50, 10.0)):
+        x = rng.normal(size=size) + shift
+        y = rng.normal(size=size) - (x - shift) + shift
+        rhos.append((size, spearmanr(x, y).statistic))
+        scores += [
+            Score(
+                sample_id=f"{stratum}{n}", group=f"{stratum}{n}", tags={"kind": stratum},
+                values={"a": float(a), "b": float(b)}, statuses={"ok": 1}, answered=1,
+            )
+            for n, (a, b) in enumerate(zip(x, y, strict=True))
+        ]  # fmt: skip
+    alone = [msgspec.structs.replace(scores[0], sample_id="z", group="z", tags={"kind": "alone"})]
+    pooled = rank_correlation(scores, "a", "b", seed=0)
+    figure = rank_correlation([*scores, *alone], "a", "b", seed=0, within=["kind"])
+    assert pooled.value is not None
+    assert pooled.value > 0.3
+    assert figure.value == pytest.approx(sum(n * rho for n, rho in rhos) / 80)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.value < figure.high < 0  # type: ignore[operator]
+    assert (figure.n, figure.clusters) == (80, 80)  # one sample alone has no order
+    assert figure.method == "mean of Spearman's ρ within kind, bootstrap over groups"
+    (single,) = {rank_correlation(scores[:30], "a", "b", seed=0, within=w).value for w in ([], ["kind"])}
+    assert single == pytest.approx(rhos[0][1])
+
+
 def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
     scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", None, 5.0), pair("d", 2.0, 3.0)]
     assert ratio(scores, "top", "bottom", unit="count").coverage == 0.75
     assert rank_correlation(scores, "top", "bottom", seed=0).coverage == 0.75
     lines = two_sides([(True, True)] * 3 + [(True, False)])
-    assert slope(lines, "m", "level", {1: 0.0, 7: 1.0}, unit="cosine").coverage == 0.75
+    assert slope(lines, "m", "level", level_of, unit="cosine").coverage == 0.75
 
 
 def test_a_perfect_order_has_no_interval_of_no_width() -> None:

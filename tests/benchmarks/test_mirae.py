@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
+from commandline import evenkeel
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.files import (
     Question,
@@ -21,9 +22,9 @@ from evenkeel.benchmarks.mirae.files import (
     make_samples,
     parse_levels,
     read_questions,
-    read_recording,
     span,
 )
+from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
@@ -33,6 +34,9 @@ from loopback import Loopback
 
 RESULTS = "mirae/MIRAE_claude_haiku_results_english.json"
 BY_LEVEL = (0.8849, 0.8788, 0.8688, 0.8702, 0.8651, 0.8548, 0.8435)
+FLOORS = (0.1611, 0.1810, 0.1823, 0.1843, 0.2037, 0.2061, 0.2126)
+CORRECTED = (0.8589, 0.8471, 0.8355, 0.8366, 0.8262, 0.8117, 0.7951)
+"""Recomputed from the vectors of the answers, pair by pair, by a script of its own."""
 
 
 # The published digits
@@ -68,6 +72,14 @@ def test_the_means_by_level_are_the_known_ones(rescored: ek.Run) -> None:
         assert figure.low is not None
         assert figure.high is not None
         assert figure.low < known < figure.high
+        assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
+
+
+def test_the_means_corrected_for_chance_are_the_known_ones(rescored: ek.Run) -> None:
+    for level, (floor, corrected) in enumerate(zip(FLOORS, CORRECTED, strict=True), 1):
+        assert rescored.summary[f"chance_floor/level={level}"].value == pytest.approx(floor, abs=1e-4)
+        figure = rescored.summary[f"corrected_similarity/level={level}"]
+        assert figure.value == pytest.approx(corrected, abs=1e-4)
         assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
 
 
@@ -424,7 +436,6 @@ def test_a_language_or_a_model_cannot_choose_a_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "lang", "message"),
     [
-        ({"first": {"level": 8}}, None, "'8' is not a level from 1 to 7"),
         ({"language": "English"}, "ko", "the answers are in 'en', and --lang asks for 'ko'"),
     ],
 )
@@ -460,3 +471,41 @@ def test_a_question_is_abbreviated_as_published() -> None:
     assert abbreviated("Short?") == "Short?..."
     assert abbreviated("x" * 300) == "x" * 100 + "..."
     assert abbreviated(abbreviated("x" * 300)) == "x" * 100 + "..."
+
+
+FIGURES = {"mean_similarity": 0.99, "std_similarity": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("named", "text"),
+    [
+        ("sentence-transformers/all-MiniLM-L6-v2", "of another embedder (sentence-transformers/all-MiniLM"),
+        ("hub/E", "largest difference from ours"),  # the same name: no embedder to blame
+        (None, "largest difference from ours"),
+        (["x"], "of another embedder (['x']"),
+    ],
+)
+def test_figures_of_another_embedder_are_named_as_the_cause(tmp_path: Path, named: Any, text: str) -> None:
+    path = results(tmp_path, first={"similarity_analysis": FIGURES}, embedding_model=named)
+    with Loopback() as server:
+        run = ek.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
+    agreement = run.agreement()
+    assert agreement is not None
+    assert text in agreement
+    assert ("another embedder" in agreement) == ("another embedder" in text)
+
+
+def test_several_recorded_files_keep_their_warnings(tmp_path: Path) -> None:
+    paths = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        path = results(tmp_path / name, language="Korean", model=name)
+        paths.append(path.rename(path.with_name(f"{name}_results.json")))
+    with Loopback() as server:
+        done = evenkeel(
+            "score", "mirae", *paths, "--embedder", "openai:e", "--base-url", server.url, "--chunked",
+            "--out", tmp_path / "runs",
+        )  # fmt: skip
+    for path in paths:
+        assert f"{path.name}: --chunked: the embedder does not say which answers it cut" in done.stderr
+        assert f"{path.name}: The embedder does not read 'ko'" in done.stderr

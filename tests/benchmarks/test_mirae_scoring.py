@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from math import log
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -145,6 +146,41 @@ def test_cuts_duplicates_and_silence_are_counted() -> None:
     assert score.failures == ("unparsed: empty answer",)
 
 
+def recorded(texts: Sequence[str], question: str = "Why is that so? ...") -> Answered:
+    asked = Question("1", "FACTUAL", "en", {1: question}, published={1: {}})
+    (sample,) = make_samples([asked], len(texts))
+    return Answered(sample, (), tuple(Response(status="ok", text=text) for text in texts))
+
+
+def test_how_recorded_answers_ended_is_unknown() -> None:
+    (score,) = scored([recorded(["a", "b"])], {})
+    assert score.values["cut_by_max_tokens"] is None
+    assert score.values["empty"] == 0
+    summary = Mirae(MiraeOptions()).summarise([score])
+    assert summary["cut_by_max_tokens"].value is None
+    assert any("max-tokens cut them" in note.text for note in notes(of_source("recorded"), summary))
+    assert not any("max-tokens" in note.text for note in notes(of_source("starter"), summary))
+
+
+def of_source(source: str, **options: Any) -> RunSpec:
+    return RunSpec(
+        format=1, benchmark="mirae", options=options, models={}, data={"source": source}, seed=0, limit=None,
+        provenance={}, subjects=("m",),
+    )  # fmt: skip
+
+
+def test_counted_and_estimated_tokens_are_never_mixed() -> None:
+    counted = [Response(status="ok", text="one two three", tokens_out=n) for n in (10, 20)]
+    partly = [counted[0], Response(status="ok", text="one two three")]
+    both, mixed = scored([answered(1, counted), answered(1, partly, question="2")], {})
+    assert (both.values["answer_tokens"], both.values["estimated_tokens"]) == (15, 3)
+    assert (mixed.values["answer_tokens"], mixed.values["estimated_tokens"]) == (None, 3)
+    figure = Mirae(MiraeOptions()).summarise([both, mixed])["answer_tokens"]
+    assert (figure.value, figure.n, figure.coverage) == (15, 1, 0.5)
+    (uncounted,) = scored([answered(1, ["a", "b"])], {})
+    assert "answer_tokens" not in uncounted.values
+
+
 def test_an_answer_that_could_not_be_embedded_is_named() -> None:
     item = answered(1, ["a", "b", "c"])
     asking = Mirae(MiraeOptions()).score([item])
@@ -222,6 +258,21 @@ def test_a_long_answer_is_read_whole_in_windows() -> None:
     assert score.values["whole_similarity"] > 0.3
 
 
+def test_an_embedder_that_does_not_say_what_it_cut_reads_nothing_whole() -> None:
+    item = answered(1, ["a" * 999, "b"])
+    benchmark = Mirae(MiraeOptions(chunked=True))
+    asking = benchmark.score([item])
+    next(asking)
+    with pytest.raises(StopIteration) as done:
+        asking.send([Response(status="ok", vector=vector([1, 0])) for _ in range(2)])
+    (score,) = done.value.value
+    assert score.values["mean_similarity"] == pytest.approx(1)
+    assert score.values["whole_similarity"] is None
+    summary = benchmark.summarise([score])
+    (note,) = [note for note in notes(of_source("starter", chunked=True), summary) if note.warning]
+    assert note.text.startswith("--chunked: the embedder does not say which answers it cut")
+
+
 @given(st.text(min_size=2))
 def test_halves_make_the_whole(text: str) -> None:
     first, second = halved(text)
@@ -261,21 +312,10 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
     blind = benchmark.summarise(in_two_languages(match=False))
     assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert blind["embedder_reads/lang=ko"].n == 8
-    spec = RunSpec(
-        format=1,
-        benchmark="mirae",
-        options={},
-        models={},
-        data={},
-        seed=0,
-        limit=None,
-        provenance={},
-        subjects=("m",),
-    )
-    (note,) = notes(spec, blind)
-    assert note.warning
+    spec = of_source("starter")
+    (note,) = [note for note in notes(spec, blind) if note.warning]
     assert "does not read 'ko': it matched 12% of 8 translated sentences" in note.text
-    assert notes(spec, benchmark.summarise(in_two_languages(match=True))) == []
+    assert not any(note.warning for note in notes(spec, benchmark.summarise(in_two_languages(match=True))))
 
 
 def test_probes_are_the_same_sentences_in_every_language() -> None:
@@ -312,3 +352,117 @@ def test_the_trend_is_per_doubling_and_the_difference_is_paired() -> None:
     assert trend.p is not None
     assert trend.p < 0.001
     assert summary["trend_per_doubling/lang=en"] == trend
+
+
+def graded(
+    question: int, level: int, value: float, *, tokens: float | None = None, **tags: str | int
+) -> Score:
+    return Score(
+        sample_id=f"{question}-{level}-{tags}",
+        group=str(question),
+        tags={"lang": "en", "domain": "F", "level": level, **tags},
+        values={"mean_similarity": value, "prompt_tokens": tokens, "drift": value / 10},
+        statuses={"ok": 5},
+        answered=5,
+    )
+
+
+LENGTHS = {1: 5, 2: 60, 4: 250, 7: 2000}
+"""Questions of five tokens, stretched to the levels' lengths."""
+
+
+def fitted(values: Mapping[int, float], lengths: Mapping[int, float]) -> float:
+    x = [np.log2(lengths[level]) for level in values]
+    return float(np.polyfit(x, list(values.values()), 1)[0])
+
+
+def test_the_trend_is_over_the_real_lengths_of_the_prompts() -> None:
+    """Short questions make the first step longer than a doubling: the nominal slope would be too steep."""
+    falling = {1: 0.95, 2: 0.85, 4: 0.8, 7: 0.7}
+    scores = [
+        graded(q, level, value - q / 100, tokens=LENGTHS[level])
+        for q in range(4)
+        for level, value in falling.items()
+    ]
+    trend = Mirae(MiraeOptions()).summarise(scores)["trend_per_doubling"]
+    nominal = fitted(falling, {1: 30, 2: 60, 4: 250, 7: 2000})
+    assert trend.value == pytest.approx(fitted(falling, LENGTHS))
+    assert trend.basis == "estimated lengths of the prompts"
+    assert trend.value is not None
+    assert abs(trend.value) < 0.8 * abs(nominal)
+    unknown = [*scores[1:], graded(0, 1, 0.95)]
+    summary = Mirae(MiraeOptions()).summarise(unknown)
+    assert summary["trend_per_doubling"].value == pytest.approx(nominal)
+    assert summary["trend_per_doubling"].basis == "nominal lengths of the levels"
+    texts = [note.text for note in notes(of_source("recorded"), summary)]
+    assert any("the file has only the beginning of a prompt" in text for text in texts)
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("Why is the sky blue?", 6), ("Why is the sky blue?...", None)])
+def test_a_prompt_of_which_only_the_beginning_is_recorded_has_no_length(text: str, tokens: int) -> None:
+    (score,) = scored([recorded(["a", "b"], text)], {})
+    assert score.values["prompt_tokens"] == tokens
+
+
+POSITIONS = ("first", "middle", "last")
+
+
+def test_position_is_told_apart_from_length() -> None:
+    """A question in the middle loses 0.2 at any length; beside that, 0.01 is lost with each doubling."""
+    scores = []
+    for question in range(6):
+        for level in range(2, 8):
+            position = POSITIONS[(question + level) % 3]
+            value = 0.9 - 0.01 * np.log2(2.0**level) - 0.2 * (position == "middle")
+            scores.append(graded(question, level, value, tokens=2.0**level, position=position))
+    summary = Mirae(MiraeOptions()).summarise(scores)
+    means = {name: summary[f"mean_similarity/position={name}"].value or 0.0 for name in POSITIONS}
+    assert means["middle"] - means["first"] == pytest.approx(-0.2)
+    assert means["last"] - means["first"] == pytest.approx(0)
+    for position in POSITIONS:
+        assert summary[f"trend_per_doubling/position={position}"].value == pytest.approx(-0.01)
+    # All levels of a question are paired, wherever it is in the prompt.
+    assert summary["last_minus_first_level"].n == 6
+    assert summary["trend_per_doubling"].n == 6
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_each_padding_has_a_trend_and_a_drift_of_its_own(tagged: bool) -> None:
+    """The question alone, whether it is asked once for both paddings or once for each."""
+    slopes = {"neutral": 0.0, "elaborate": -0.02}
+    scores = []
+    for question in range(4):
+        for padding, slope in slopes.items():
+            scores += [
+                graded(question, level, 0.9 + slope * level, tokens=2.0**level, padding=padding)
+                for level in ((1, 2, 7) if tagged else (2, 7))
+            ]
+        if not tagged:
+            scores.append(graded(question, 1, 0.9, tokens=2.0))
+    summary = Mirae(MiraeOptions()).summarise(scores)
+    for padding, slope in slopes.items():
+        values = {level: 0.9 + slope * level * (tagged or level > 1) for level in (1, 2, 7)}
+        trend = summary[f"trend_per_doubling/padding={padding}"]
+        assert trend.value == pytest.approx(fitted(values, {1: 2, 2: 4, 7: 128}))
+        assert summary[f"last_minus_first_level/padding={padding}"].n == 4
+        drift = summary[f"drift/padding={padding},level=7"].value
+        assert drift == pytest.approx((0.9 + 7 * slope) / 10)
+    texts = [note.text for note in notes(of_source("starter"), summary)]
+    assert any("padding: neutral, elaborate" in text for text in texts)
+
+
+def test_drift_is_from_the_shortest_prompt_of_the_same_padding() -> None:
+    def padded(level: int, text: str, padding: str) -> Answered:
+        item = answered(level, [text, text])
+        tags = {**item.sample.tags, "padding": padding}
+        sample = msgspec.structs.replace(item.sample, id=f"{level}-{padding}", tags=tags)
+        return msgspec.structs.replace(item, sample=sample)
+
+    embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
+    items = [padded(1, "a", "neutral"), padded(1, "b", "elaborate"), padded(7, "a", "neutral")]
+    scores = scored([*items, padded(7, "a", "elaborate")], embed)
+    assert [score.values.get("drift") for score in scores] == [None, None, pytest.approx(0), pytest.approx(1)]
+    shared = [answered(1, ["a", "a"]), padded(7, "a", "neutral"), padded(7, "b", "elaborate")]
+    assert [s.values.get("drift") for s in scored(shared, embed)] == [
+        None, pytest.approx(0), pytest.approx(1),
+    ]  # fmt: skip

@@ -38,6 +38,8 @@ FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
 """Bytes of a file that is read as a whole."""
+ROUNDED = 1e-4
+"""Figures of the same embedder differ by less."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""
 
@@ -147,7 +149,12 @@ class Run(Displayed):
         ]
         if not differences:
             return None
-        return f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
+        text = f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
+        theirs = str(self.spec.data.get("embedder") or "")
+        ours = str(self.spec.models.get("embedder", {}).get("name") or "")
+        if max(differences) > ROUNDED and theirs and model_name(theirs) != model_name(ours):
+            return f"{text}: the file's figures are of another embedder ({theirs}; ours is {ours})"
+        return text
 
     def frame(self) -> pl.DataFrame:
         """The records as a polars data frame, one row a sample.
@@ -183,6 +190,11 @@ class Run(Displayed):
         except EvenkeelError:
             about += ", not finished"
         return visible(f"<Run {about}, at {self.path}>")
+
+
+def model_name(name: str) -> str:
+    """A model's name without the folder or the organisation before it, in any case."""
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()
 
 
 def member(folder: Path, name: str) -> Path | None:
@@ -343,6 +355,8 @@ class RunFolder:
         figures = {name: to_jsonable(figure) for name, figure in summary.items()}
         for figure in figures.values():
             del figure["metric"], figure["scope"]
+            if not figure["basis"]:
+                del figure["basis"]
         self.write_json("summary.json", figures)
 
     def write_json(self, name: str, value: Any) -> None:

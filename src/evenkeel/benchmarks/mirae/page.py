@@ -6,6 +6,7 @@ from itertools import combinations
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, MiraeRecord
 from evenkeel.page.examples import answer_parts, extremes, shortened
+from evenkeel.page.format import capitalised
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.types import Records, RunSpec, Summary
@@ -13,28 +14,51 @@ from evenkeel.types import Records, RunSpec, Summary
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
 
+MIN_QUESTIONS = 4
+"""Questions that are asked together for a chance floor: every one has three others at least."""
+
 FURTHER = {"embedder-2": "2nd", "embedder-3": "3rd", "embedder-4": "4th"}
 """The embedders beside the first, by role."""
+
+BY_FURTHER = {"mean_similarity": "", "chance_floor": ", floor", "corrected_similarity": ", corrected"}
+
+HIGH_FLOOR = 0.5
+"""The cosine of answers to different questions from which a language needs another embedder."""
+MULTILINGUAL = "sbert:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+"""An embedder that reads fifty languages."""
+
+NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the prompts"
+"""What a trend is fitted over."""
 
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
 METRICS = (
     Metric("mean_similarity", "Answer consistency", "cosine", "higher"),
-    Metric("std_similarity", "spread of the cosines", "cosine", "lower"),
-    Metric("max_similarity", "cosine of the two most similar answers", "cosine", "higher"),
-    Metric("min_similarity", "cosine of the two least similar answers", "cosine", "higher"),
+    Metric("std_similarity", "spread of the cosines", "cosine", "lower", by_repeats=True),
+    Metric("max_similarity", "cosine of the two most similar answers", "cosine", "higher", by_repeats=True),
+    Metric("min_similarity", "cosine of the two least similar answers", "cosine", "higher", by_repeats=True),
+    Metric("chance_floor", "cosine of answers to different questions", "cosine", None, by_others=True),
+    Metric("corrected_similarity", "consistency corrected for chance", "cosine", "higher", by_others=True),
     Metric("whole_similarity", "consistency with long answers read whole", "cosine", "higher"),
-    Metric("similarity_to_shortest", "similarity to the answers at the shortest level", "cosine", "higher"),
-    Metric("drift", "change because of the longer prompt", "cosine", "lower"),
+    Metric(
+        "similarity_to_shortest",
+        "similarity to the answers at the shortest level",
+        "cosine",
+        "higher",
+        against="level",
+    ),
+    Metric("drift", "change because of the longer prompt", "cosine", "lower", against="level"),
     Metric("across_*", "the same question in two languages", "cosine", "higher"),
-    Metric("meanings", "distinct meanings among the answers", "count", "lower"),
-    Metric("semantic_entropy", "semantic entropy", "nats", "lower"),
-    Metric("duplicates", "answers that are the same text", "share", None),
+    Metric("meanings", "distinct meanings among the answers", "count", "lower", by_repeats=True),
+    Metric("semantic_entropy", "semantic entropy", "nats", "lower", by_repeats=True),
+    Metric("duplicates", "answers that are the same text", "share", None, by_repeats=True),
     Metric("cut_by_embedder", "answers longer than the embedder reads", "share", "lower"),
     Metric("cut_by_max_tokens", "answers cut at max-tokens", "share", "lower"),
     Metric("empty", "empty answers", "share", "lower"),
     Metric("refusals", "refusals", "share", "lower"),
-    Metric("answer_tokens", "tokens of an answer", "tokens", None),
+    Metric("answer_tokens", "tokens of an answer, as the model counts them", "tokens", None),
+    Metric("estimated_tokens", "tokens of an answer, estimated", "tokens", None),
+    Metric("prompt_tokens", "tokens of a prompt, estimated", "tokens", None),
     Metric("embedder_reads", "translated sentences that the embedder matches", "share", "higher"),
     Metric("trend_per_doubling", "consistency per doubling of the prompt", "cosine", "higher"),
     Metric("last_minus_first_level", "longest level minus shortest", "cosine", "higher"),
@@ -73,6 +97,24 @@ LAYOUT = Layout(
             several=True,
         ),
         Table(
+            title="Consistency corrected for chance",
+            rows="level",
+            columns="lang",
+            metrics=(
+                Column("chance_floor", "chance floor"),
+                Column("corrected_similarity", "corrected"),
+            ),
+        ),
+        Table(
+            title="Consistency corrected for chance, by domain",
+            rows="domain",
+            metrics=(
+                Column("mean_similarity", "published"),
+                Column("chance_floor", "chance floor"),
+                Column("corrected_similarity", "corrected"),
+            ),
+        ),
+        Table(
             title="The same question in two languages",
             rows="level",
             metrics=tuple(Column(f"across_{a}_{b}", f"{a}–{b}") for a, b in combinations(LANGUAGES, 2)),
@@ -84,7 +126,11 @@ LAYOUT = Layout(
             metrics=(
                 Column("mean_similarity", "headline"),
                 Column("whole_similarity", "read whole"),
-                *(Column(f"mean_similarity@{role}", f"{nth} embedder") for role, nth in FURTHER.items()),
+                *(
+                    Column(f"{metric}@{role}", f"{nth} embedder{what}")
+                    for role, nth in FURTHER.items()
+                    for metric, what in BY_FURTHER.items()
+                ),
             ),
         ),
         Table(
@@ -98,10 +144,39 @@ LAYOUT = Layout(
             ),
         ),
         Table(
+            title="How long the prompts are",
+            rows="level",
+            total=False,
+            metrics=(Column("prompt_tokens", "tokens (est.)"),),
+        ),
+        Table(
+            title="Padding that only adds length, and padding that adds wishes",
+            rows="padding",
+            total=False,
+            metrics=(
+                Column("mean_similarity", "consistency"),
+                Column("drift", "drift"),
+                Column("trend_per_doubling", "per doubling"),
+                Column("prompt_tokens", "prompt (est.)"),
+            ),
+        ),
+        Table(
+            title="Where the question is in the prompt",
+            rows="position",
+            total=False,
+            metrics=(
+                Column("mean_similarity", "consistency"),
+                Column("drift", "drift"),
+                Column("trend_per_doubling", "per doubling"),
+                Column("prompt_tokens", "prompt (est.)"),
+            ),
+        ),
+        Table(
             title="What the similarity hides",
             rows="level",
             metrics=(
                 Column("answer_tokens", "tokens"),
+                Column("estimated_tokens", "tokens (est.)"),
                 Column("cut_by_max_tokens", "at max-tokens"),
                 Column("cut_by_embedder", "past embedder"),
                 Column("duplicates", "duplicates"),
@@ -111,6 +186,8 @@ LAYOUT = Layout(
         ),
     ),
     facts=(
+        Column("corrected_similarity", "consistency corrected for chance"),
+        Column("chance_floor", "chance floor: cosine of answers to different questions"),
         Column("trend_per_doubling", "consistency per doubling of the prompt"),
         Column("last_minus_first_level", "longest level minus shortest"),
         Column("whole_similarity", "consistency with long answers read whole"),
@@ -121,6 +198,8 @@ LAYOUT = Layout(
     ),
     cautions=(
         "The cosine says how similar two answers are, not whether either is right.",
+        "The published cosine does not begin at 0: answers to different questions have one too, the chance "
+        "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
         "Answers cut by max-tokens are scored as far as they go, as the published script does.",
         "Refusals are recognised by the server's status and by how an answer begins; evasions are not.",
@@ -130,17 +209,61 @@ LAYOUT = Layout(
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """A warning for each language that the embedder does not read."""
+    """Warnings where figures may mislead, and what those of this run depend on."""
+    warnings = _embedder_warnings(spec, summary)
+    if spec.options.get("chunked") and _unknown(summary, "cut_by_embedder"):
+        warnings.append(
+            "--chunked: the embedder does not say which answers it cut, so that none can be read whole. "
+            "Use an embedder on this machine (embedded-embedder, sbert: or hf:)."
+        )
+    facts = []
+    if spec.data.get("source") == "recorded":
+        facts.append("A file of recorded answers does not say whether max-tokens cut them: that is unknown.")
+    if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
+        facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
+    if _unknown(summary, "chance_floor"):
+        facts.append(
+            f"The chance floor is unknown: it takes at least {MIN_QUESTIONS} questions in a language, with "
+            "answers."
+        )
+    elif (floor := summary.get("chance_floor")) and "domain" not in floor.basis:
+        facts.append(f"There are too few questions for a floor in each domain. {capitalised(floor.basis)}.")
+    paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
+    if paddings:
+        facts.append(f"Drift and trend are those of this padding: {', '.join(paddings)}.")
+    return [*(Note(text, warning=True) for text in warnings), *map(Note, facts)]
+
+
+def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
+    """For each language that the embedder does not read, or where its cosines begin high, a sentence."""
+    embedders = spec.options.get("embedder") or ("embedded-embedder",)
     warnings = []
-    for name, figure in summary.items():
-        metric, _, lang = name.partition("/lang=")
-        if metric == "embedder_reads" and lang and figure.value is not None and figure.value < READS:
-            text = (
-                f"The embedder does not read '{lang}': it matched {figure.value:.0%} of {figure.n} "
+    for lang in dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"}):
+        reads, floor = (summary.get(f"{name}/lang={lang}") for name in ("embedder_reads", "chance_floor"))
+        sentences = []
+        if reads and reads.value is not None and reads.value < READS:
+            sentences.append(
+                f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} "
                 "translated sentences. Its figures there say how similar the wording is, not the meaning."
             )
-            warnings.append(Note(text, warning=True))
+        if floor and floor.value is not None and floor.value >= HIGH_FLOOR:
+            sentences.append(
+                f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "
+                "published figure says little there, see the corrected one."
+            )
+        if sentences and len(embedders) < 2:
+            sentences.append(
+                "Recommended: a multilingual embedder, beside this one "
+                f"(--embedder {embedders[0]} --embedder {MULTILINGUAL}) or in its place."
+            )
+        if sentences:
+            warnings.append(" ".join(sentences))
     return warnings
+
+
+def _unknown(summary: Summary, metric: str) -> bool:
+    """Whether a run has a figure of a metric that has no value."""
+    return metric in summary and summary[metric].value is None
 
 
 def examples(records: Records) -> list[Examples]:

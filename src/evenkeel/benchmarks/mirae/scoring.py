@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, islice
-from math import log, log2
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel import analysis
-from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS, MiraeDetail, MiraeInputs
-from evenkeel.benchmarks.mirae.page import LAYOUT, READS
+from evenkeel.benchmarks.mirae import chance
+from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
+from evenkeel.benchmarks.mirae.page import READS
 from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
-from evenkeel.page.metrics import unit_of
 from evenkeel.run.benchmark import Scoring
 from evenkeel.text.answers import Rule, is_blank, is_refusal
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Answered, Asking, Embed, Response, Score, Summary, Tag, tags_match
+from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
@@ -112,6 +110,10 @@ class Prompt(NamedTuple):
     indexes: list[int]
     vectors: NDArray[np.float32]
     values: dict[str, float | None]
+    floors: dict[str, float]
+    """By role of an embedder: the chance floor that the prompt is corrected by."""
+    corrected: dict[str, float]
+    """By role: the prompt's similarity corrected by that floor."""
 
     @property
     def texts(self) -> list[str]:
@@ -120,6 +122,10 @@ class Prompt(NamedTuple):
     @property
     def lang(self) -> str:
         return str(self.item.sample.tags["lang"])
+
+    @property
+    def padding(self) -> Tag:
+        return self.item.sample.tags.get("padding", "")
 
 
 def score_prompts(
@@ -140,17 +146,24 @@ def score_prompts(
     whole = (yield from _embed_whole(texts, headline)) if options.chunked else None
     shares = {lang: _share_matched(lang, headline) for lang in probed}
     prompts = [_prompt(item, headline, rule, options.meaning_distance) for item in answered]
+    counted = any(r.tokens_out is not None for item in answered for r in item.responses)
+    bases = chance.bases(item.sample for item in answered)
+    _add_chance(prompts, bases, HEADLINE_ROLE, [prompt.vectors for prompt in prompts])
+    for role, others in embedded.items():
+        vectors = [_stack(others[text].vector for text in prompt.texts) for prompt in prompts]
+        for prompt, rows in zip(prompts, vectors, strict=True):
+            prompt.values[f"mean_similarity@{role}"] = _mean_similarity(rows)
+        _add_chance(prompts, bases, role, vectors)
     for prompt in prompts:
-        for role, others in embedded.items():
-            vectors = _stack(others[text].vector for text in prompt.texts)
-            prompt.values[f"mean_similarity@{role}"] = _mean_similarity(vectors)
+        if counted:
+            prompt.values["answer_tokens"] = _counted_tokens(prompt.item, rule)
         if whole is not None:
             prompt.values["whole_similarity"] = _mean_similarity(_stack(map(whole.get, prompt.texts)))
         if (share := shares.get(prompt.lang)) is not None:
             prompt.values["embedder_reads"] = share
     _add_drift(prompts)
     _add_across_languages(prompts, {lang for lang, s in shares.items() if s is not None and s < READS})
-    return [_score(prompt, headline, rule) for prompt in prompts]
+    return [_score(prompt, headline, rule, bases.get(prompt.lang, ())) for prompt in prompts]
 
 
 def _prompt(
@@ -163,31 +176,82 @@ def _prompt(
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, values)
+    prompt = Prompt(item, indexes, vectors, values, {}, {})
     groups = meanings(matrix, meaning_distance) if figures else None
     arrived = [r for r in item.responses if r.status not in ("error", "refused")]
-    lengths = [r.tokens_out or estimate_tokens(r.text) for _, r in answers]
+    lengths = [estimate_tokens(r.text) for _, r in answers]
+    inputs = item.sample.inputs
     values["meanings"] = len(set(groups)) if groups else None
     values["semantic_entropy"] = semantic_entropy(groups) if groups else None
     values["duplicates"] = duplicates(prompt.texts) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
-    values["cut_by_max_tokens"] = _share(r.status == "truncated" for r in arrived)
+    # A file of recorded answers does not say how they ended.
+    recorded = inputs.published is not None
+    values["cut_by_max_tokens"] = None if recorded else _share(r.status == "truncated" for r in arrived)
     values["empty"] = _share(is_blank(r.text) for r in arrived)
     values["refusals"] = _share(
         r.status == "refused" or is_refusal(r.text, prompt.lang)
         for r in item.responses
         if r.status != "error"
     )
-    values["answer_tokens"] = float(np.mean(lengths)) if lengths else None
+    values["estimated_tokens"] = float(np.mean(lengths)) if lengths else None
+    text = inputs.question_text
+    whole = bool(text) and not (recorded and is_abbreviated(text))
+    values["prompt_tokens"] = float(estimate_tokens(text)) if whole else None
     return prompt
 
 
+def _counted_tokens(item: Answered[MiraeInputs], rule: Rule) -> float | None:
+    """The mean of the counts that came with the answers; None where one of them came without."""
+    counts = [r.tokens_out for r in item.responses if rule.counts(r)]
+    known = [count for count in counts if count is not None]
+    return float(np.mean(known)) if known and len(known) == len(counts) else None
+
+
+def _add_chance(
+    prompts: Sequence[Prompt],
+    bases: Mapping[str, chance.Basis],
+    role: str,
+    vectors: Sequence[NDArray[np.float32]],
+) -> None:
+    """The chance floor of an embedder, and its similarity corrected for it, stratum by stratum."""
+    suffix = "" if role == HEADLINE_ROLE else f"@{role}"
+    strata: defaultdict[Hashable, list[tuple[Prompt, NDArray[np.float32]]]] = defaultdict(list)
+    for prompt, rows in zip(prompts, vectors, strict=True):
+        prompt.values[f"chance_floor{suffix}"] = prompt.values[f"corrected_similarity{suffix}"] = None
+        key = chance.stratum(prompt.item.sample.tags, bases.get(prompt.lang, ("",)))
+        if key is not None and prompt.values[f"mean_similarity{suffix}"] is not None:
+            strata[key].append((prompt, rows))
+    for members in strata.values():
+        corrected = chance.corrected_for_chance(
+            [prompt.item.sample.group for prompt, _ in members],
+            np.stack([unit(rows).mean(axis=0, dtype=np.float64) for _, rows in members]),
+            np.array([prompt.values[f"mean_similarity{suffix}"] for prompt, _ in members], dtype=float),
+        )
+        if corrected is None:
+            continue
+        for index, (prompt, _) in enumerate(members):
+            prompt.floors[role] = corrected.floor
+            prompt.values[f"chance_floor{suffix}"] = float(corrected.floors[index])
+            if corrected.similarity is not None:
+                prompt.values[f"corrected_similarity{suffix}"] = float(corrected.similarity[index])
+                distance = 1 - (prompt.values[f"mean_similarity{suffix}"] or 0.0)
+                prompt.corrected[role] = 1 - distance / (1 - corrected.floor)
+
+
 def _add_drift(prompts: Sequence[Prompt]) -> None:
-    """Compare the answers at every level with those at the question's shortest."""
+    """Compare the answers at every level with those at the question's shortest, of the same padding; a
+    shortest without padding is that of every padding."""
     questions: defaultdict[tuple[str, str], list[Prompt]] = defaultdict(list)
     for prompt in prompts:
         questions[prompt.item.sample.group, prompt.lang].append(prompt)
-    for levels in questions.values():
+    paddings = (
+        [prompt for prompt in levels if prompt.padding in ("", padding)]
+        for levels in questions.values()
+        for padding in dict.fromkeys(prompt.padding for prompt in levels)
+        if padding or not any(prompt.padding for prompt in levels)
+    )
+    for levels in paddings:
         shortest, *longer = sorted(levels, key=lambda prompt: prompt.item.sample.tags["level"])
         for prompt in longer:
             first, second = shortest.values["mean_similarity"], prompt.values["mean_similarity"]
@@ -203,10 +267,10 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
 
     Languages that the embedder does not read are left out: across them its cosine means nothing.
     """
-    translations: defaultdict[tuple[str, Tag], dict[str, Prompt]] = defaultdict(dict)
+    translations: defaultdict[tuple[str, Tag, Tag], dict[str, Prompt]] = defaultdict(dict)
     for prompt in prompts:
         sample = prompt.item.sample
-        translations[sample.group, sample.tags["level"]][prompt.lang] = prompt
+        translations[sample.group, sample.tags["level"], prompt.padding][prompt.lang] = prompt
     for by_lang in translations.values():
         for first, second in combinations(sorted(set(by_lang) - set(unread)), 2):
             a, b = by_lang[first], by_lang[second]
@@ -214,7 +278,9 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
-def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Score[MiraeDetail]:
+def _score(
+    prompt: Prompt, embedded: Mapping[str, Response], rule: Rule, floor_over: chance.Basis
+) -> Score[MiraeDetail]:
     sample, responses = prompt.item.sample, prompt.item.responses
     failures = []
     for response in responses:
@@ -233,6 +299,9 @@ def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Scor
         detail=MiraeDetail(
             responses=prompt.indexes,
             pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
+            floors=prompt.floors,
+            corrected=prompt.corrected,
+            floor_over=floor_over,
         ),
     )
 
@@ -261,7 +330,10 @@ def _share(facts: Iterable[bool | None]) -> float | None:
 
 
 def _embed_whole(texts: Sequence[str], embedded: Mapping[str, Response]) -> Asking[dict[str, bytes]]:
-    """A vector of the whole of every text: what the embedder cut is halved until nothing is cut."""
+    """A vector of the whole of every text: what the embedder cut is halved until nothing is cut.
+
+    A text of which the embedder does not say whether it was cut has none.
+    """
     known = dict(embedded)
     windows = {text: [text] for text in texts}
     while cut := [w for parts in windows.values() for w in parts if known[w].cut and len(w) > 1]:
@@ -273,7 +345,7 @@ def _embed_whole(texts: Sequence[str], embedded: Mapping[str, Response]) -> Aski
     return {
         text: mean_of_windows(_stack(known[w].vector for w in parts), list(map(len, parts))).tobytes()
         for text, parts in windows.items()
-        if all(known[w].vector for w in parts)
+        if all(known[w].vector and known[w].cut is not None for w in parts)
     }
 
 
@@ -304,45 +376,3 @@ def _share_matched(lang: str, embedded: Mapping[str, Response]) -> float | None:
     english, translated = (unit(_stack(vectors)) for vectors in zip(*known, strict=True))
     nearest = (translated @ english.T).argmax(axis=1)
     return float((nearest == np.arange(len(known))).mean())
-
-
-# Summary
-
-
-def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
-    """The figures by level, domain and language; the trend along the levels; how far embedders agree."""
-    by_level: list[tuple[str, ...]] = [(), ("level",)]
-    by_lang: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
-    metrics = _distinct(name for score in scores for name in score.values)
-    breakdown = {name: [*by_level, *by_lang] for name in metrics}
-    breakdown["mean_similarity"] = [
-        *by_level, ("domain",), ("level", "domain"), *by_lang, ("lang", "domain"),
-    ]  # fmt: skip
-    if "embedder_reads" in breakdown:
-        breakdown["embedder_reads"] = [("lang",)]
-    units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
-    summary = analysis.summarise(scores, breakdown, units=units)
-    langs = _distinct(str(score.tags["lang"]) for score in scores)
-    levels = sorted({int(score.tags["level"]) for score in scores})
-    lengths: dict[Tag, float] = {level: log2(tokens) for level, tokens in zip(LEVELS, TARGETS, strict=True)}
-    for scope in ({}, *({"lang": lang} for lang in langs)) if len(levels) > 1 else ():
-        members = [score for score in scores if tags_match(score.tags, scope)]
-        summary[analysis.scope_name("trend_per_doubling", scope)] = analysis.slope(
-            members, "mean_similarity", "level", lengths, unit="cosine"
-        )
-        summary[analysis.scope_name("last_minus_first_level", scope)] = analysis.difference(
-            members, "mean_similarity", "level", levels[0], levels[-1], unit="cosine"
-        )
-    for name in metrics:
-        if name.startswith("mean_similarity@"):
-            summary[name.replace("mean_similarity", "rank_correlation")] = analysis.rank_correlation(
-                scores, "mean_similarity", name, seed=seed
-            )
-    # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
-    size = len(probe_sentences()["en"])
-    for name, figure in summary.items():
-        if name.startswith("embedder_reads"):
-            summary[name] = msgspec.structs.replace(
-                figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
-            )
-    return summary
