@@ -1,10 +1,13 @@
-"""Make the word lists that keep MIRON's pseudo-words from being words.
+"""Make the word lists that keep MIRON's pseudo-words and typos from being words.
 
-A list holds every lemma (English) or stem (Russian) that the sound patterns can produce and that has, in
-any form the rules can give it, a real word. Run it after a change of `sounds.json`:
+`words.txt` holds every lemma (English) or stem (Russian) that the sound patterns can produce and that has, in
+any form the rules can give it, a real word: run it after a change of `sounds.json`. `typos.txt` holds the
+real words that are one typo away from a word of the bank: run it after any change of the bank.
 
-    python tools/miron_words.py en
-    python tools/miron_words.py ru     (about two minutes)
+    python tools/miron_words.py words en
+    python tools/miron_words.py words ru     (about two minutes)
+    python tools/miron_words.py typos en
+    python tools/miron_words.py typos ru
 
 It needs lemminflect and the vocabulary of the embedded models for English, pymorphy3 for Russian.
 """
@@ -20,6 +23,7 @@ from importlib import resources
 from itertools import product
 
 from evenkeel.benchmarks.miron.make import english, russian
+from evenkeel.benchmarks.miron.make.generator import bank_vocabulary, edited_forms, keyboard
 from evenkeel.benchmarks.miron.make.russian import Shape
 from evenkeel.files.package_data import data_path
 
@@ -106,9 +110,28 @@ def _pattern(shape: Shape) -> re.Pattern[str]:
     return re.compile("".join(f"(?:{'|'.join(options)})" for options in shape))
 
 
+def typo_words(lang: str) -> Iterator[str]:
+    """Real words that a typo could make of a word of the bank; those of the bank itself are known."""
+    is_real = english_words().__contains__
+    if lang == "ru":
+        import pymorphy3
+
+        is_real = pymorphy3.MorphAnalyzer().word_is_known
+    keys = keyboard(lang)
+    bank = bank_vocabulary(lang)
+    for word in bank:
+        for kind in ("swap", "drop", "double", "neighbour"):
+            yield from (
+                edited
+                for edited in edited_forms(word, kind, keys)
+                if edited not in bank and is_real(edited.lower())
+            )
+
+
 if __name__ == "__main__":
-    lang = sys.argv[1]
-    lemmas = sorted(set(english_lemmas() if lang == "en" else russian_lemmas()))
-    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, "words.txt")
-    path.write_text("".join(f"{lemma}\n" for lemma in lemmas), encoding="utf-8")
-    print(f"{path}: {len(lemmas)} entries, {path.stat().st_size} bytes")
+    name, lang = sys.argv[1:]
+    lemmas = {"en": english_lemmas, "ru": russian_lemmas}[lang]
+    lines = sorted(set(typo_words(lang) if name == "typos" else lemmas()))
+    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, f"{name}.txt")
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(f"{path}: {len(lines)} entries, {path.stat().st_size} bytes")

@@ -66,6 +66,8 @@ def test_the_boundary_is_right_and_typos_have_a_clean_version(seven: dict[str, b
             assert (twin["target"], twin["lang"]) == (row["target"], row["lang"])
             assert twin["prefix"] != row["prefix"]
             assert 1 <= row["edits"] == len(row["edit_kinds"]) <= 3
+            assert row["edited"] in ("function", "content")
+            assert twin.get("accepted") == row.get("accepted")
         else:
             assert not row.get("twin")
 
@@ -88,6 +90,7 @@ def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
     assert len(found) == 40
     noisy = [sample for sample in found if sample.tags["category"] == "Noise"]
     assert {sample.group for sample in noisy} <= {sample.id for sample in found}
+    assert {sample.tags["edited"] for sample in noisy} == {"function", "content"}
 
 
 @pytest.mark.parametrize("lang", ["en", "ru"])
@@ -104,7 +107,7 @@ def test_the_starter_set_is_the_pinned_one_and_that_of_seed_0(lang: str, tmp_pat
         (("--lang", ","), "give at least one language"),
         (("--per-category", "0"), "--per-category 0: must be at least 1."),
         (("--per-category", "1"), "--per-category 1: must be at least 1 for each language"),
-        (("--per-category", "6000", "--lang", "en"), "ask for fewer with --per-category"),
+        (("--per-category", "60000", "--lang", "en"), "ask for fewer with --per-category"),
     ],
 )
 def test_a_set_that_cannot_be_built_is_refused(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evenkeel.benchmarks.miron.make import english, russian
 from evenkeel.benchmarks.miron.make.frames import Draft, read_bank, rng_for
-from evenkeel.benchmarks.miron.make.generator import clean_drafts
+from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose
 
 pytestmark = pytest.mark.slow
 lemminflect: Any = pytest.importorskip("lemminflect")
@@ -348,6 +348,20 @@ def test_the_numerals_and_the_calendar_are_words() -> None:
         assert analyzer().word_is_known(form)
     for word in (*bank["numbers"]["small"], *bank["numbers"]["tens"], *bank["numbers"]["ordinals"]):
         assert analyzer().word_is_known(word)
+
+
+@pytest.mark.parametrize("lang", ["en", "ru"])
+def test_no_typo_makes_a_word_of_the_dictionary(lang: str) -> None:
+    """`typos.txt` holds what the bank can give: it is made anew after a change of the bank."""
+    is_word = lemminflect.getAllLemmas if lang == "en" else analyzer().word_is_known
+    examples = {row.id: row for row in compose(lang)}
+    real = []
+    for row in examples.values():
+        if row.clean_id:
+            words = zip(examples[row.clean_id].prefix.split(), row.prefix.split(), strict=True)
+            edited = [re.findall(r"\w+", two) for one, two in words if one.lower() != two.lower()]
+            real += [word for parts in edited if len(parts) == 1 for word in parts if is_word(word)]
+    assert real == []
 
 
 def test_streams_are_independent_of_how_much_of_them_is_read() -> None:

@@ -1,4 +1,4 @@
-"""MIRON's typos: one edit each, of the kind they say, and never where the answer is decided."""
+"""MIRON's typos: one edit each, of the kind and on the sort of word they say; the answer stays the same."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from evenkeel.benchmarks.miron.make.frames import Draft, draft, rng_for
 from evenkeel.benchmarks.miron.make.generator import (
     CLEAN,
     EDIT_KINDS,
-    LONG_WORD,
+    EDITED,
     add_typos,
     compose,
+    decapitalised,
+    editable,
     keyboard,
     typo,
 )
@@ -65,16 +67,53 @@ def test_a_noisy_example_differs_from_its_clean_version_by_edits(lang: str) -> N
 
 
 @every_language
-def test_no_typo_falls_on_what_decides_the_answer(lang: str) -> None:
-    """Everything but the free words of the frame stands as it was, the last word before the answer too."""
+def test_typos_fall_on_the_sort_of_words_that_the_row_says(lang: str) -> None:
+    function = keyboard(lang).function
     for row in noise(lang):
         clean = clean_drafts(lang)[rows(lang)[row.clean_id].prefix]
-        pattern, end = "", 0
-        for start, stop in clean.free:
-            pattern += re.escape(clean.prefix[end:start]) + r"\w+"
-            end = stop
-        assert re.fullmatch(pattern + re.escape(clean.prefix[end:]), row.prefix)
-        assert row.prefix.split()[-1] == clean.prefix.split()[-1]
+        free = [clean.prefix[slice(*span)] for span in clean.free]
+        for before, after in edited_words(row):
+            # Of "grown-ups" or "dog's" one part is edited.
+            (word,) = set(re.findall(r"[^\W\d_]+", before)) - set(re.findall(r"[^\W\d_]+", after))
+            assert len(word) >= EDITED[row.edited], row
+            assert (word.lower() in function) == (row.edited == "function"), row
+            assert row.edited == "content" or word in free, row
+
+
+@every_language
+def test_a_typo_leaves_numbers_codes_pseudo_words_and_the_answer_as_they_are(lang: str) -> None:
+    numbers = keyboard(lang).numbers
+    for row in noise(lang):
+        clean = rows(lang)[row.clean_id]
+        draft = clean_drafts(lang)[clean.prefix]
+        answer = set(re.findall(r"\w+", " ".join((row.target, *row.accepted)).lower()))
+        for before, after in edited_words(row):
+            lost = set(re.findall(r"[^\W\d_]+", before)) - set(re.findall(r"[^\W\d_]+", after))
+            assert not any(word.lower() in numbers | answer or word.isupper() for word in lost), row
+        assert re.findall(r"\d+", row.prefix) == re.findall(r"\d+", clean.prefix)
+        assert row.prefix.split()[-1] == clean.prefix.split()[-1], "the last word meets the answer"
+        assert row.accepted == clean.accepted
+        if clean.category == "Morphology":
+            stem = draft.about[: max(3, len(draft.about) - 2)]
+            assert not any(stem in before.lower() for before, _ in edited_words(row)), row
+
+
+def test_content_words_that_decide_the_answer_come_first() -> None:
+    values = {"country": "France"}
+    one = draft("capital", "everybody knows that the [capital] of {country} is", values, "Paris")
+    for seed in range(5):
+        spans = editable(one, keyboard("en"), rng_for("en", seed, "test"))
+        words = {sort: [one.prefix[slice(*span)] for span in spans[sort]] for sort in spans}
+        assert sorted(words["content"][:2]) == ["France", "capital"]
+        assert words["content"][2:] == ["knows"]
+        assert sorted(words["function"]) == ["Everybody", "that", "the"]
+
+
+def test_words_whose_letters_decide_the_answer_are_not_edited() -> None:
+    one = draft("x", "{word} is not NASA but three more", {"word": "blig"}, "bligs", exact=True)
+    spans = editable(one, keyboard("en"), rng_for("en", 0, "test"))
+    assert [one.prefix[slice(*span)] for span in spans["function"]] in (["not", "but"], ["but", "not"])
+    assert spans["content"] == []
 
 
 @every_language
@@ -95,10 +134,10 @@ def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
 
 
 @every_language
-def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> None:
-    origins = [(row.clean_id.split("-")[1], row.edits) for row in noise(lang)]
+def test_categories_numbers_of_edits_sorts_and_kinds_get_equal_shares(lang: str) -> None:
+    origins = [(row.clean_id.split("-")[1], row.edits, row.edited) for row in noise(lang)]
     shares = Counter(origins)
-    assert len(shares) == 9
+    assert len(shares) == 18
     assert max(shares.values()) - min(shares.values()) <= 1
     kinds = Counter(kind for row in noise(lang) for kind in row.edit_kinds)
     assert set(kinds) == set(EDIT_KINDS)
@@ -107,18 +146,13 @@ def test_categories_numbers_of_edits_and_kinds_get_equal_shares(lang: str) -> No
 
 
 @every_language
-def test_nearly_all_typos_fall_on_words_of_four_letters_and_more(lang: str) -> None:
-    words = [before.strip(".,:;!?«»\"'") for row in noise(lang) for before, _ in edited_words(row)]
-    assert sum(len(word) >= LONG_WORD for word in words) > 0.95 * len(words)
-    assert min(map(len, words)) >= 3
-
-
-@every_language
 def test_a_typo_never_makes_another_word_of_the_set(lang: str) -> None:
-    vocabulary = {word for one in clean_drafts(lang).values() for word in re.findall(r"\w+", one.prefix)}
+    vocabulary = {
+        decapitalised(word) for one in clean_drafts(lang).values() for word in re.findall(r"\w+", one.prefix)
+    }
     for row in noise(lang):
         for _, after in edited_words(row):
-            assert not set(re.findall(r"\w+", after)) <= vocabulary
+            assert not {decapitalised(word) for word in re.findall(r"\w+", after)} <= vocabulary, row
 
 
 @given(st.sampled_from(sorted(LANGUAGES)), st.sampled_from(EDIT_KINDS), st.integers(0, 999), st.data())
@@ -135,14 +169,12 @@ def test_there_may_be_no_place_for_a_typo(word: str, kind: str) -> None:
     assert typo(word, kind, keyboard("ru"), rng_for("ru", 0, "test")) is None
 
 
-def test_more_edits_than_free_words_do_not_fit() -> None:
-    one = draft("capital", "the [capital] of {country} is", {"country": "France"}, "Paris")
-    assert [one.prefix[slice(*span)] for span in one.free] == ["The", "of"]
-    assert add_typos(one, ["drop", "drop"], keyboard("en"), rng_for("en", 0, "test"), ()) is None
-    assert add_typos(one, ["drop"], keyboard("en"), rng_for("en", 0, "test"), ()) == (
-        "Te capital of France is",
-        ("drop",),
-    )
+def test_more_edits_than_words_do_not_fit() -> None:
+    prefix, spans = "The capital of France is", [(0, 3)]
+    keys, rng = keyboard("en"), rng_for("en", 0, "test")
+    assert add_typos(prefix, spans, ["drop", "drop"], keys, rng, ()) is None
+    assert add_typos(prefix, spans, ["drop"], keys, rng, ()) == ("Te capital of France is", ("drop",))
+    assert add_typos(prefix, spans, ["drop"], keys, rng, {"te"}) is None, "a word of the vocabulary"
 
 
 @every_language

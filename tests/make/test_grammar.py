@@ -52,7 +52,8 @@ def test_a_choice_takes_each_option_even_an_empty_one() -> None:
 
 def test_fixed_words_and_slots_are_not_free() -> None:
     parts = list(segments("the [capital] of {country} is", {"country": "France"}))
-    assert [text for text, free in parts if free] == ["the ", " of ", " is"]
+    assert [text for text, role in parts if role == "free"] == ["the ", " of ", " is"]
+    assert [text for text, role in parts if role == "slot"] == ["France"]
     assert "".join(text for text, _ in parts) == "the capital of France is"
 
 

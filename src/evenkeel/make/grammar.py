@@ -4,7 +4,7 @@ A template is a line of a data file:
 
     {name}        a slot: the value of that name is written here
     [one|other]   a choice: one of the options is taken; an option may be empty or hold slots
-    [words]       fixed words: written as they are; what decides the answer, so that no typo may fall on it
+    [words]       fixed words: written as they are; what decides the answer
     ?A sentence.  as one sentence of several: left out every other time
 
     >>> template = "{who} [sold|bought] {what}[ yesterday|]."
@@ -20,11 +20,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[str, object] | Callable[[str], object]
 """What is written in a slot, by its name."""
+Role: TypeAlias = Literal["slot", "fixed", "free"]
 
 _CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 _FIXED = re.compile(r"\[([^\[\]]*)\]")
@@ -69,12 +70,17 @@ def choose(template: str, rng: random.Random) -> str:
     return _CHOICE.sub(lambda match: pick(match[1].split("|"), rng), template)
 
 
-def segments(template: str, values: Values) -> Iterator[tuple[str, bool]]:
-    """A filled template in segments, each with whether its words are free: neither a slot's nor fixed."""
+def slots(template: str) -> list[str]:
+    """The names of the slots of a template."""
+    return _SLOT.findall(template)
+
+
+def segments(template: str, values: Values) -> Iterator[tuple[str, Role]]:
+    """A filled template in segments, each with what it is in the template."""
     value = values.__getitem__ if isinstance(values, Mapping) else values
     for number, part in enumerate(_FIXED.split(template)):  # every second part is between brackets
         for index, text in enumerate(_SLOT.split(part)):  # every second text is the name of a slot
-            yield (str(value(text)), False) if index % 2 else (text, number % 2 == 0)
+            yield (str(value(text)), "slot") if index % 2 else (text, "fixed" if number % 2 else "free")
 
 
 def fill(template: str, values: Values) -> str:

@@ -38,8 +38,8 @@ SPARE = 8
 """Tokens of a word, beyond those that a target is estimated to have, until it must have ended."""
 
 STARTER_SHA256 = {
-    "en": "7e76fb78f4d00093570ace640afa727dae4a0498d99f0ff6415387ff100bf363",
-    "ru": "effa9a662926c675b7747b8a3227ac0e1262aec945aaad1f4af02f34c8811e0c",
+    "en": "e8d0738a3f062f987c4d7add798dc394e749de033dee7034f462eb4f7f71175b",
+    "ru": "397b251313649fafe2458cb34bccda6108560b052a389d77252e9b1dc1cd9865",
 }
 
 

@@ -82,6 +82,8 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the same example without typos."""
     edits: int = 0
     edit_kinds: tuple[str, ...] = ()
+    edited: str = ""
+    """The sort of words that the typos fall on: function or content."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
     lang_by_script: bool = False
@@ -174,7 +176,7 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    names = ("kind", "edits", "edit_kinds", "accepted")
+    names = ("kind", "edits", "edit_kinds", "edited", "accepted")
     fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
@@ -238,6 +240,8 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):
         tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
+    if example.clean_id and example.edited:
+        tags["edited"] = example.edited
     names = ("prefix", "target", "category", "kind", "clean_id", "accepted")
     unstated = ("lang_by_script", "clean_by_text")
     inputs = MironInputs(**{name: getattr(example, name) for name in (*names, *unstated)}, **fields)

@@ -17,9 +17,9 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
+    bank_words,
     draft,
     read_bank,
-    real_words,
     rng_for,
     unused,
 )
@@ -130,7 +130,7 @@ def pseudo_words(shape: str, rng: random.Random) -> Iterator[str]:
     while True:
         parts = [pick(options, rng) for options in options_by_part]
         word = "".join(parts)
-        if is_sound(word) and not real_words("en") & lemmas(parts):
+        if is_sound(word) and not bank_words("en", "words") & lemmas(parts):
             yield word
 
 
@@ -155,4 +155,4 @@ def _stream(name: str, kind: Kind, rng: random.Random, used: set[str]) -> Iterat
     for shape in deck(kind.shapes, rng):
         word = unused(words[shape], used)
         values = {"word": word, "plural": plural(word), "third": plural(word)}
-        yield draft(name, next(frames), values, FORMS[name](word), word)
+        yield draft(name, next(frames), values, FORMS[name](word), word, exact=True)

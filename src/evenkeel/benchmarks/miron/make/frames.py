@@ -1,7 +1,7 @@
 """Frames of MIRON examples: sentences of the bank that break off before the answer, and tables of facts.
 
-A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer, so no typo
-may fall on them; all its other words are free, except the last one before the answer.
+A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer; all its
+other words are free. No typo may fall on the last word before the answer, where tokens could merge with it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 
 from evenkeel.files.package_data import data_path, read_json, read_text
-from evenkeel.make.grammar import Values, capitalised, pick, seeded, segments, shuffled
+from evenkeel.make.grammar import Role, Values, capitalised, fill, pick, seeded, segments, shuffled, slots
 
-VERSION = 1
+VERSION = 2
 """Goes up whenever the code or a bank changes the examples of a seed."""
 NEW_WORD_ATTEMPTS = 200
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 Span: TypeAlias = tuple[int, int]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_WITHOUT_YO = str.maketrans("ёЁ", "еЕ")
 
 
 class Draft(NamedTuple):
@@ -36,26 +37,53 @@ class Draft(NamedTuple):
     prefix: str
     target: str
     free: tuple[Span, ...]
-    """The words of the prefix on which a typo may fall."""
+    """The words of the prefix that do not decide the answer."""
+    deciding: tuple[Span, ...]
+    """The words that decide it, without those whose very letters do: a typo there would change the answer."""
     about: str
     """What a set does not use twice: the pseudo-word, the fact."""
+    accepted: tuple[str, ...] = ()
+    """Further right continuations."""
 
 
 Kinds: TypeAlias = Mapping[str, Iterator[Draft]]
 """For each kind of example a stream of drafts, in the order in which a set takes them."""
 
 
-def draft(kind: str, frame: str, values: Values, target: str, about: str = "") -> Draft:
-    """A frame filled in. The answer begins a new word, so it gets a space in front."""
+def draft(
+    kind: str,
+    frame: str,
+    values: Values,
+    target: str,
+    about: str = "",
+    *,
+    accepted: Iterable[str] = (),
+    exact: bool = False,
+) -> Draft:
+    """A frame filled in. The answer begins a new word, so it gets a space in front.
+
+    Where slots are `exact`, their letters decide the answer: no typo may fall on them. A Russian answer may
+    also be written with е for ё.
+    """
+    right = (target, *accepted)
+    spellings = dict.fromkeys((*right, *(answer.translate(_WITHOUT_YO) for answer in right)))
     prefix = ""
-    free: list[Span] = []
-    for text, is_free in segments(frame, values):
-        if is_free:
-            free += [(len(prefix) + word.start(), len(prefix) + word.end()) for word in _WORD.finditer(text)]
+    spans: dict[Role, list[Span]] = {"free": [], "fixed": [], "slot": []}
+    for text, role in segments(frame, values):
+        spans[role] += [
+            (len(prefix) + word.start(), len(prefix) + word.end()) for word in _WORD.finditer(text)
+        ]
         prefix += text
     last_word = prefix.rfind(" ") + 1
+    deciding = sorted(spans["fixed"] if exact else spans["fixed"] + spans["slot"])
     return Draft(
-        kind, capitalised(prefix), f" {target}", tuple(span for span in free if span[1] <= last_word), about
+        kind,
+        capitalised(prefix),
+        f" {target}",
+        free=tuple(span for span in spans["free"] if span[1] <= last_word),
+        deciding=tuple(span for span in deciding if span[1] <= last_word),
+        about=about,
+        accepted=tuple(f" {answer}" for answer in spellings if answer != target),
     )
 
 
@@ -69,9 +97,9 @@ def read_bank(lang: str, name: str, type: type[T]) -> T:
 
 
 @cache
-def real_words(lang: str) -> frozenset[str]:
-    """What a pseudo-word must not be."""
-    return frozenset(read_text(__package__, "bank", lang, "words.txt").split())
+def bank_words(lang: str, name: str) -> frozenset[str]:
+    """A list of words that must not come out: of pseudo-words (`words`) or of typos (`typos`)."""
+    return frozenset(read_text(__package__, "bank", lang, f"{name}.txt").split())
 
 
 def unused(words: Iterator[str], used: set[str]) -> str:
@@ -84,6 +112,9 @@ def unused(words: Iterator[str], used: set[str]) -> str:
 
 # --- facts ------------------------------------------------------------------------------------------
 
+Value: TypeAlias = str | tuple[str, ...]
+"""A value of a fact; of several the first is shown and asked for, and the others are accepted too."""
+
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """Which field of a fact is asked for, and how."""
@@ -91,18 +122,25 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     answer: str
     frames: tuple[str, ...]
+    accepted: tuple[str, ...] = ()
+    """Templates of further right answers, over the fields of the fact."""
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """Facts of one sort: values by field with questions about them, or whole sentences with their answers."""
 
     name: str
+    source: str
+    """Where the facts can be looked up."""
     fields: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
-    facts: tuple[tuple[str, ...], ...] = ()
-    sentences: tuple[tuple[str, str], ...] = ()
+    facts: tuple[tuple[Value, ...], ...] = ()
+    """Where a value is empty, the questions with that field are not asked."""
+    sentences: tuple[tuple[str, Value], ...] = ()
     leads: tuple[str, ...] = ()
     """How a sentence may begin, where the common beginnings do not fit."""
+    exact: bool = False
+    """Whether the letters of the values decide the answer, so that no typo may fall on them."""
 
 
 class Wording(NamedTuple):
@@ -112,7 +150,7 @@ class Wording(NamedTuple):
     frame: str
     values: Mapping[str, str]
     target: str
-    leads: Sequence[str]
+    accepted: tuple[str, ...]
 
 
 def fact_tables(lang: str) -> list[Table]:
@@ -122,39 +160,58 @@ def fact_tables(lang: str) -> list[Table]:
 
 def wordings(table: Table) -> Iterator[list[Wording]]:
     """For each fact of a table all the ways to ask for it."""
-    for sentence, answer in table.sentences:
-        yield [Wording(table.name, sentence, {}, answer, table.leads)]
+    for sentence, value in table.sentences:
+        target, *accepted = answers(value)
+        yield [Wording(table.name, sentence, {}, target, tuple(accepted))]
     for fact in table.facts:
-        values = dict(zip(table.fields, fact, strict=True))
+        row = dict(zip(table.fields, fact, strict=True))
+        values = {field: answers(value)[0] for field, value in row.items()}
         yield [
-            Wording(question.kind, frame, values, values[question.answer], table.leads)
+            Wording(question.kind, frame, values, values[question.answer], _accepted(question, row, values))
             for question in table.questions
             for frame in question.frames
+            if values[question.answer] and all(values[slot] for slot in slots(frame))
         ]
+
+
+def answers(value: Value) -> tuple[str, ...]:
+    """All right answers: the target, then the others."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _accepted(question: Question, row: Mapping[str, Value], values: Mapping[str, str]) -> tuple[str, ...]:
+    """The other values of the answer, and the filled templates of which no slot is empty."""
+    templates = (template for template in question.accepted if all(values[slot] for slot in slots(template)))
+    return (*answers(row[question.answer])[1:], *(fill(template, values) for template in templates))
+
+
+@cache
+def _all_facts(lang: str) -> list[tuple[Table, list[Wording]]]:
+    return [(table, ways) for table in fact_tables(lang) for ways in wordings(table)]
 
 
 def facts(lang: str, seed: int) -> Iterator[Draft]:
     """Every fact once, the kinds mixed evenly; then every fact again in another wording, while it has one."""
     rng = rng_for(lang, seed, "facts")
     common_leads = read_bank(lang, "leads", tuple[str, ...])
-    by_fact = [shuffled(ways, rng) for table in fact_tables(lang) for ways in wordings(table)]
-    for turn in range(max(map(len, by_fact))):
-        drafts = []
-        for number in shuffled(range(len(by_fact)), rng):
-            if turn < len(by_fact[number]):
-                wording = by_fact[number][turn]
-                lead = pick(wording.leads or common_leads, rng)
-                frame = f"{lead} {wording.frame}".lstrip()
-                drafts.append(draft(wording.kind, frame, wording.values, wording.target, f"fact {number}"))
-        yield from _evenly_mixed(drafts)
+    by_fact = [(table, shuffled(ways, rng)) for table, ways in _all_facts(lang)]
+    for turn in range(max(len(ways) for _, ways in by_fact)):
+        numbers = [number for number, (_, ways) in enumerate(by_fact) if turn < len(ways)]
+        kinds = {number: by_fact[number][1][turn].kind for number in numbers}
+        for number in evenly_mixed(kinds, rng):
+            table, ways = by_fact[number]
+            kind, frame, values, target, accepted = ways[turn]
+            frame = f"{pick(table.leads or common_leads, rng)} {frame}".lstrip()
+            about = f"fact {number}"
+            yield draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
 
 
-def _evenly_mixed(drafts: Sequence[Draft]) -> list[Draft]:
-    """In an order in which every kind has its share of any beginning."""
-    sizes = Counter(draft.kind for draft in drafts)
-    seen: Counter[str] = Counter()
+def evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:
+    """The numbers in a random order in which every kind has its share of any beginning."""
+    sizes = Counter(kinds.values())
+    seen = {kind: rng.random() for kind in sizes}  # else small kinds would always come in the middle
     ranks = []
-    for number, draft in enumerate(drafts):
-        ranks.append(((seen[draft.kind] + 0.5) / sizes[draft.kind], number))
-        seen[draft.kind] += 1
-    return [drafts[number] for _, number in sorted(ranks)]
+    for number in shuffled(kinds, rng):
+        ranks.append((seen[kinds[number]] / sizes[kinds[number]], number))
+        seen[kinds[number]] += 1
+    return [number for _, number in sorted(ranks)]

@@ -2,6 +2,9 @@
 
 Morphology, facts and logic come from the modules beside this one; here they are mixed and numbered, and some
 get typos. A typo changes one letter inside a word, never the first or the last, and a word gets at most one.
+All typos of an example fall on function words, which do not decide the answer, or all on content words: first
+on those that decide it, which a reader still recognises. Numbers, pseudo-words, codes, the answer itself and
+the last word before it stay as they are.
 """
 
 from __future__ import annotations
@@ -9,22 +12,32 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from functools import cache
+from itertools import islice, product
 
 from msgspec import Struct, structs
 
 from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import english, logic, russian
-from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, Span, facts, read_bank, rng_for
+from evenkeel.benchmarks.miron.make.frames import (
+    Draft,
+    Kinds,
+    Span,
+    bank_words,
+    facts,
+    read_bank,
+    rng_for,
+)
 from evenkeel.errors import UsageError
-from evenkeel.make.grammar import deck, pick, shuffled
+from evenkeel.files.package_data import data_path
+from evenkeel.make.grammar import deck, shuffled
 
 CLEAN = CATEGORIES[:3]
 MOST_EDITS = 3
 MOST_REPEATS = 2000
 """After so many repeats in a row a stream has nothing new to give."""
-LONG_WORD = 4
-"""Letters from which a word is preferred for a typo: shorter ones become hard to read."""
+EDITED = {"function": 3, "content": 4}
+"""The sorts of words that typos fall on, with the letters that such a word has at least."""
 EDIT_KINDS = ("swap", "drop", "double", "neighbour", "case", "lookalike")
 MORPHOLOGY: Mapping[str, Callable[[int], Kinds]] = {"en": english.examples, "ru": russian.examples}
 
@@ -48,6 +61,7 @@ def _example(draft: Draft, lang: str, category: str, number: int) -> Example:
         id=f"{lang}-{category.lower()}-{number:04d}",
         prefix=draft.prefix,
         target=draft.target,
+        accepted=draft.accepted,
         category=category,
         lang=lang,
         kind=draft.kind,
@@ -106,10 +120,16 @@ def _unrepeated(stream: Iterator[Draft], prefixes: set[str]) -> Iterator[Draft]:
 
 
 class Keyboard(Struct, frozen=True):
-    """What lies beside a letter on the keyboard, and what looks like it in the other alphabet."""
+    """What a typo can make of a letter, and of which words it can."""
 
     neighbours: dict[str, str]
+    """What lies beside a letter on the keyboard."""
     lookalikes: dict[str, str]
+    """What looks like it in the other alphabet."""
+    function: frozenset[str]
+    """Articles, prepositions, pronouns, auxiliary verbs, conjunctions, particles."""
+    numbers: frozenset[str]
+    """Words that no typo may change."""
     avoid: tuple[str, ...] = ()
     """What a typo must not bring about: parts of rude words."""
 
@@ -121,22 +141,29 @@ def keyboard(lang: str) -> Keyboard:
 
 def _noise(
     clean: Sequence[tuple[Example, Draft]], lang: str, count: int, rng: random.Random
-) -> Iterator[Example]:
-    """Noisy versions: the categories, the numbers of edits and the kinds of edit each get an equal share."""
+) -> list[Example]:
+    """Noisy versions: categories, numbers of edits, sorts of words and kinds of edit get equal shares."""
     left = {
         category: [pair for pair in shuffled(clean, rng) if pair[0].category == category]
         for category in CLEAN
     }
-    vocabulary = {word for _, draft in clean for word in re.findall(r"\w+", draft.prefix)}
+    set_words = {decapitalised(word) for _, draft in clean for word in re.findall(r"\w+", draft.prefix)}
+    # Also the real words outside the bank that are one typo away from one of its words.
+    vocabulary = set_words | bank_vocabulary(lang) | bank_words(lang, "typos")
     keys = keyboard(lang)
     kinds = deck(EDIT_KINDS, rng)
-    for number in range(count):
-        edits = [next(kinds) for _ in range(number // len(CLEAN) % MOST_EDITS + 1)]
-        first = number % len(CLEAN)
-        # Where no example of a category is left that has room for the edits, the next category gives one.
-        candidates = [pair for category in (*CLEAN[first:], *CLEAN[:first]) for pair in left[category]]
-        for example, draft in candidates:
-            if noisy := add_typos(draft, edits, keys, rng, vocabulary):
+    edits = {number: [next(kinds) for _ in range(_strength(number))] for number in range(count)}
+    noise: dict[int, Example] = {}
+    # Few examples have room for many edits, so these choose first.
+    for number in sorted(edits, key=lambda number: -len(edits[number])):
+        # Where no example of a category is left that has room for the edits, the next category gives one, and
+        # where none has, the other sort of words.
+        categories = _rotated(CLEAN, number)
+        sorts = _rotated(tuple(EDITED), number // (len(CLEAN) * MOST_EDITS))
+        candidates = [pair for category in categories for pair in left[category]]
+        for edited, (example, draft) in product(sorts, candidates):
+            spans = editable(draft, keys, rng)[edited]
+            if noisy := add_typos(draft.prefix, spans, edits[number], keys, rng, vocabulary):
                 left[example.category].remove((example, draft))
                 break
         else:
@@ -145,32 +172,65 @@ def _noise(
                 "ask for more with --per-category."
             )
         prefix, edit_kinds = noisy
-        yield structs.replace(
+        noise[number] = structs.replace(
             _example(draft._replace(prefix=prefix), lang, "Noise", number + 1),
             clean_id=example.id,
-            edits=len(edits),
+            edits=len(edit_kinds),
             edit_kinds=edit_kinds,
+            edited=edited,
         )
+    return [noise[number] for number in sorted(noise)]
+
+
+def _rotated(items: tuple[str, ...], turns: int) -> tuple[str, ...]:
+    first = turns % len(items)
+    return items[first:] + items[:first]
+
+
+def _strength(number: int) -> int:
+    """How many edits a noisy example gets: 1, 2 and 3 in turn, each for all categories."""
+    return number // len(CLEAN) % MOST_EDITS + 1
+
+
+def editable(draft: Draft, keys: Keyboard, rng: random.Random) -> dict[str, list[Span]]:
+    """The words of a prefix that typos may fall on, by sort, in the order in which they are taken."""
+    answer = set(re.findall(r"\w+", " ".join((draft.target, *draft.accepted)).lower()))
+    spans: dict[str, list[Span]] = {sort: [] for sort in EDITED}
+    deciding = shuffled(draft.deciding, rng)
+    for span in (*deciding, *shuffled(draft.free, rng)):
+        word = draft.prefix[slice(*span)]
+        sort = "function" if word.lower() in keys.function else "content"
+        if (
+            len(word) >= EDITED[sort]
+            and not (sort == "function" and span in deciding)
+            and not word.isupper()
+            and word.lower() not in keys.numbers | answer
+        ):
+            spans[sort].append(span)
+    return spans
 
 
 def add_typos(
-    draft: Draft, kinds: Sequence[str], keys: Keyboard, rng: random.Random, vocabulary: Collection[str]
+    prefix: str,
+    spans: Sequence[Span],
+    kinds: Sequence[str],
+    keys: Keyboard,
+    rng: random.Random,
+    vocabulary: Collection[str],
 ) -> tuple[str, tuple[str, ...]] | None:
     """The prefix with an edit of each kind, and the kinds from left to right; None where they do not fit."""
-    long_first = sorted(shuffled(draft.free, rng), key=lambda span: span[1] - span[0] < LONG_WORD)
-    edits: dict[Span, tuple[str, str]] = {}
+    edits: dict[int, tuple[Span, str, str]] = {}
     for kind in kinds:
-        for span in long_first:
-            word = draft.prefix[slice(*span)]
-            if span not in edits and (edited := typo(word, kind, keys, rng, vocabulary)):
-                edits[span] = kind, edited
+        for start, end in spans:
+            number = prefix.count(" ", 0, start)  # of the word: "Port-au-Prince" is one
+            if number not in edits and (edited := typo(prefix[start:end], kind, keys, rng, vocabulary)):
+                edits[number] = (start, end), kind, edited
                 break
         else:
             return None
-    prefix = draft.prefix
-    for (start, end), (_, edited) in sorted(edits.items(), reverse=True):
+    for (start, end), _, edited in sorted(edits.values(), reverse=True):
         prefix = prefix[:start] + edited + prefix[end:]
-    return prefix, tuple(kind for _, (kind, _) in sorted(edits.items()))
+    return prefix, tuple(kind for _, kind, _ in sorted(edits.values()))
 
 
 def typo(
@@ -180,32 +240,42 @@ def typo(
 
     A typo must not make another word of the vocabulary: "three" is not a typo of "there".
     """
-    for at in shuffled(range(1, len(word) - 1), rng):
-        edited = _edited(word, at, kind, keys, rng)
-        if edited and edited not in vocabulary and not _rude(edited, word, keys):
+    for edited in shuffled(edited_forms(word, kind, keys), rng):
+        if decapitalised(edited) not in vocabulary and not _rude(edited, word, keys):
             return edited
     return None
 
 
-def _edited(word: str, at: int, kind: str, keys: Keyboard, rng: random.Random) -> str | None:
-    before, letter, after = word[:at], word[at], word[at + 1 :]
-    replacement: str | None
-    match kind:
-        case "swap":  # capital → captial
-            is_same = after[0] == letter or len(after) == 1  # the last letter stays as it is
-            return None if is_same else before + after[0] + letter + after[1:]
-        case "drop":  # capital → captal
-            replacement = ""
-        case "double":  # capital → cappital
-            replacement = letter + letter
-        case "neighbour":  # capital → capotal
-            beside = keys.neighbours.get(letter)
-            replacement = pick(beside, rng) if beside else None
-        case "case":  # capital → capItal
-            replacement = letter.swapcase()
-        case "lookalike":  # capital → cаpital, with a Cyrillic а
-            replacement = keys.lookalikes.get(letter)
-    return None if replacement is None else before + replacement + after
+def edited_forms(word: str, kind: str, keys: Keyboard) -> Iterator[str]:
+    """All the ways to edit a word inside."""
+    for at in range(1, len(word) - 1):
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        match kind:
+            case "swap":  # capital → captial
+                if after[0] != letter and len(after) > 1:  # the last letter stays as it is
+                    yield before + after[0] + letter + after[1:]
+            case "drop":  # capital → captal
+                yield before + after
+            case "double":  # capital → cappital
+                yield before + letter + letter + after
+            case "neighbour":  # capital → capotal
+                yield from (before + beside + after for beside in keys.neighbours.get(letter, ""))
+            case "case":  # capital → capItal
+                yield before + letter.swapcase() + after
+            case "lookalike":  # capital → cаpital, with a Cyrillic а
+                if alike := keys.lookalikes.get(letter):
+                    yield before + alike + after
+
+
+def decapitalised(word: str) -> str:
+    return word[:1].lower() + word[1:]
+
+
+@cache
+def bank_vocabulary(lang: str) -> frozenset[str]:
+    """All words of the bank."""
+    texts = [path.read_text("utf-8") for path in data_path(__package__, "bank", lang).rglob("*.json")]
+    return frozenset(decapitalised(word) for text in texts for word in re.findall(r"\w+", text))
 
 
 def _rude(edited: str, word: str, keys: Keyboard) -> bool:

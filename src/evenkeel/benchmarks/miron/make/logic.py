@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, rng_for
-from evenkeel.make.grammar import between, pick, shuffled
+from evenkeel.make.grammar import between, fill, pick, shuffled
 
 
 class Numbers(Struct, frozen=True):
@@ -50,6 +50,8 @@ class Bank(Struct, frozen=True):
     things: tuple[tuple[str, str, str], ...]
     """Their form after 1, after 2 to 4, and after 5 and more."""
     genders: tuple[str, ...]
+    accepted: dict[str, dict[str, tuple[str, ...]]]
+    """Templates of further right answers, by kind and variant: in quotes, or a number in digits."""
     frames: dict[str, dict[str, tuple[str, ...]]]
 
 
@@ -240,6 +242,16 @@ def examples(lang: str, seed: int) -> Kinds:
 
 
 def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator[Draft]:
+    digits = {bank.numbers.word(number): str(number) for number in range(100)}
     while True:
         variant, values, target = maker(bank, rng)
-        yield draft(kind, pick(bank.frames[kind][variant], rng), values, target)
+        templates = bank.accepted.get(kind, {}).get(variant, ())
+        answer = {"target": target, "digits": digits.get(target, "")}
+        yield draft(
+            kind,
+            pick(bank.frames[kind][variant], rng),
+            values,
+            target,
+            accepted=[fill(template, answer) for template in templates],
+            exact=variant == "spelling",
+        )

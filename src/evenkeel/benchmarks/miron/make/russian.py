@@ -18,9 +18,9 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
+    bank_words,
     draft,
     read_bank,
-    real_words,
     rng_for,
     unused,
 )
@@ -197,7 +197,7 @@ def pseudo_words(
     finals: Sequence[str], rng: random.Random, *, suffix: str = "", short: bool = False
 ) -> Iterator[str]:
     """Stems of one class, by the sound patterns; with `suffix` the lemma, no form of which is a word."""
-    real = real_words("ru")
+    real = bank_words("ru", "words")
     while True:
         parts = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
         stem, base = "".join(parts), "".join(parts[:-1])
@@ -283,7 +283,7 @@ def _nouns(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
         forms = decline(unused(words[name], used), nouns[name], animate=animate)
         lead = pick(_leads(frames, nouns[name], forms, form, animate=animate), rng)
         values = slots({"noun": forms}, nouns[name].gender, animate=animate)
-        yield draft(kind, f"{lead} {next(asks)}", values, forms[form], forms["nom"])
+        yield draft(kind, f"{lead} {next(asks)}", values, forms[form], forms["nom"], exact=True)
 
 
 def _leads(frames: NounFrames, noun: NounClass, forms: Forms, target: str, *, animate: bool) -> list[str]:
@@ -311,7 +311,7 @@ def _verbs(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
         ask = next(asks)
         frame = pick(frames.paradigms, rng) if ask in frames.paradigms else f"{pick(leads, rng)} {ask}"
         values = {**forms, "shown": f"{shown} {forms[shown]}", "person": form}
-        yield draft(kind, frame, values, forms[form], forms["инф"])
+        yield draft(kind, frame, values, forms[form], forms["инф"], exact=True)
 
 
 def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
@@ -335,4 +335,4 @@ def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft
         lemma = agree(stem, "m", soft=soft)["nom"]
         target = agree(stem, gender, soft=soft, animate=animate)[case]
         values = slots({"noun": noun, "adj": {"": lemma}}, gender, animate=animate)
-        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", values, target, lemma)
+        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", values, target, lemma, exact=True)

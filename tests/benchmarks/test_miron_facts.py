@@ -1,0 +1,180 @@
+"""The facts of MIRON's banks: sources, uniqueness, answers that are not given away, and Russian spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+
+from evenkeel.benchmarks.miron.files import LANGUAGES
+from evenkeel.benchmarks.miron.make.frames import Table, fact_tables, wordings
+from evenkeel.benchmarks.miron.make.generator import clean_drafts
+from evenkeel.make.grammar import fill
+
+every_language = pytest.mark.parametrize("lang", LANGUAGES)
+
+
+class Asked(NamedTuple):
+    """One wording of one fact, as a set would show it without a lead."""
+
+    table: Table
+    fact: int
+    prefix: str
+    answers: tuple[str, ...]
+
+
+@cache
+def asked(lang: str) -> tuple[Asked, ...]:
+    return tuple(
+        Asked(table, number, fill(way.frame, way.values), (way.target, *way.accepted))
+        for table in fact_tables(lang)
+        for number, ways in enumerate(wordings(table))
+        for way in ways
+    )
+
+
+# --- both languages ---------------------------------------------------------------------------------
+
+
+@every_language
+def test_every_table_names_its_source(lang: str) -> None:
+    assert [table.name for table in fact_tables(lang) if len(table.source) < 3] == []
+
+
+@every_language
+def test_there_are_at_least_three_thousand_facts(lang: str) -> None:
+    assert len({(one.table.name, one.fact) for one in asked(lang)}) >= 3000
+
+
+@every_language
+def test_every_table_has_a_name_of_its_own(lang: str) -> None:
+    names = [table.name for table in fact_tables(lang)]
+    assert len(set(names)) == len(names)
+
+
+@every_language
+def test_no_two_facts_ask_the_same(lang: str) -> None:
+    """Neither two rows of a table nor rows of two tables: a prefix belongs to one fact."""
+    owners: dict[str, set[tuple[str, int]]] = {}
+    for one in asked(lang):
+        owners.setdefault(one.prefix, set()).add((one.table.name, one.fact))
+    assert {prefix: facts for prefix, facts in owners.items() if len(facts) > 1} == {}
+
+
+@every_language
+def test_no_right_answer_is_in_its_prefix(lang: str) -> None:
+    """Words of one or two letters (In, As, to) are compared with their case."""
+    for one in asked(lang):
+        words = re.findall(r"[\w'-]+", one.prefix)
+        text = f" {' '.join(words).lower()} "
+        for answer in one.answers:
+            given_away = answer in words if len(answer) < 3 else f" {answer.lower()} " in text
+            assert not given_away, f"{one.prefix} {answer}"
+
+
+@every_language
+def test_accepted_answers_differ_from_the_target_and_each_other(lang: str) -> None:
+    for one in asked(lang):
+        assert len(set(one.answers)) == len(one.answers), one
+        assert all(answer == answer.strip() != "" for answer in one.answers), one
+
+
+# --- Russian ----------------------------------------------------------------------------------------
+
+
+def test_an_answer_with_yo_may_be_written_with_ye() -> None:
+    drafts = [one for drafts in clean_drafts("ru", seed=4).values() for one in drafts]
+    answers = [{one.target, *one.accepted} for one in drafts]
+    assert all(answer.replace("ё", "е") in every for every in answers for answer in every)
+    assert any("ё" in one.target for one in drafts)
+
+
+def test_russian_facts_have_latin_letters_only_in_chemistry_and_numerals() -> None:
+    """A Latin look-alike (a, e, o, p, c) inside of a Russian word would make another text of it."""
+    chemistry = {"chemical symbols", "chemical formulas"}
+    latin = re.compile(r"[^\W\d_]*[A-Za-z]\w*")
+    for one in asked("ru"):
+        for word in latin.findall(" ".join((one.prefix, *one.answers))):
+            is_formula = one.table.name in chemistry or word == "H2O"
+            assert word.isascii(), (word, one)
+            assert is_formula or re.fullmatch(r"[IVX]+|[CD]", word), (word, one)
+
+
+CONSONANT = "[бвгджзйклмнпрстфхцчшщ]"
+BEFORE_VO = re.compile(rf"[вф](?:{CONSONANT}|ь)")
+BEFORE_SO = re.compile(rf"[сзшж]{CONSONANT}")
+BEFORE_OB = re.compile(r"[аиоуэ]")
+VO_TOO = {
+    "время",
+    "двор",
+    "дворе",
+    "дворце",
+    "дворянстве",
+    "ржи",
+    "множественное",
+    "множественном",
+    "рту",
+    "сне",
+}
+SO_TOO = {"временем"}
+OB_TOO = {"лёд", "лед", "стенку"}  # in the sense of "against"
+PREPOSITION = re.compile(r"(?<![\w-])(во?|со?|об?) [«(]?([\w-]+)", re.IGNORECASE)
+
+
+def wrong_prepositions(text: str) -> Iterator[str]:
+    """во before вс-, фр- (Франции), со before ст- (столом), об before a vowel (этом), and only there."""
+    for preposition, following in PREPOSITION.findall(text):
+        word = following.lower()
+        right = {
+            "в": not BEFORE_VO.match(word),
+            "во": bool(BEFORE_VO.match(word)) or word in VO_TOO,
+            "с": not BEFORE_SO.match(word),
+            "со": bool(BEFORE_SO.match(word)) or word in SO_TOO,
+            "о": not BEFORE_OB.match(word),
+            "об": bool(BEFORE_OB.match(word)) or word in OB_TOO,
+        }[preposition.lower()]
+        if not right:
+            yield f"{preposition} {following}: {text}"
+
+
+def test_the_rule_of_prepositions_finds_mistakes() -> None:
+    mistakes = ("жить в Франции", "жить во Италии", "говорить о этом", "об доме", "с столом", "со домом")
+    assert all(list(wrong_prepositions(text)) for text in mistakes)
+    right = "во Франции, в Италии, во Вьетнаме, в Вене, об этом, о доме, со столом, с домом"
+    assert list(wrong_prepositions(right)) == []
+
+
+def test_prepositions_of_russian_facts_suit_the_next_word() -> None:
+    texts = {f"{one.prefix} {answer}" for one in asked("ru") for answer in one.answers}
+    assert [mistake for text in texts for mistake in wrong_prepositions(text)] == []
+
+
+def test_prepositions_of_russian_morphology_and_logic_suit_the_next_word() -> None:
+    drafts = clean_drafts("ru", seed=3, per_category=200)
+    texts = [one.prefix + one.target for kind in ("Morphology", "Logic") for one in drafts[kind]]
+    assert len(texts) == 400
+    assert [mistake for text in texts for mistake in wrong_prepositions(text)] == []
+
+
+ENDINGS = {
+    "river": r"(?:[еи]|ой|По|Арно|Конго|Тежу|Янцзы)$",
+    "language": r"^по-\w+[сц]ки$",
+    "month of a holiday": r"(?:я|та)$",
+    "past feminine of a real verb": r"ла(?:сь)?$",
+    "patronymic of a daughter": r"[вч]на$",
+    "resident": r"[^аяоеыи]$",
+    "female resident": r"а$",
+}
+"""How answers end in the case or gender that the frames of their kind demand."""
+
+
+def test_answers_have_the_form_that_their_frames_demand() -> None:
+    seen = set()
+    for table in fact_tables("ru"):
+        for way in (way for ways in wordings(table) for way in ways if way.kind in ENDINGS):
+            assert re.search(ENDINGS[way.kind], way.target), way
+            seen.add(way.kind)
+    assert seen == set(ENDINGS)
