@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.page.examples import first
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
@@ -25,6 +26,7 @@ METRICS = (
     Metric("score_drift", "score lost to typos", "points", "lower"),
     Metric("confidence_drift", "confidence lost to typos", "points", "lower"),
     Metric("tokens_and_*", "rank correlation with the number of tokens", "correlation", None),
+    *strings.METRICS,
 )
 
 STOPS = {
@@ -51,6 +53,8 @@ LAYOUT = Layout(
         Column("target_confidence", "target confidence"),
         Column("exact_match", "exact match"),
         Column("bits_per_byte", "bits per byte of the target"),
+        Column("tokenizer_cost", "bits of the target lost to other tokens"),
+        Column("boundary_cost", "bits of the target lost to the token before it"),
         Column("score_drift", "score lost to typos"),
         Column("confidence_drift", "confidence lost to typos"),
         Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
@@ -120,6 +124,7 @@ LAYOUT = Layout(
             rows="category",
             metrics=tuple(Column(name, title.lower()) for name, (title, _) in QUADRANTS.items()),
         ),
+        *strings.TABLES,
         Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
         Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
     ),
@@ -153,7 +158,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if merged is not None and merged.value:
         text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
         notes.append(Note(text, warning=True))
-    return notes
+    return notes + strings.notes(summary)
 
 
 def examples(records: Records) -> list[Examples]:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
 from evenkeel.page.metrics import units
 from evenkeel.text.answers import Rule
-from evenkeel.types import Answered, Logprobs, Response, Score, Status, Summary, Tag
+from evenkeel.types import Answered, Logprobs, Response, Score, Status, StringLikelihood, Summary, Tag
 
 RIGHT = 80.0
 """The Levenshtein score from which a continuation counts as the right one."""
@@ -79,7 +80,11 @@ def score_examples(answered: Sequence[Answered[MironInputs]], rule: Rule, *, sto
 def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Score[MironDetail]:
     target, recorded = item.sample.inputs.target, item.sample.inputs.published is not None
     stop = "" if recorded else stop  # what was cut elsewhere is taken as it is
-    *loglikelihoods, generation = item.responses  # no log-likelihood of a model that cannot give it
+    *loglikelihoods, generation = [  # no log-likelihood of a model that cannot give it
+        response
+        for request, response in zip(item.requests, item.responses, strict=True)
+        if not isinstance(request, StringLikelihood)
+    ]
     generated = continuation(generation, target, rule, stop)
     parts: dict[str, Status] = {"logprobs": loglikelihoods[0].status} if loglikelihoods else {}
     parts["generated"] = status_of(generation, target, rule, stop)
@@ -193,6 +198,8 @@ def _breakdown(metric: str) -> list[tuple[str, ...]]:
 
 def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on."""
+    if metric in strings.NAMES:
+        return (strings.PART,)
     if metric in ("lev_score", "exact_match", "score_drift"):
         return ("generated",)
     return ("generated", "logprobs") if metric in QUADRANTS else ("logprobs",)
@@ -201,7 +208,7 @@ def parts_of(metric: str) -> tuple[str, ...]:
 def _confined(score: Score, parts: Sequence[str]) -> Score:
     """A score with the statuses of some requests alone: a text keeps its Levenshtein score where the
     log-probabilities of the target are missing, and the other way round."""
-    values = {"generated": "lev_score", "logprobs": "target_confidence"}
+    values = {"generated": "lev_score", "logprobs": "target_confidence", strings.PART: "strings_known"}
     names = [name for name in parts if name in score.parts]
     return msgspec.structs.replace(
         score,
