@@ -164,7 +164,7 @@ def test_the_tokenizers_own_tokens_are_those_of_the_log_likelihood(model: Huggin
     assert merged.count(True) == 2
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 10])
+@pytest.mark.parametrize("most", [0, 4])
 def test_bounds_contain_the_sum_and_the_budget_is_kept(
     most: int, model: HuggingFace, spellings: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,7 +287,7 @@ def test_sentencepiece_with_byte_fallback(tmp_path: Path) -> None:
     opened = save(tmp_path, tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
     spellings = {3 + byte: bytes([byte]) for byte in range(256)}
     spellings |= {259 + n: word.replace("▁", " ").encode() for n, word in enumerate(words)}
-    pairs = [("A", " cats"), ("A cat", " A"), ("A cat", "ж"), ("A cat", " é")]
+    pairs = [("A", " cat"), ("A", " A"), ("A A", "ж"), ("A A", " é")]
     for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
         begins, ends, healed = by_hand(opened, spellings, prefix, target)
         string = string_of(response)

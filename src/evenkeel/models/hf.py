@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
+from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, read_tokenizer
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.types import (
@@ -183,17 +184,20 @@ class HuggingFace:
             batching.free_memory()
 
     @staticmethod
-    def tokenizer(name: str) -> Callable[[str], list[int]]:
-        """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
+    def tokenizer(name: str) -> TextTokenizer:
+        """A model's tokenizer, without its weights; or that of a file or folder that holds nothing else."""
+        if is_alone(path := Path(name).expanduser()):
+            return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
         spec = f"hf:{name}"
         loaded = load_tokenizer(spec, locate(spec, weights=False))
+        fast = getattr(loaded, "is_fast", False)
 
-        def tokenise(text: str) -> list[int]:
-            return list(loaded(text, verbose=False)["input_ids"])
+        def encode(text: str) -> Encoded:
+            encoding = loaded(text, verbose=False, return_offsets_mapping=fast)
+            return Encoded(list(encoding["input_ids"]), encoding["offset_mapping"] if fast else None)
 
-        appended = appended_tokens(tokenise)
-        return lambda text: without_appended(tokenise(text), appended)
+        return TextTokenizer(encode, backend=loaded.backend_tokenizer if fast else None)
 
     def _weights(self) -> Weights:
         options = self._options

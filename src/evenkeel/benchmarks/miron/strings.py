@@ -122,8 +122,8 @@ def notes(summary: Summary) -> list[Note]:
     if known is None or known.value is None or known.value == 1:
         return []
     text = (
-        f"The probability as a string is known only within bounds for {round((1 - known.value) * known.n)} of "
-        f"{known.n} targets, which have more token sequences than are followed: what other tokens cost is at "
-        "least the figure shown, and at most that of the column 'other tokens, at most'."
+        f"The probability as a string is known only within bounds for {round((1 - known.value) * known.n)} "
+        f"of {known.n} targets, which have more token sequences than are followed: what other tokens cost is "
+        "at least the figure shown, and at most that of the column 'other tokens, at most'."
     )
     return [Note(text, warning=True)]

@@ -71,16 +71,23 @@ def read_vocabulary(backend: Any) -> Vocabulary | None:
     """The vocabulary of a tokenizer of the package `tokenizers`; None where the bytes of its tokens are not
     known, for it writes them in none of the ways named above."""
     description = msgspec.json.decode(backend.to_str())
-    model = description["model"]
     spell = _speller(description)
     if spell is None:
         return None
     tokens: dict[str, int] = backend.get_vocab(with_added_tokens=True)
     special = {added["id"] for added in description["added_tokens"] if added["special"]}
-    unknown = model.get("unk_token")
-    special |= {tokens[unknown]} if unknown in tokens else set()
-    special |= {model["unk_id"]} if model.get("unk_id") is not None else set()
+    special.add(unknown_token(backend, description))
     return Vocabulary({token: spell(text) for text, token in tokens.items() if token not in special})
+
+
+def unknown_token(backend: Any, description: Mapping[str, Any] | None = None) -> int | None:
+    """The token for what a tokenizer has no token for; None where it has none for that."""
+    model = (description or msgspec.json.decode(backend.to_str()))["model"]
+    if model.get("unk_token") is not None:
+        token: int | None = backend.token_to_id(model["unk_token"])
+        return token
+    number: int | None = model.get("unk_id")
+    return number
 
 
 def _speller(description: Mapping[str, Any]) -> Callable[[str], bytes] | None:
