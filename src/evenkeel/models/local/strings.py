@@ -41,10 +41,10 @@ TOLERANCE = 1e-4
 bounds are then closer than 0.00015 bits."""
 MOST_SEQUENCES = 400
 """Token sequences that are followed further for one string, beside the tokenizer's own."""
-MOST_TARGET = 512
+MOST_TARGET = 256
 """Tokens that a string may have in the tokenizer's own spelling."""
-LOGITS = 64_000_000
-"""Logits of a batch of strings at most, of those at the tokenizer's own tokens."""
+MOST_LOGITS = 64_000_000
+"""Logits at the tokenizer's own tokens of all strings that are searched together."""
 
 NOTHING = -math.inf
 """The logarithm of no probability."""
@@ -257,14 +257,19 @@ def _total(logprobs: Floats, tokens: NDArray[np.intp]) -> float:
 def string_probabilities(
     causal: Causal, targets: Sequence[Target], *, rows: int
 ) -> list[StringProbability | str]:
-    """Search the covers of all targets together, in batches of `rows` token sequences.
+    """The probability of each target, or why there is none; read in batches of `rows` token sequences."""
+    width = getattr(causal.model.config.get_text_config(), "vocab_size", 0) or len(causal.tokenizer)
+    places = 1 + max(target.read for target in targets)
+    together = max(1, MOST_LOGITS // (places * width))
+    parts = (targets[start : start + together] for start in range(0, len(targets), together))
+    return [search.result() for part in parts for search in _searched(causal, part, rows=rows)]
 
-    A text in place of a result says why there is none.
-    """
-    vocabulary = causal.vocabulary
-    assert vocabulary is not None
+
+def _searched(causal: Causal, targets: Sequence[Target], *, rows: int) -> list[Search]:
+    """The covers of all targets, searched together."""
+    assert causal.vocabulary is not None
     reading = Reading(causal, targets)
-    searches = [Search(target, vocabulary) for target in targets]
+    searches = [Search(target, causal.vocabulary) for target in targets]
     for search, logprobs in zip(searches, reading.paths(), strict=True):
         search.follow_path(logprobs)
     room = [(causal.context or math.inf) - len(target.context) for target in targets]
@@ -276,7 +281,7 @@ def string_probabilities(
         for (row, node), logprobs in zip(nodes, reading.after(nodes), strict=True):
             searches[row].follow(node, logprobs)
         active = [row for row in active if picked.get(row, True)]
-    return [search.result() for search in searches]
+    return searches
 
 
 class Reading:
@@ -320,8 +325,8 @@ class Reading:
 
 
 def _logprobs(logits: Tensor) -> Floats:
-    values: Floats = logits.double().log_softmax(-1).cpu().numpy()
-    return values
+    precise = logits.float() if logits.device.type == "mps" else logits.double()  # MPS has no float64
+    return precise.log_softmax(-1).cpu().numpy().astype(np.float64)
 
 
 def _rows_of(cache: Any, rows: Tensor) -> Any:
