@@ -67,8 +67,10 @@ def run(folder: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> e
 
 def test_every_example_has_its_costs_and_a_merged_one_only_that_of_its_boundary(run: ek.Run) -> None:
     for record in run.records():
-        values, string = record.score.values, record.answers[0].string
+        values: dict[str, Any] = record.score.values
+        string = record.answers[0].string
         assert string is not None
+        assert string.healed_low is not None
         merged = values["boundary_merges"] == 1
         assert merged == (record.sample.inputs.target == "is")
         assert (string.own is None) == ("tokenizer_cost" not in values) == merged
@@ -87,8 +89,8 @@ def test_the_summary_has_them_by_category_and_language(run: ek.Run) -> None:
     figure = run.summary["tokenizer_cost"]
     assert (figure.n, figure.coverage, figure.unit) == (5, 1.0, "bits")
     assert figure.value == pytest.approx(sum(cost for cost in costs.values() if cost is not None) / 5)
-    assert figure.low is not None
-    assert 0 < figure.low < figure.value < figure.high
+    low, value, high = (float(limit or 0) for limit in (figure.low, figure.value, figure.high))
+    assert 0 < low < value < high
     assert run.summary["tokenizer_cost/category=Logic,lang=ru"].value == costs["4"]
     assert run.summary["boundary_cost/lang=en"].n == 4
     assert run.summary["strings_known"].value == 1

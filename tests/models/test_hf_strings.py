@@ -51,7 +51,10 @@ def byte_bpe(folder: Path, tokens: Sequence[bytes]) -> dict[int, bytes]:
         merges.append((token[:split], token[split:]))
         known.add(token)
     spelled = ["<s>", "</s>", *("".join(letters[byte] for byte in token) for token in (*alphabet, *tokens))]
-    pairs = [tuple("".join(letters[byte] for byte in part) for part in merge) for merge in merges]
+    pairs = [
+        ("".join(letters[byte] for byte in left), "".join(letters[byte] for byte in right))
+        for left, right in merges
+    ]
     model = models.BPE(vocab={token: place for place, token in enumerate(spelled)}, merges=pairs)
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -160,6 +163,7 @@ def test_the_tokenizers_own_tokens_are_those_of_the_log_likelihood(model: Huggin
             assert string.own is None
         else:
             assert string.own == pytest.approx(sum(logprobs.values), abs=1e-5)
+            assert string.own is not None
             assert string.low >= string.own
     assert merged.count(True) == 2
 

@@ -248,6 +248,7 @@ def from_sentencepiece(content: bytes) -> Any:
         raise ValueError("it is neither JSON, nor ranks of tiktoken, nor a SentencePiece model")
     if kind not in (UNIGRAM, BYTE_PAIRS) or _last(trainer, 24, 0):
         raise ValueError("of SentencePiece's models, unigram and BPE with spaces before words can be read")
+    model: Any
     if kind == UNIGRAM:
         scored = [(piece.text, piece.score) for piece in pieces]
         model = models.Unigram(scored, unk_id=unknown[0], byte_fallback=fallback)

@@ -19,7 +19,7 @@ conditional on the prefix as text, whatever tokens it falls into.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
@@ -302,7 +302,7 @@ class Reading:
             yield _logprobs(logits[-1 - target.read :])
         self._logits = None
 
-    def after(self, nodes: Sequence[tuple[int, Node]]) -> Sequence[Floats]:
+    def after(self, nodes: Sequence[tuple[int, Node]]) -> Iterable[Floats]:
         """The log-probabilities after each node of a target."""
         if not nodes:
             return []
