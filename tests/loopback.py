@@ -109,6 +109,7 @@ class _Body(msgspec.Struct):
     seed: int | None = None
     echo: bool = False
     max_tokens: int | None = None
+    logprobs: int | None = None
     encoding_format: str = "float"
     query: str = ""
     documents: list[str] = []

@@ -204,6 +204,38 @@ def test_a_difference_does_not_count_what_is_on_neither_side() -> None:
     assert difference(scores, "m", "level", 1, 7, unit="cosine").coverage == 1.0
 
 
+def test_a_rank_correlation_within_strata_is_the_mean_of_theirs() -> None:
+    """Two strata that fall, one of which is above and to the right of the other, rise together."""
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(5)
+    scores, rhos = [], []
+    for stratum, size, shift in (("low", 30, 0.0), ("high", 50, 10.0)):
+        x = rng.normal(size=size) + shift
+        y = rng.normal(size=size) - (x - shift) + shift
+        rhos.append((size, spearmanr(x, y).statistic))
+        scores += [
+            Score(
+                sample_id=f"{stratum}{n}", group=f"{stratum}{n}", tags={"kind": stratum},
+                values={"a": float(a), "b": float(b)}, statuses={"ok": 1}, answered=1,
+            )
+            for n, (a, b) in enumerate(zip(x, y, strict=True))
+        ]  # fmt: skip
+    alone = [msgspec.structs.replace(scores[0], sample_id="z", group="z", tags={"kind": "alone"})]
+    pooled = rank_correlation(scores, "a", "b", seed=0)
+    figure = rank_correlation([*scores, *alone], "a", "b", seed=0, within=["kind"])
+    assert pooled.value is not None
+    assert pooled.value > 0.3
+    assert figure.value == pytest.approx(sum(n * rho for n, rho in rhos) / 80)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.value < figure.high < 0  # type: ignore[operator]
+    assert (figure.n, figure.clusters) == (80, 80)  # one sample alone has no order
+    assert figure.method == "mean of Spearman's ρ within kind, bootstrap over groups"
+    (single,) = {rank_correlation(scores[:30], "a", "b", seed=0, within=w).value for w in ([], ["kind"])}
+    assert single == pytest.approx(rhos[0][1])
+
+
 def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
     scores = [pair("a", 1.0, 2.0), pair("b", 6.0, 8.0), pair("c", None, 5.0), pair("d", 2.0, 3.0)]
     assert ratio(scores, "top", "bottom", unit="count").coverage == 0.75

@@ -15,11 +15,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES
+from evenkeel.benchmarks.miron.page import BASELINES
 from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
@@ -78,13 +80,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Continuing(Loopback):
     """A base model on a server: right about clean texts, wrong after typos, and no better than it may."""
 
+    shows_tokens = False
+
     def _completion(self, body: Any, key: str) -> bytes:
         self.answered[body.prompt] += 1
         number = int("".join(filter(str.isdigit, body.prompt)) or 0)
         text = " a keel\nand more" if "Mro" in body.prompt else f"{TARGETS[number % 3]} indeed, and so on"
         tokens = tokenise(text)[: body.max_tokens]
         ends = "length" if len(tokens) == body.max_tokens else "stop"
-        choice = {"text": "".join(tokens), "finish_reason": ends}
+        choice: dict[str, Any] = {"text": "".join(tokens), "finish_reason": ends}
+        if self.shows_tokens and body.logprobs:
+            choice["logprobs"] = {"tokens": tokens, "token_logprobs": [-1.0] * len(tokens)}
         return msgspec.json.encode(
             {"choices": [choice], "usage": {"prompt_tokens": len(tokenise(body.prompt))}}
         )
@@ -157,7 +163,11 @@ def test_means_stand_by_category_and_language_and_are_taken_before_rounding(
             assert (figure.n, figure.coverage) == (len(known), 1.0)
     assert next(iter(run.summary)) == "lev_score"
     assert run.headline.clusters == 18  # an example with typos and its clean version are one
-    assert run.summary["tokens_and_lev_score"].n == 24
+    # All clean texts are right, which leaves the order of those with typos in each language.
+    correlation = run.summary["tokens_and_lev_score"]
+    assert (correlation.n, correlation.coverage) == (6, 1.0)
+    assert run.summary["tokens_and_lev_score/category=Noise,lang=en"].n == 3
+    assert run.summary["tokens_and_target_confidence/lang=ru"].n == 12
 
 
 def test_drift_is_what_the_clean_version_scores_more(finished: tuple[ek.Run, Any]) -> None:
@@ -266,6 +276,39 @@ def test_a_dry_run_counts_what_would_be_asked(files: Path) -> None:
     assert dry_run("miron", "embedded", data=files, confidence="no", lang="ru").requests == {"generate": 12}
 
 
+class Showing(Continuing):
+    """One that shows the tokens of what it writes, as vLLM does."""
+
+    shows_tokens = True
+
+
+def test_one_generation_gives_the_scores_under_both_stop_rules(
+    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path
+) -> None:
+    with Showing(record=True) as server:
+        by_tokens = run(files, tmp_path / "target", server)
+        generated = [body for body in server.bodies if "echo" not in body]
+        assert len(generated) == 24 + 1  # one each; the first shows that tokens are shown
+        by_words = run(files, tmp_path / "word", server, stop="word")
+    # What a server that does not show tokens gives too is the same.
+    assert by_tokens.summary["lev_score"] == finished[0].summary["lev_score"]
+    assert "lev_score_by_words" not in finished[0].summary
+    assert (finished[0].path / "export/miron_en.jsonl").read_bytes() == (
+        by_tokens.path / "export/miron_en.jsonl"
+    ).read_bytes()
+    for scope in ("", "/category=Noise,lang=ru"):
+        tokens, words = by_tokens.summary, by_words.summary
+        for name, here, there in (
+            ("lev_score_by_words", tokens, words),
+            ("lev_score_by_tokens", words, tokens),
+        ):
+            assert replace(here[name + scope], metric="lev_score") == there[f"lev_score{scope}"]
+    assert by_tokens.summary["lev_score"] != by_words.summary["lev_score"]
+    page = (by_tokens.path / "report.html").read_text()
+    assert "Score under both stop rules" in page
+    assert "Score beside baselines that need no model" in page
+
+
 # A model that gives no log-probabilities
 
 
@@ -278,7 +321,10 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
         assert run(files, tmp_path / "run", server).summary == done.summary
         assert server.requests == asked + 1  # the probe again, and nothing else
     assert done.headline.coverage == 1.0
-    assert {name.partition("/")[0] for name in done.summary} == {"lev_score", "exact_match", "score_drift"}
+    assert {name.partition("/")[0] for name in done.summary} == {
+        "lev_score", "exact_match", "accepted_match", "score_drift", "rescaled_score",
+        *(f"{name}_{figure}" for name in BASELINES for figure in ("score", "match")),
+    }  # fmt: skip
     assert msgspec.json.decode((tmp_path / "run" / "spec.json").read_bytes())["options"] == {
         "stop": "word",
         "confidence": "no",

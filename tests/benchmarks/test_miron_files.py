@@ -10,10 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
+import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, language_of_name, read_examples
+from evenkeel.benchmarks.miron.make.generator import compose
+from evenkeel.benchmarks.miron.matching import script_of, with_clean_versions
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file
 from evenkeel.run.benchmark import Data
 from evenkeel.types import Sample
@@ -51,9 +55,10 @@ def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "miron_ru.csv")
     frame.write_ndjson(tmp_path / "miron_ru.jsonl")
     first, *others = [samples([tmp_path / f"miron_ru.{ending}"]) for ending in ("jsonl", "csv", "parquet")]
-    assert [sample.id for sample in first] == ["ru-1", "ru-2", "ru-3"]
+    assert [sample.id for sample in first] == ["en-1", "ru-2", "ru-3"]
     assert [sample.tags for sample in first] == [
-        {"lang": "ru", "category": row["category"]} for row in PUBLISHED
+        {"lang": lang, "category": row["category"]}
+        for lang, row in zip(("en", "ru", "ru"), PUBLISHED, strict=True)
     ]
     for name in ("prefix", "target"):
         assert [getattr(sample.inputs, name) for sample in first] == [row[name] for row in PUBLISHED]
@@ -100,13 +105,15 @@ def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
 
 
 def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
-    plain = write(tmp_path / "mine.jsonl", [GOOD])
+    numbers = write(tmp_path / "mine.jsonl", [{**GOOD, "prefix": "72 / 8 =", "target": " 9"}])
     with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give --lang"):
-        samples([plain])
-    (told,) = samples([plain], langs=["ru"])
-    assert (told.id, told.tags["lang"]) == ("ru-1", "ru")
+        samples([numbers])
+    (stated,) = samples([numbers], langs=["ru"])
+    assert (stated.id, stated.tags["lang"]) == ("ru-1", "ru")
     with pytest.raises(DataError, match="give --lang"):
-        samples([plain], langs=["en", "ru"])  # which of them?
+        samples([numbers], langs=["en", "ru"])  # which of them?
+    (german,) = samples([write(tmp_path / "other.jsonl", [GOOD])], langs=["de"])
+    assert german.tags["lang"] == "de"
     named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
     assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
@@ -161,7 +168,7 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
         ("x_en.csv", b"prefix,category\na,Logic\n", "line 2: the field 'target' is missing"),
         ("x_en.parquet", b"PAR1 no more", "x_en.parquet: cannot be read"),
         ("x_en.txt", b"", "x_en.txt: expected a file that ends in"),
-        ("mine.jsonl", broken(), "line 1: the language is not stated"),
+        ("mine.jsonl", broken(prefix="1", target="2")[-51:], "line 1: the language is not stated"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
@@ -193,6 +200,117 @@ def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, va
 def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert evenkeel("run", "miron", "--model", "embedded", "--lang", "tlh").code == 2
     assert "miron has no starter set in 'tlh'. Available: en, ru." in capsys.readouterr().err
+
+
+# Files of others
+
+
+RUSSIAN = {"prefix": "Один корабль, два", "target": " корабля", "category": "Morphology"}
+NUMBERS = {"prefix": "72 / 8 =", "target": " 9", "category": "Logic"}
+
+
+def test_a_mixed_file_is_split_by_script(tmp_path: Path) -> None:
+    mixed = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "en"}, NUMBERS]
+    plain = samples([write(tmp_path / "mixed.jsonl", mixed)])
+    assert [sample.tags["lang"] for sample in plain] == ["en", "ru", "en", "en"]
+    assert [sample.inputs.lang_by_script for sample in plain] == [True, True, False, True]
+    # A name, or --lang, that says otherwise is not believed; a row without letters goes with the others.
+    named = samples([write(tmp_path / "mixed_ru.jsonl", [GOOD, GOOD, NUMBERS])])
+    assert [sample.tags["lang"] for sample in named] == ["en", "en", "en"]
+    half = samples([write(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS])])
+    assert [sample.tags["lang"] for sample in half] == ["en", "ru", "ru"]
+    assert [sample.inputs.lang_by_script for sample in half] == [True, False, False]
+    assert [s.id for s in samples([tmp_path / "mixed.jsonl"], langs=["ru"])] == ["ru-2", "ru-4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"),
+    [
+        ("кот", "ru"),
+        ("cat", "en"),
+        ("кoт", "ru"),
+        ("Das Café", "en"),
+        ("12 + 3", None),
+        ("", None),
+        ("aя", None),
+    ],
+)
+def test_the_script_of_a_text_is_that_of_most_letters(text: str, lang: str | None) -> None:
+    assert script_of(text) == lang
+
+
+def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -> None:
+    noise = {**GOOD, "category": "Noise"}
+    rows = [
+        {**noise, "prefix": "Oen ship at sea, two"},
+        {**GOOD, "prefix": "One ship at sea, two"},
+        {**GOOD, "prefix": "In the harbour there is one, and here are two"},
+        {**noise, "prefix": "Something quite different, and here were"},  # near to none
+        {**noise, "prefix": "One ship at sae, two", "target": " boats"},  # of another target
+        {**GOOD, "prefix": "A ship here, two", "target": " hulls"},
+        {**GOOD, "prefix": "A ship there, two", "target": " hulls"},
+        {**noise, "prefix": "A ship ther, two", "target": " hulls"},
+        {**noise, "prefix": "A ship xhere, two", "target": " hulls"},  # as near to one as to the other
+    ]
+    read = samples([write(tmp_path / "x_en.jsonl", rows)])
+    assert [sample.group for sample in read] == [
+        "en-2", "en-2", "en-3", "en-4", "en-5", "en-6", "en-7", "en-7", "en-9",
+    ]  # fmt: skip
+    assert [sample.id for sample in read if sample.inputs.clean_by_text] == ["en-1", "en-8"]
+
+
+def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
+    examples = [example for lang in ("en", "ru") for example in compose(lang)]
+    noisy = {example.id: example.clean_id for example in examples if example.clean_id}
+    bare = [msgspec.structs.replace(example, clean_id="") for example in examples]
+    found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}
+    assert all(noisy[name] == clean_id for name, clean_id in found.items())
+    assert len(found) >= 0.95 * len(noisy)
+
+
+def test_a_file_without_clean_versions_says_that_drift_cannot_be_computed(tmp_path: Path) -> None:
+    rows = [{**GOOD, "generated": " ships"}, {**GOOD, "category": "Noise", "generated": " x", "target": " y"}]
+    run = ek.score("miron", write(tmp_path / "x_ru.jsonl", rows), out=tmp_path / "run")
+    texts = [note.text for note in Miron.notes(run.spec, run.summary)]
+    assert "Drift cannot be computed: no clean version is in this run for 1 examples with typos." in texts
+    assert any("is told by their script alone: 2 en." in text for text in texts)
+    assert not any(name.startswith("score_drift") for name in run.summary)
+
+
+def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
+    (tmp_path / "miron_ru.json").write_bytes(
+        msgspec.json.format(msgspec.json.encode([RUSSIAN, RUSSIAN]), indent=1)
+    )
+    assert [sample.id for sample in samples([tmp_path / "miron_ru.json"])] == ["ru-1", "ru-2"]
+    (tmp_path / "bad_ru.json").write_bytes(msgspec.json.encode([RUSSIAN, {**RUSSIAN, "target": ""}]))
+    with pytest.raises(DataError, match="bad_ru.json, at row 2: the target is empty"):
+        samples([tmp_path / "bad_ru.json"])
+
+
+def test_a_clone_of_a_repository_is_read_without_its_readme(tmp_path: Path) -> None:
+    import polars
+
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in ("README.md", "LICENSE", ".gitattributes"):
+        (clone / name).write_text("no data\n")
+    (clone / "dataset_infos.json").write_text("{}")
+    (clone / ".git").mkdir()
+    polars.DataFrame([GOOD]).write_parquet(clone / "miron_en.parquet")
+    polars.DataFrame([RUSSIAN]).write_parquet(clone / "miron_ru.parquet")
+    files = datasets.find("miron", str(clone), None, starter=Miron.starter)
+    assert [file.path.name for file in files] == ["miron_en.parquet", "miron_ru.parquet"]
+    assert [sample.id for sample in Miron(MironOptions()).samples(Data(files))] == ["en-1", "ru-1"]
+    (clone / "miron_ru.parquet").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    with pytest.raises(DataError, match="miron_ru.parquet: is a pointer of Git LFS.*git lfs pull"):
+        samples([clone / "miron_ru.parquet"])
+
+
+def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
+    plain = write(tmp_path / "a_en.jsonl", [{**GOOD, "accepted": [" vessels"]}])
+    (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
+    assert [sample.inputs.accepted for sample in samples([plain])] == [(" vessels",)]
+    assert [s.inputs.accepted for s in samples([tmp_path / "b_en.csv"])] == [(" vessels", " boats")]
 
 
 # Which examples a limit takes

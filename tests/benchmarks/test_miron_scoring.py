@@ -10,21 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.benchmarks.miron.baselines import closest_copy, with_baselines
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
+from evenkeel.benchmarks.miron.files import Baselines, Example, MironDetail, MironInputs, make_sample
 from evenkeel.benchmarks.miron.scoring import (
     MOST_TOKENS,
     bits_per_byte,
     continuation,
-    first_words,
+    distinct_answers,
     lev_score,
+    matches,
     quadrant,
+    rescaled_scores,
     status_of,
     target_confidence,
+    target_probability,
 )
 from evenkeel.errors import UsageError
 from evenkeel.run.registry import load_benchmark
-from evenkeel.types import Answered, Logprobs, Response, Sample, Score, Status
+from evenkeel.text.word_splitting import first_words
+from evenkeel.types import Answered, LogLikelihood, Logprobs, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)
 
@@ -96,19 +101,61 @@ def test_bits_per_byte_do_not_depend_on_where_the_target_is_cut(logprobs: list[f
 
 
 @pytest.mark.parametrize(
-    ("score", "confidence", "name"),
+    ("right", "probability", "name"),
     [
-        (100, 100, "knows"),
-        (80, 50, "knows"),
-        (80, 49.99, "doubts"),
-        (100, 0, "doubts"),
-        (79.99, 50, "slips"),
-        (0, 100, "slips"),
-        (79.99, 49.99, "does_not_know"),
+        (True, 1.0, "knows"),
+        (True, 0.5, "knows"),
+        (True, 0.499, "doubts"),
+        (True, 0.0, "doubts"),
+        (False, 0.5, "slips"),
+        (False, 0.499, "does_not_know"),
     ],
 )
-def test_the_four_quadrants_part_at_80_and_50(score: float, confidence: float, name: str) -> None:
-    assert quadrant(score, confidence) == name
+def test_the_four_quadrants_part_at_right_and_at_one_half(right: bool, probability: float, name: str) -> None:
+    assert quadrant(right, probability) == name
+
+
+def test_the_probability_of_a_target_is_that_of_all_its_tokens_together() -> None:
+    """Eight tokens of 77 % each have a mean of 77 % and a probability of 12 %: that is not sure."""
+    logprobs = [math.log(0.77)] * 8
+    assert target_confidence(logprobs) == pytest.approx(77)
+    assert target_probability(logprobs) == pytest.approx(0.77**8)
+    assert quadrant(right=True, probability=target_probability(logprobs)) == "doubts"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "right"),
+    [
+        (" ships", " ships", True),
+        ("ships", " ships", True),
+        (" ships sail on", " ships", True),
+        (" ships, and", " ships", True),
+        (' "ships".', " ships", True),
+        (" «корабль»,", " корабль", True),
+        (" 'ships' are", " ships", True),
+        ("  Mexican   peso", " Mexican peso", True),
+        (" cafe\u0301", " caf\u00e9", True),
+        (" ship", " ships", False),  # at 83 of 100 points, and wrong
+        (" shipsmate", " ships", False),
+        (" Ships", " ships", False),
+        (" ships'", " ships", False),  # another form
+        (" ships'.", " ships'", True),
+        (" 4.5", " 4", False),
+        (" 4.", " 4", True),
+        (" Mexican", " Mexican peso", False),
+        ("", " ships", False),
+        (" ...", " ships", False),
+    ],
+)
+def test_a_text_is_right_where_it_begins_with_the_answer_word_for_word(
+    text: str, answer: str, right: bool
+) -> None:
+    assert matches(text, answer) == right
+
+
+def test_an_answer_that_begins_with_another_is_not_counted_twice() -> None:
+    assert distinct_answers(" peso", [" Mexican peso", " peso mexicano", " "]) == [" peso", " Mexican peso"]
+    assert distinct_answers(" peso mexicano", [" peso"]) == [" peso"]
 
 
 # Where a text ends
@@ -246,11 +293,15 @@ def test_the_values_of_one_example() -> None:
     assert score.values == {
         "lev_score": pytest.approx(100 * 5 / 6),
         "exact_match": 0.0,
+        "accepted_match": 0.0,
+        "lev_score_by_words": None,
         "target_confidence": pytest.approx(50),
-        "knows": 1.0,
+        "target_probability": pytest.approx(1 / 8),
+        "answer_probability": pytest.approx(1 / 8),
+        "knows": 0.0,
         "doubts": 0.0,
         "slips": 0.0,
-        "does_not_know": 0.0,
+        "does_not_know": 1.0,
         "bits_per_byte": pytest.approx(3 / 6),
         "target_tokens": 3.0,
         "last_word_tokens": 2.0,
@@ -271,7 +322,7 @@ def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_fla
         1.0,
         0.0,
     )
-    assert values["bits_per_byte"] is None
+    assert values["bits_per_byte"] is values["target_probability"] is values["doubts"] is None
 
 
 def test_tokens_across_the_boundary_give_no_bits_per_byte() -> None:
@@ -291,7 +342,7 @@ def test_without_a_log_likelihood_there_is_no_confidence_and_no_quadrant() -> No
     score = one(answered(logprobs=Response(status="unparsed", reason="null")))
     assert score.values["lev_score"] == 100
     known = {name for name, value in score.values.items() if value is not None}
-    assert known == {"lev_score", "exact_match"}
+    assert known == {"lev_score", "exact_match", "accepted_match"}
     assert "target_confidence" in score.values  # asked for, and missing
     assert "target_tokens" not in score.tags
     assert (score.statuses, score.answered) == ({"ok": 1, "unparsed": 1}, 1)
@@ -305,7 +356,7 @@ def test_what_was_not_generated_keeps_its_confidence() -> None:
 
 
 def test_where_no_log_likelihood_was_asked_there_are_no_such_values() -> None:
-    assert set(one(answered(), stop="word").values) == {"lev_score", "exact_match"}
+    assert set(one(answered(), stop="word").values) == {"lev_score", "exact_match", "accepted_match"}
 
 
 def test_recorded_results_tell_nothing_of_tokens() -> None:
@@ -313,6 +364,112 @@ def test_recorded_results_tell_nothing_of_tokens() -> None:
     assert score.values["target_confidence"] == pytest.approx(50)
     assert not {"target_tokens", "bits_per_byte", "start_token"} & set(score.values)
     assert "target_tokens" not in score.tags
+    # The mean over tokens of an unknown number says nothing of the whole.
+    assert not {"target_probability", "knows"} & set(score.values)
+
+
+# Both stop rules, and other right answers
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "other", "by"),
+    [
+        ("target", " ship", " shipyards are", ("lev_score_by_words", " shipyards")),
+        ("target", " ship", " ships, they", ("lev_score_by_words", " ships")),
+        ("word", " shipyards are", " ship", ("lev_score_by_tokens", " ship")),
+        ("target", " ship", None, ("lev_score_by_words", None)),
+    ],
+)
+def test_one_generation_is_scored_under_both_rules(
+    stop: str, text: str, other: str | None, by: tuple[str, str | None]
+) -> None:
+    score = one(answered(Response(status="ok", text=text, other=other), halves(1)), stop)
+    name, counted = by
+    assert score.values[name] == (None if counted is None else pytest.approx(lev_score(counted, " ships")))
+    assert score.values["lev_score"] == pytest.approx(lev_score(text.split(" are")[0], " ships"))
+    # Whether a text is right is seen in the longest of it.
+    assert score.values["accepted_match"] == float(other == " ships, they")
+
+
+def test_another_accepted_answer_is_right_and_shares_the_probability() -> None:
+    sample = answered(accepted=(" vessels", " ships at sea"), logprobs=halves(1)).sample
+    benchmark = Miron(MironOptions())
+    requests = benchmark.requests(sample)
+    assert [r.continuation for r in requests if isinstance(r, LogLikelihood)] == [" ships", " vessels"]
+    vessels = Response(status="ok", logprobs=Logprobs((" vessels",), (math.log(0.3),)))
+    ships = Response(status="ok", logprobs=Logprobs((" ships",), (math.log(0.25),)))
+    wrote = Response(status="ok", text=" vessels")
+
+    def scored(*responses: Response) -> Score:
+        (score,) = benchmark.score([Answered(sample, tuple(requests), responses)])
+        return score
+
+    score = scored(ships, vessels, wrote)
+    assert (score.values["exact_match"], score.values["accepted_match"]) == (0.0, 1.0)
+    assert score.values["target_probability"] == pytest.approx(0.25)
+    assert score.values["answer_probability"] == pytest.approx(0.55)
+    assert score.values["knows"] == 1.0
+    lost = scored(ships, Response(status="error"), wrote)
+    assert lost.values["answer_probability"] is lost.values["knows"] is None
+    assert lost.values["target_confidence"] == pytest.approx(25)
+    figures = benchmark.summarise([score, lost])
+    assert (figures["knows"].coverage, figures["target_confidence"].coverage) == (3 / 6, 1.0)
+
+
+# Baselines and rescaled scores
+
+
+def example(number: int, prefix: str, target: str, **more: Any) -> Example:
+    fields = {"category": "Morphology", "lang": "en", "kind": "plural", **more}
+    return Example(id=str(number), prefix=prefix, target=target, **fields)
+
+
+def baselines_of(*examples: Example) -> list[Baselines | None]:
+    return [sample.inputs.baselines for sample in with_baselines([make_sample(e) for e in examples])]
+
+
+def test_baselines_are_made_from_the_data_alone() -> None:
+    first, second, third, noisy = baselines_of(
+        example(1, "I saw a wug. Here are two", " wugs"),
+        example(2, "I saw a blick. Here are two", " blicks"),
+        example(3, "I saw a cat. Here are two", " blicks", kind="other"),
+        example(4, "I saw a blikc. Here are two", " blicks", category="Noise", clean_id="2"),
+    )
+    # The rarest word of the prefix; the closest to the target; the most frequent target of other groups.
+    assert first == Baselines(copy=" wug", closest_copy=" wug", majority=" blicks")
+    assert second == Baselines(copy=" blick", closest_copy=" blick", majority=" wugs")
+    assert third is not None
+    assert third.majority == " blicks"  # no other of its kind: that of its category
+    assert noisy == Baselines(copy=" blikc", closest_copy=" blikc", majority="")
+
+
+def test_the_closest_copy_has_as_many_words_as_the_target() -> None:
+    assert closest_copy("the red barn, a red barn door", " red barns") == " red barn"
+    assert closest_copy("!?", " red") == ""
+
+
+def scored_row(number: int, score: float, copy: float, majority: float, **tags: str) -> Score:
+    tags = {"category": "Facts", "lang": "en", **tags}
+    values = {"lev_score": score, "copy_score": copy, "majority_score": majority}
+    return Score(
+        sample_id=str(number), group=str(number), tags=dict(tags), values=dict(values),
+        statuses={"ok": 1}, answered=1, parts={"generated": "ok"},
+    )  # fmt: skip
+
+
+def test_a_rescaled_score_is_what_is_left_of_the_better_baselines_errors() -> None:
+    rows = [scored_row(1, 90, 40, 10), scored_row(2, 70, 60, 20), scored_row(3, 80, 100, 90)]
+    rows += [scored_row(4, 50, 0, 60, lang="ru"), scored_row(5, 30, 0, 40, lang="ru")]
+    figures = rescaled_scores(rows)
+    english = figures["rescaled_score/category=Facts,lang=en"]  # copying scores 66.7 on average
+    assert english.value == pytest.approx(100 * (1 - (10 + 30 + 20) / (60 + 40 + 0)))
+    assert english.low is not None
+    assert english.low < 40 < (english.high or 0) <= 100
+    russian = figures["rescaled_score/lang=ru"]  # the majority scores 50: worse than that
+    assert russian.value == pytest.approx(100 * (1 - (50 + 70) / (40 + 60)))
+    whole = 100 * (1 - (60 + 120) / (100 + 100))
+    assert figures["rescaled_score"].value == pytest.approx(whole)
+    assert (figures["rescaled_score"].n, figures["rescaled_score"].coverage) == (5, 1.0)
 
 
 # Typos

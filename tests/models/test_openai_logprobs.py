@@ -158,6 +158,69 @@ def test_a_text_as_long_as_another_is_counted_by_the_server_then_written() -> No
     assert response.tokens_out == tokens
 
 
+class Shown(Writer):
+    """One that shows the tokens of what it writes, or something else."""
+
+    tokens: Any = (" un", "sink", "able", ",", " they", " say", " so", " still")
+
+    def _completion(self, body: Any, key: str) -> bytes:
+        tokens = list(self.tokens[: body.max_tokens])
+        text = "".join(tokens).replace("\ufffd\ufffd", "д")
+        choice: dict[str, Any] = {"text": text, "finish_reason": "length"}
+        if body.logprobs:
+            choice["logprobs"] = {"tokens": tokens, "token_logprobs": [-1.0] * len(tokens)}
+        return msgspec.json.encode({"choices": [choice], "usage": {"prompt_tokens": 3}})
+
+
+def test_a_text_goes_beyond_its_length_where_the_server_shows_tokens() -> None:
+    request = as_long_as("The ship", " is", beyond=4, words=1)
+    with Shown(record=True) as server:
+        model = model_of(server)
+        first, second = one(model, request), one(model, request)
+        asked = [body["max_tokens"] for body in server.bodies if "echo" not in body]
+    assert asked == [1, 5, 5]  # the first reply shows whether tokens are shown
+    for response in (first, second):
+        assert (response.status, response.text, response.other) == ("ok", " un", " unsinkable, they")
+    with Shown() as server:  # within so few tokens the word does not end
+        response = one(model_of(server), as_long_as("The ship", " is", beyond=1, words=1))
+    assert (response.text, response.other) == (" un", None)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "requests"),
+    [
+        (("Ġun", "Ġsink"), [1, 1]),  # not what the text has: the server is not asked for more
+        (("\ufffd", "\ufffd", "а", " и"), [1, 5, 1, 5, 1]),  # halves of a letter: asked as before
+    ],
+)
+def test_tokens_that_do_not_spell_the_text_do_not_cut_it(
+    tokens: tuple[str, ...], requests: list[int]
+) -> None:
+    class Odd(Shown):
+        def _completion(self, body: Any, key: str) -> bytes:
+            reply = msgspec.json.decode(super()._completion(body, key))
+            reply["choices"][0]["text"] = reply["choices"][0]["text"].replace("Ġ", " ")
+            return msgspec.json.encode(reply)
+
+    Odd.tokens = tokens
+    with Odd(record=True) as server:
+        model = model_of(server)
+        request = as_long_as("The ship", " is", beyond=4, words=1)
+        first, second = one(model, request), one(model, request)
+        assert [body["max_tokens"] for body in server.bodies if "echo" not in body] == requests
+    assert (first.text, first.other) == (second.text, second.other) == (tokens[0].replace("Ġ", " "), None)
+
+
+def test_a_text_says_where_it_has_as_many_tokens_as_another() -> None:
+    request = Generate(prompt="The ship", sampling=Sampling(max_tokens=6, marked=" is not"))
+    with Shown(record=True) as server:
+        response = one(model_of(server), request)
+        assert len(server.bodies) == 2  # counted, and written
+    assert (response.text, response.other) == (" unsinkable, they say", " unsink")
+    with Writer() as server:
+        assert one(model_of(server), request).other is None
+
+
 def test_a_text_as_long_as_another_keeps_its_limit() -> None:
     with Writer(record=True) as server:
         one(model_of(server), as_long_as("The", " ship is unsinkable", max_tokens=2))

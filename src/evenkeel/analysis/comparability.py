@@ -227,9 +227,10 @@ def _requests(score: Score, metric: str) -> tuple[int, int]:
 
 
 def _digest(record: Record) -> bytes:
-    # The figures that a recorded file gives of its answers are not part of the question.
+    # The figures that a recorded file gives of its answers are not part of the question, and neither are
+    # baselines that are made from the other samples.
     inputs = msgspec.to_builtins(record.sample.inputs)
-    inputs = {name: value for name, value in inputs.items() if name != "published"}
+    inputs = {name: value for name, value in inputs.items() if name not in ("published", "baselines")}
     return hashlib.sha256(msgspec.json.encode(inputs, order="deterministic")).digest()
 
 

@@ -264,31 +264,72 @@ def _over_groups(
     )  # fmt: skip
 
 
-def rank_correlation(scores: Sequence[Score], first: str, second: str, *, seed: int) -> Figure:
+def rank_correlation(
+    scores: Sequence[Score], first: str, second: str, *, seed: int, within: Sequence[str] = ()
+) -> Figure:
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
+
+    With tags to stay `within`, it is the mean of the ρ of their strata, weighted by the samples of each, so
+    that a difference between strata is not taken for a correlation: Σ n ρ / Σ n. Strata of fewer than three
+    samples, and those where a metric is constant, have no ρ and do not enter.
 
     The interval is a bootstrap over groups, linked or not; each resample is ranked anew. Where all resamples
     have the same ρ, as where the order is perfect, there is none.
     """
     table = _Table(scores)
-    values, groups, entered = _entering(table, np.stack([table.values(first), table.values(second)]))
+    metrics = np.stack([table.values(first), table.values(second)])
+    known = list(map(bool, ~np.asarray(np.isnan(metrics).any(axis=0))))
+    metrics[:, ~_in_strata(scores, metrics, within)] = np.nan
+    values, groups, entered = _entering(table, metrics)
     n, clusters = len(groups), len(set(groups))
+    members = [score for score, enters in zip(scores, entered, strict=True) if enters]
+    strata = list(_split(members, tuple(within)).values())
+    over = f" within {' and '.join(within)}" if len(strata) > 1 else ""
     value = low = high = None
     method = "none: too few samples" if n else NOTHING
     if n >= 3 and clusters >= 2:
-        resampled = np.concatenate([spearman(values, t[:, groups]) for t in _resamples(clusters, n, seed)])
-        [rho] = spearman(values, np.ones((1, n)))
+        resampled = np.concatenate(
+            [_mean_spearman(values, t[:, groups], strata) for t in _resamples(clusters, n, seed)]
+        )
+        [rho] = _mean_spearman(values, np.ones((1, n)), strata)
         value = None if np.isnan(rho) else float(rho)
         method = "none: all resamples agree"
         if value is not None and not np.isnan(resampled).all():
             bounds = np.nanquantile(resampled, (ALPHA / 2, 1 - ALPHA / 2))
             if bounds[1] - bounds[0] > ROUNDING:
                 low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
-                method = "Spearman's ρ, bootstrap over groups"
+                method = f"{'mean of ' if over else ''}Spearman's ρ{over}, bootstrap over groups"
     return _figure(
-        scores, entered, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
+        scores, known, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
         unit="correlation",
     )  # fmt: skip
+
+
+def _in_strata(
+    scores: Sequence[Score], metrics: NDArray[np.float64], within: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Which samples are in a stratum that has a ρ."""
+    known = ~np.asarray(np.isnan(metrics).any(axis=0))
+    if not within:
+        return known
+    inside = np.zeros(len(scores), dtype=bool)
+    for part in _split(scores, tuple(within)).values():
+        members = part[known[part]]
+        if len(members) >= 3 and bool((np.ptp(metrics[:, members], axis=1) > 0).all()):
+            inside[members] = True
+    return inside
+
+
+def _mean_spearman(
+    values: NDArray[np.float64], times: NDArray[np.float64], strata: Sequence[NDArray[np.intp]]
+) -> NDArray[np.float64]:
+    """The mean of the strata's ρ for each row of `times`, weighted by the samples that are there."""
+    if len(strata) == 1:
+        return spearman(values, times)
+    rhos = np.stack([spearman(values[:, part], times[:, part]) for part in strata])
+    weights = np.where(np.isnan(rhos), 0.0, np.stack([times[:, part].sum(axis=1) for part in strata]))
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        return np.asarray((np.nan_to_num(rhos) * weights).sum(axis=0) / weights.sum(axis=0))
 
 
 def spearman(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:

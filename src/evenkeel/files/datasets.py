@@ -19,11 +19,14 @@ from msgspec import Struct
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_bytes
+from evenkeel.files.tables import ENDINGS
 
 CHUNK = 1 << 16
 TIMEOUT = 30
 CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
 """Headers of the Hugging Face Hub: a file's commit; SHA-256 of a large file, Git's id of a small one."""
+DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
+"""Files of the Hugging Face Hub that describe data and hold none."""
 DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{40}")
 
 State: TypeAlias = Literal["missing", "whole", "changed", "unchecked"]
@@ -121,6 +124,9 @@ def find(
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     if not paths:
         raise DataError(path, "the folder has no files.")
+    # A clone of a repository has a README and a licence beside its data.
+    rows = [p for p in paths if p.suffix.lower() in ENDINGS and p.name not in DESCRIPTIONS]
+    paths = rows or paths
     return [msgspec.structs.replace(data_file(file), folder=path) for file in paths]
 
 

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import DataError, explain
-from evenkeel.files.jsonfile import BOM, json_lines, open_file, read_bytes
+from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, json_lines, open_file, read_bytes, read_json
+
+JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+ENDINGS = (".csv", ".parquet", *JSON_ENDINGS)
+"""Files that `read_rows` reads."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Row(NamedTuple):
@@ -56,11 +61,11 @@ def kind_of(value: Any) -> str:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, whose ending names its format. `.json` is one object per line."""
+    """The rows of a file, whose ending names its format. JSON has an object on each line, or a list."""
     if not path.exists():
         raise DataError(path, "cannot be read: No such file or folder.")
     readers = {".csv": _csv_rows, ".parquet": _parquet_rows}
-    readers |= dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows)
+    readers |= dict.fromkeys(JSON_ENDINGS, _json_rows)
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
@@ -78,10 +83,30 @@ def read_text(path: Path) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
+    if _is_list(path):
+        for number, fields in enumerate(read_json(path, list[Any]), 1):
+            row = Row(path, fields, str(number), where=f"row {number}")
+            if not isinstance(fields, dict):
+                raise row.error(f"expected an object, not {kind_of(fields)}.")
+            yield row
+        return
     for number, fields in json_lines(path):
         if not isinstance(fields, dict):
             raise DataError(path, f"expected an object, not {kind_of(fields)}.", line=number)
         yield Row(path, fields, str(number), line=number)
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a file is one JSON list, rather than a list on each line."""
+    with open_file(path) as file:
+        lines = (line.removeprefix(BOM).strip() for line in file)
+        line = next((line for line in lines if line), b"")
+        if not line.startswith(b"["):
+            return False
+        try:
+            return not any(lines) if isinstance(decode(line), list) else False
+        except NOT_JSON:  # it may go on in the next line
+            return any(lines)
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
@@ -108,8 +133,9 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _parquet_rows(path: Path) -> Iterator[Row]:
     import polars
 
-    with open_file(path):  # or an error in our words
-        pass
+    with open_file(path) as file:  # or an error in our words
+        if file.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
     try:
         frame = polars.read_parquet(path)
     except (OSError, polars.exceptions.PolarsError) as error:

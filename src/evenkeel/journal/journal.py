@@ -87,7 +87,9 @@ def make_key(model: bytes, request: Request) -> Key:
     match request:
         case Generate():
             schema = [request.schema] if request.schema else []
-            body = _encode(["generate", request.prompt, request.sampling, *schema])
+            # What is to be given beside the text does not change the text.
+            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=0, marked="")
+            body = _encode(["generate", request.prompt, sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])
         case StringLikelihood():

@@ -19,6 +19,7 @@ from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, read_tokenizer
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
+from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
@@ -28,6 +29,7 @@ from evenkeel.types import (
     Rank,
     Request,
     Response,
+    Sampling,
     Status,
     StringLikelihood,
 )
@@ -420,7 +422,8 @@ def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
             continue
         if request.sampling.temperature or request.schema:
             continue
-        scored = by_text.pop((request.prompt, request.sampling.length_of), None)
+        sampling = request.sampling
+        scored = by_text.pop((request.prompt, sampling.length_of or sampling.marked), None)
         pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
         if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
             prompt = prompt_of(causal, request)
@@ -454,10 +457,15 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         ids = [causal.start_id]
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
-    if sampling.length_of and isinstance(text, str):
-        pair = pair_of(causal, text, sampling.length_of)
-        length = pair.target if pair else len(causal.tokenise(sampling.length_of, special=False))
-        max_tokens = min(max_tokens, max(1, length))
+    mark = 0
+    if (counted := sampling.length_of or sampling.marked) and isinstance(text, str):
+        pair = pair_of(causal, text, counted)
+        length = max(1, pair.target if pair else len(causal.tokenise(counted, special=False)))
+        if sampling.length_of:
+            mark = min(length, max_tokens) if sampling.beyond else 0
+            max_tokens = min(max_tokens, length + sampling.beyond)
+        else:
+            mark = length if length <= max_tokens else 0
     room = causal.context - len(ids) if causal.context else max_tokens
     return Prompt(
         ids=tuple(ids),
@@ -469,18 +477,18 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         stop=tuple(filter(None, stop)),
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
         schema=request.schema,
+        mark=mark,
+        words=sampling.words if sampling.beyond else 0,
     )
 
 
 def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
     if generation is None:
         return does_not_fit(len(prompt.ids))
-    # A text that was to have a certain length, and has it, is complete.
-    has_length = generation.tokens == prompt.max_tokens and not prompt.clipped and bool(generation.text)
-    ended = generation.ended or (bool(request.sampling.length_of) and has_length)
+    written, other, ended = ends_of(request.sampling, prompt, generation)
     status: Status = "ok" if ended else "truncated"
     if isinstance(request.prompt, str):
-        text, reasoning = generation.text, ""
+        text, reasoning = written, ""
         reason = "" if ended else "length" if text else f"length {BEFORE_TEXT}"
     else:
         opening = THINK if prompt.thinking else ""
@@ -492,10 +500,29 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
         status=status,
         text=text,
         reasoning=reasoning,
+        other=other,
         reason=reason,
         tokens_in=len(prompt.ids),
         tokens_out=generation.tokens,
     )
+
+
+def ends_of(sampling: Sampling, prompt: Prompt, generation: Generation) -> tuple[str, str | None, bool]:
+    """A text, the same to its other end where that is known, and whether the text is complete.
+
+    A text that was to have a certain length, and has it, is complete; one that was cut off before it began is
+    none.
+    """
+    length = prompt.mark or (prompt.max_tokens if sampling.length_of and not prompt.clipped else 0)
+    if not length:
+        return generation.text, None, generation.ended
+    up_to_length = generation.marked_text if prompt.mark else generation.text
+    ended_before = generation.ended and generation.tokens <= length
+    complete = ended_before or (generation.tokens >= length and bool(up_to_length))
+    if sampling.marked:
+        return generation.text, up_to_length if complete else None, generation.ended
+    whole = generation.ended or has_whole_words(generation.text, prompt.words)
+    return up_to_length, generation.text if sampling.beyond and whole else None, complete
 
 
 def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:

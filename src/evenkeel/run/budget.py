@@ -134,7 +134,9 @@ def estimate(request: Request) -> tuple[int, int]:
             prompt = request.prompt
             texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
             sampling = request.sampling
-            most = 2 * estimate_tokens(sampling.length_of) if sampling.length_of else sampling.max_tokens
+            most = sampling.max_tokens
+            if sampling.length_of:
+                most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
         case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0

@@ -36,6 +36,22 @@ def split(texts: Sequence[str], lang: str | None = None) -> list[list[str]]:
     return [apart[at] if at in apart else _words(text, chinese=chinese) for at, text in enumerate(plain)]
 
 
+def first_words(text: str, count: int) -> str:
+    """A text up to the end of its `count`-th word, the spaces before it included."""
+    end = 0
+    for _ in range(count):
+        while end < len(text) and text[end].isspace():
+            end += 1
+        while end < len(text) and not text[end].isspace():
+            end += 1
+    return text[:end]
+
+
+def has_whole_words(text: str, count: int) -> bool:
+    """Whether a text goes on after its `count`-th word, so that none of them can grow any more."""
+    return len(first_words(text, count)) < len(text)
+
+
 def normalized(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """A Unicode normal form in linear time.
 

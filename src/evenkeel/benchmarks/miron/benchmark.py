@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.miron import files, scoring, strings
+from evenkeel.benchmarks.miron.baselines import with_baselines
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, examples, notes
 from evenkeel.files.datasets import Starter
@@ -33,6 +34,8 @@ from evenkeel.types import (
 
 LONGEST = 4096
 """Tokens of a target, at most."""
+SPARE = 8
+"""Tokens of a word, beyond those that a target is estimated to have, until it must have ended."""
 
 STARTER_SHA256 = {
     "en": "7e76fb78f4d00093570ace640afa727dae4a0498d99f0ff6415387ff100bf363",
@@ -116,9 +119,11 @@ class Miron(Benchmark):
         self.roles = {"model": frozenset(needs)}
 
     def samples(self, data: Data) -> list[Sample]:
-        """`limit` examples of each language, as many of each category."""
-        examples = files.balanced(files.read_files(data), data.limit)
-        return [files.make_sample(example) for example in examples]
+        """`limit` examples of each language, as many of each category. Baselines are those of all data."""
+        examples = files.read_files(data)
+        samples = with_baselines([files.make_sample(example) for example in examples])
+        chosen = {example.id for example in files.balanced(examples, data.limit)}
+        return [sample for sample in samples if sample.id in chosen]
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
@@ -126,22 +131,36 @@ class Miron(Benchmark):
 
     def _token_requests(self, sample: Sample[MironInputs]) -> list[Request]:
         inputs = sample.inputs
-        generate = Generate(
-            prompt=inputs.prefix, sampling=self._sampling(inputs.target), repeat=inputs.repeat
-        )
+        generate = Generate(prompt=inputs.prefix, sampling=self._sampling(inputs), repeat=inputs.repeat)
         if self.options.confidence == "no" or inputs.no_logprobs:
             return [generate]
+        answers = [inputs.target]
+        if inputs.published is None:  # what was recorded has no log-probabilities of other answers
+            answers += scoring.distinct_answers(inputs.target, inputs.accepted)
         return [
-            LogLikelihood(prefix=inputs.prefix, continuation=inputs.target, repeat=inputs.repeat),
+            *(
+                LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)
+                for answer in dict.fromkeys(answers)
+            ),
             generate,
         ]
 
-    def _sampling(self, target: str) -> Sampling:
-        kind, _, count = self.options.stop.partition("=")
+    def _sampling(self, inputs: MironInputs) -> Sampling:
+        """The text of the stop rule, and beside it what the other rule needs of the same text."""
+        target, (kind, _, count) = inputs.target, self.options.stop.partition("=")
         if kind == "target":
-            return Sampling(length_of=target, max_tokens=LONGEST, stop=("\n",))
+            longest = max((target, *inputs.accepted), key=len)
+            words = max(len(answer.split()) for answer in (target, *inputs.accepted))
+            return Sampling(
+                length_of=target,
+                max_tokens=LONGEST,
+                stop=("\n",),
+                beyond=SPARE + estimate_tokens(longest),
+                words=words,
+            )
         most = {"word": 8 + 4 * estimate_tokens(target), "line": 64, "tokens": int(count or 0)}[kind]
-        return Sampling(max_tokens=most, stop=("\n",))
+        counts = kind == "word" and self.options.confidence != "no"
+        return Sampling(max_tokens=most, stop=("\n",), marked=target if counts else "")
 
     def score(self, answered: Sequence[Answered[MironInputs]]) -> list[Score]:
         scores = scoring.score_examples(answered, self.answers, stop=self.options.stop)
@@ -158,7 +177,8 @@ class Miron(Benchmark):
         return Miron(MironOptions(stop=stop, confidence="no"), seed=self.seed)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        return files.read_results(path, lang)
+        recorded = files.read_results(path, lang)
+        return recorded._replace(samples=with_baselines(recorded.samples))
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         return files.results_files(records)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evenkeel.benchmarks.miron.matching import SCRIPTS, language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.run.benchmark import Data, Recorded
@@ -20,6 +21,14 @@ from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
+
+
+class Baselines(Struct, frozen=True, kw_only=True):
+    """Continuations that need no model (`baselines.py`); empty where there is none."""
+
+    copy: str
+    closest_copy: str
+    majority: str
 
 
 class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,6 +40,13 @@ class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     clean_id: str
     """The id of the same example without typos; empty where it has none."""
+    accepted: tuple[str, ...] = ()
+    """Further right continuations, each with its leading space, as the target has."""
+    baselines: Baselines | None = None
+    lang_by_script: bool = False
+    """Whether the language is told by the letters alone, or against the file's name."""
+    clean_by_text: bool = False
+    """Whether the clean version was found by its text."""
     no_logprobs: bool = False
     """Whether the recorded file has no confidence at all: none is missing then."""
     repeat: int = 0
@@ -44,6 +60,8 @@ class MironDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     generated: str | None
     """The continuation that was scored; None where there is no answer."""
+    other: str | None = None
+    """The same text to the end of the other stop rule; None where that is unknown."""
     tokens: tuple[str, ...] | None = None
     """The tokens of the target."""
 
@@ -64,6 +82,12 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the same example without typos."""
     edits: int = 0
     edit_kinds: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    """Further right continuations, each with its leading space, as the target has."""
+    lang_by_script: bool = False
+    """Whether the language is told by the letters alone, or against the file's name."""
+    clean_by_text: bool = False
+    """Whether the clean version was found by its text."""
 
 
 class _Result(Struct, frozen=True, kw_only=True):
@@ -93,29 +117,47 @@ def read_files(data: Data) -> list[Example]:
     by_file = {file.path: read_examples(file.path, file.lang or data.only_lang) for file in data}
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
+        stems = len({path.stem for path in by_file}) == len(by_file)
+        names = {path: path.stem if stems else path.name for path in by_file}
         examples = [
             replace(
                 example,
-                id=f"{path.stem}-{example.id}",
-                clean_id=f"{path.stem}-{example.clean_id}" if example.clean_id else "",
+                id=f"{names[path]}-{example.id}",
+                clean_id=f"{names[path]}-{example.clean_id}" if example.clean_id else "",
             )
             for path, of_file in by_file.items()
             for example in of_file
         ]
+    examples = with_clean_versions(examples)
     langs = data.choose_langs(example.lang for example in examples)
     return [example for example in examples if example.lang in langs]
 
 
 def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
-    """The examples of a file with their rows; ids must be unique."""
-    fallback = language_of_name(path) or lang
+    """The examples of a file with their rows; ids must be unique.
+
+    The language of a row that does not state it is that of its script. Where it has no letters it is the one
+    that the file's name or `lang` says, unless all other rows are in another.
+    """
+    stated = language_of_name(path) or lang
+    rows = list(read_rows(path))
+    scripts = [None if row.fields.get("lang") else script_of(_letters(row)) for row in rows]
+    counts = Counter(script for script in scripts if script)
+    others = not counts or stated not in SCRIPTS or stated in counts
+    default = stated if stated and others else max(counts, key=lambda script: counts[script], default=None)
     ids: set[str] = set()
-    for number, row in enumerate(read_rows(path), 1):
-        example = _example(row, number, fallback)
+    for number, (row, script) in enumerate(zip(rows, scripts, strict=True), 1):
+        lang_of_row = language(script, stated) if script else default
+        by_script = not row.fields.get("lang") and lang_of_row != stated
+        example = replace(_example(row, number, lang_of_row), lang_by_script=by_script)
         if example.id in ids:
             raise row.error(f"the id '{example.id}' appears twice; ids are unique.")
         ids.add(example.id)
         yield example, row
+
+
+def _letters(row: Row) -> str:
+    return "".join(text for name in ("prefix", "target") if isinstance(text := row.fields.get(name), str))
 
 
 def _example(row: Row, number: int, fallback: str | None) -> Example:
@@ -132,9 +174,12 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    fields = {name: row.fields[name] for name in ("kind", "edits", "edit_kinds") if row.fields.get(name)}
+    names = ("kind", "edits", "edit_kinds", "accepted")
+    fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
+    if isinstance(answers := fields.get("accepted"), str):
+        fields["accepted"] = [answer for answer in answers.split("|") if answer.strip()]
     # Ids may be numbers, 0 included.
     ids = {name: str(row.fields[name]) for name in ("id", "twin") if row.fields.get(name) is not None}
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
@@ -193,8 +238,9 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):
         tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
-    names = ("prefix", "target", "category", "kind", "clean_id")
-    inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
+    names = ("prefix", "target", "category", "kind", "clean_id", "accepted")
+    unstated = ("lang_by_script", "clean_by_text")
+    inputs = MironInputs(**{name: getattr(example, name) for name in (*names, *unstated)}, **fields)
     # An example with typos is not independent of its clean version: they are one group.
     return Sample(id=example.id, group=example.clean_id or example.id, tags=tags, inputs=inputs)
 
@@ -204,9 +250,11 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
 
 def read_results(path: Path, lang: str | None = None) -> Recorded:
     """The rows of a results file: an example, what was generated, and the scores of the file."""
-    results = [(example, _result(row)) for example, row in _rows(path, lang)]
-    if not results:
+    rows = list(_rows(path, lang))
+    if not rows:
         raise DataError(path, "there is no result in it.")
+    examples = with_clean_versions([example for example, _ in rows])
+    results = [(example, _result(row)) for example, (_, row) in zip(examples, rows, strict=True)]
     # A file of a model without log-probabilities has no confidence at all: nothing is missing from that.
     no_logprobs = all(result.target_confidence is None for _, result in results)
     rows_of_prefix: Counter[str] = Counter()

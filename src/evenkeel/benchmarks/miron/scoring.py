@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
-from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
+from evenkeel.benchmarks.miron.files import Baselines, MironDetail, MironInputs
+from evenkeel.benchmarks.miron.page import BASELINES, METRICS, QUADRANTS
 from evenkeel.page.metrics import units
 from evenkeel.text.answers import Rule
-from evenkeel.types import Answered, Logprobs, Response, Score, Status, StringLikelihood, Summary, Tag
+from evenkeel.text.word_splitting import first_words, normalized
+from evenkeel.types import (
+    Answered,
+    Generate,
+    LogLikelihood,
+    Logprobs,
+    Response,
+    Score,
+    Status,
+    Summary,
+    Tag,
+)
 
-RIGHT = 80.0
-"""The Levenshtein score from which a continuation counts as the right one."""
-SURE = 50.0
-"""The confidence from which a model counts as sure of the true continuation."""
+SURE = 0.5
+"""The probability from which a model counts as sure: a right continuation is likelier than all others."""
 MOST_TOKENS = 8
 """Targets of more tokens are counted together: there are few."""
 PUNCTUATION = ".,;:!?…\"')»”"
+OPENING, CLOSING, APOSTROPHES = ("'", '"', "«", "“", "„", "‘", "("), '.,;:!?…")»”“', "'’"
+OTHER_RULE = {"target": "lev_score_by_words", "word": "lev_score_by_tokens"}
+"""The score under the other stop rule, of the same generation."""
+ACCEPTED = "accepted"
+OF_DATA = ("lang_by_script", "clean_by_text", "no_clean_version")
+"""1 for the examples of which it is true; others have no such value."""
+SCOPES: tuple[tuple[str, ...], ...] = ((), ("category",), ("lang",), ("category", "lang"))
 
 Values = dict[str, float | None]
 
@@ -49,22 +65,44 @@ def bits_per_byte(logprobs: Sequence[float], target: str) -> float:
     return -math.fsum(logprobs) / math.log(2) / len(target.encode())
 
 
-def quadrant(score: float, confidence: float) -> str:
-    """What a score and a confidence mean together; `page.QUADRANTS` describes each name."""
-    if score >= RIGHT:
-        return "knows" if confidence >= SURE else "doubts"
-    return "slips" if confidence >= SURE else "does_not_know"
+def target_probability(logprobs: Sequence[float]) -> float:
+    """P(target) = Π P(token | the text before it) = exp(Σ log P), of the whole target."""
+    return math.exp(math.fsum(logprobs))
 
 
-def first_words(text: str, count: int) -> str:
-    """A text up to the end of its `count`-th word, the spaces before it included."""
-    end = 0
-    for _ in range(count):
-        while end < len(text) and text[end].isspace():
-            end += 1
-        while end < len(text) and not text[end].isspace():
-            end += 1
-    return text[:end]
+def quadrant(right: bool, probability: float) -> str:
+    """What a text and the probability of a right one mean together; `page.QUADRANTS` describes each name."""
+    if right:
+        return "knows" if probability >= SURE else "doubts"
+    return "slips" if probability >= SURE else "does_not_know"
+
+
+def matches(text: str, answer: str) -> bool:
+    """Whether a text begins with an answer, word for word.
+
+    Of the text count as many words as the answer has. Spaces around them, how wide those between them are,
+    and the Unicode form (NFC) make no difference; case does. Behind the answer may come punctuation, and
+    around it quotation marks, unless they are the answer's own.
+    """
+    written = _plain(first_words(text, len(answer.split())))
+    wanted, closing = _plain(answer), CLOSING
+    if written[:1] in OPENING and wanted[:1] not in OPENING:
+        written, closing = written[1:], CLOSING + APOSTROPHES
+    return bool(wanted) and written.startswith(wanted) and not written[len(wanted) :].strip(closing)
+
+
+def _plain(text: str) -> str:
+    return " ".join(normalized("NFC", text).split())
+
+
+def distinct_answers(target: str, accepted: Sequence[str]) -> list[str]:
+    """The target and the accepted answers of which none begins with another, the shorter first: a text that
+    begins with the longer one begins with the shorter one too, and would be counted twice."""
+    answers: list[str] = []
+    for answer in sorted(dict.fromkeys([target, *accepted]), key=len):
+        if answer.strip() and not any(answer.startswith(shorter) for shorter in answers):
+            answers.append(answer)
+    return answers
 
 
 # Scores
@@ -78,41 +116,65 @@ def score_examples(answered: Sequence[Answered[MironInputs]], rule: Rule, *, sto
 
 
 def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Score[MironDetail]:
-    target, recorded = item.sample.inputs.target, item.sample.inputs.published is not None
+    inputs = item.sample.inputs
+    target, recorded = inputs.target, inputs.published is not None
     stop = "" if recorded else stop  # what was cut elsewhere is taken as it is
-    *loglikelihoods, generation = [  # no log-likelihood of a model that cannot give it
-        response
-        for request, response in zip(item.requests, item.responses, strict=True)
-        if not isinstance(request, StringLikelihood)
-    ]
+    generation, logprobs_of = _responses(item)
     generated = continuation(generation, target, rule, stop)
-    parts: dict[str, Status] = {"logprobs": loglikelihoods[0].status} if loglikelihoods else {}
+    other = other_continuation(generation, target, stop)
+    right = None if generated is None else _right(longest_text(generation, stop), target, inputs.accepted)
+    parts: dict[str, Status] = {}
+    if target in logprobs_of:  # no log-likelihood of a model that cannot give it
+        parts["logprobs"] = logprobs_of[target].status
+    parts |= {f"accepted: {answer}": each.status for answer, each in logprobs_of.items() if answer != target}
     parts["generated"] = status_of(generation, target, rule, stop)
     values: Values = {
         "lev_score": None if generated is None else lev_score(generated, target),
         "exact_match": None if generated is None else float(generated == target),
+        "accepted_match": None if right is None else float(right),
     }
+    if stop == "target" or (stop == "word" and logprobs_of):  # tokens of the text are counted
+        values[OTHER_RULE[stop]] = None if generated is None or other is None else lev_score(other, target)
     tags: dict[str, Tag] = dict(item.sample.tags)
     tokens = None
-    for response in loglikelihoods:
-        logprobs = response.logprobs
+    if target in logprobs_of:
+        logprobs = logprobs_of[target].logprobs
         values["target_confidence"] = target_confidence(logprobs.values) if logprobs else None
-        values |= _quadrants(values["lev_score"], values["target_confidence"])
         if not recorded:  # recorded results have no tokens
+            probability = _probabilities(logprobs_of, target, inputs.accepted)
+            values |= probability | _quadrants(right, probability["answer_probability"])
             values |= _token_values(logprobs, target)
             if logprobs:
                 tokens = logprobs.tokens
                 tags["target_tokens"] = min(MOST_TOKENS, len(tokens))
+    values |= {name: 1.0 for name in ("lang_by_script", "clean_by_text") if getattr(inputs, name)}
+    if inputs.baselines:
+        values |= _baseline_values(inputs.baselines, target, inputs.accepted)
     return Score(
         sample_id=item.sample.id,
         group=item.sample.group,
         tags=tags,
         values=values,
         statuses=Counter(parts.values()),
-        answered=sum(each.logprobs is not None for each in loglikelihoods) + (generated is not None),
+        answered=sum(each.logprobs is not None for each in logprobs_of.values()) + (generated is not None),
         parts=parts,
-        detail=MironDetail(generated=generated, tokens=tokens),
+        detail=MironDetail(generated=generated, other=other, tokens=tokens),
     )
+
+
+def _responses(item: Answered[MironInputs]) -> tuple[Response, dict[str, Response]]:
+    """The response to the continuation, and those to the log-likelihoods by their text."""
+    generation, logprobs_of = Response(status="error", reason="not asked"), {}
+    for request, response in zip(item.requests, item.responses, strict=True):
+        if isinstance(request, Generate):
+            generation = response
+        elif isinstance(request, LogLikelihood):
+            logprobs_of[request.continuation] = response
+    return generation, logprobs_of
+
+
+def _right(text: str, target: str, accepted: Sequence[str]) -> bool:
+    return any(matches(text, answer) for answer in (target, *accepted))
 
 
 def continuation(response: Response, target: str, rule: Rule, stop: str) -> str | None:
@@ -120,8 +182,11 @@ def continuation(response: Response, target: str, rule: Rule, stop: str) -> str 
     if not rule.counts(response):
         return None
     text = response.text.partition("\n")[0] if stop else response.text
-    if stop != "word":
-        return text
+    return as_words(text, target) if stop == "word" else text
+
+
+def as_words(text: str, target: str) -> str:
+    """As many words of a text as the target has, without the punctuation behind them unless it has some."""
     text = first_words(text, len(target.split()))
     return text if target[-1] in PUNCTUATION else text.rstrip(PUNCTUATION)
 
@@ -133,12 +198,51 @@ def status_of(response: Response, target: str, rule: Rule, stop: str) -> Status:
     return "ok" if response.status == "truncated" and planned else response.status
 
 
-def _quadrants(score: float | None, confidence: float | None) -> Values:
+def other_continuation(response: Response, target: str, stop: str) -> str | None:
+    """The same text to the end of the other stop rule: words for `target`, tokens for `word`."""
+    if response.other is None:
+        return None
+    text = response.other.partition("\n")[0]
+    return as_words(text, target) if stop == "target" else text
+
+
+def longest_text(response: Response, stop: str) -> str:
+    """All that is known of a text, up to the first line break; what was recorded elsewhere as it is."""
+    text = response.other if stop == "target" and response.other is not None else response.text
+    return text.partition("\n")[0] if stop else text
+
+
+def _quadrants(right: bool | None, probability: float | None) -> Values:
     """1 for the quadrant that an example falls into, 0 for the others."""
-    if score is None or confidence is None:
+    if right is None or probability is None:
         return dict.fromkeys(QUADRANTS)
-    name = quadrant(score, confidence)
+    name = quadrant(right, probability)
     return {each: float(each == name) for each in QUADRANTS}
+
+
+def _probabilities(logprobs_of: Mapping[str, Response], target: str, accepted: Sequence[str]) -> Values:
+    """Of the target, and of a right continuation: Σ P(answer), for a text begins with one of them alone."""
+    known = {answer: _probability(each.logprobs) for answer, each in logprobs_of.items()}
+    answers = [known.get(answer) for answer in distinct_answers(target, accepted)]
+    certain = [probability for probability in answers if probability is not None]
+    total = min(1.0, math.fsum(certain)) if len(certain) == len(answers) else None
+    return {"target_probability": known[target], "answer_probability": total}
+
+
+def _probability(logprobs: Logprobs | None) -> float | None:
+    """None where tokens merge across the boundary: they spell more or less than the answer."""
+    if logprobs is None or logprobs.merged or not logprobs.values:
+        return None
+    return target_probability(logprobs.values)
+
+
+def _baseline_values(baselines: Baselines, target: str, accepted: Sequence[str]) -> Values:
+    values: Values = {}
+    for name in BASELINES:
+        text = getattr(baselines, name)
+        values[f"{name}_score"] = lev_score(text, target) if text else None
+        values[f"{name}_match"] = float(_right(text, target, accepted)) if text else None
+    return values
 
 
 def _token_values(logprobs: Logprobs | None, target: str) -> Values:
@@ -159,7 +263,8 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
 def _with_drift(score: Score, clean: Score | None) -> Score:
     """The score of an example with typos, with what its clean version scores more."""
     if clean is None or clean.sample_id == score.sample_id:
-        return score
+        missing: Values = {"no_clean_version": 1.0} if score.tags["category"] == "Noise" else {}
+        return msgspec.structs.replace(score, values={**score.values, **missing})
     drift: Values = {}
     for name, metric in (("score_drift", "lev_score"), ("confidence_drift", "target_confidence")):
         if metric in score.values:
@@ -174,44 +279,102 @@ def _with_drift(score: Score, clean: Score | None) -> Score:
 def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
     """The figures by category and language, by the tokens of the target, and by typos."""
     from evenkeel import analysis
+    from evenkeel.analysis import within
 
     metrics = dict.fromkeys(name for score in scores for name in score.values)
+    unknown = {name for name in OTHER_RULE.values() if all(s.values.get(name) is None for s in scores)}
+    metrics = dict.fromkeys(name for name in metrics if name not in unknown)
     summary: Summary = {}
     for parts in dict.fromkeys(map(parts_of, metrics)):
         breakdown = {name: _breakdown(name) for name in metrics if parts_of(name) == parts}
         members = [_confined(score, parts) for score in scores]
         summary |= analysis.summarise(members, breakdown, units=units(METRICS))
+    if "copy_score" in metrics:
+        summary |= rescaled_scores([_confined(score, ("generated",)) for score in scores])
     if "target_tokens" in metrics:
         for name in ("target_confidence", "lev_score"):
-            figure = analysis.rank_correlation(scores, "target_tokens", name, seed=seed)
-            summary[f"tokens_and_{name}"] = figure
+            for scope, members in within.scopes(scores, *SCOPES):
+                figure = analysis.rank_correlation(
+                    members, "target_tokens", name, seed=seed, within=("category", "lang")
+                )
+                summary[analysis.scope_name(f"tokens_and_{name}", scope)] = figure
     return {"lev_score": summary.pop("lev_score"), **summary}
+
+
+def rescaled_scores(scores: Sequence[Score]) -> Summary:
+    """100 · (1 − Σ (100 − score) / Σ (100 − baseline)): 0 for the baseline, 100 for all right.
+
+    The baseline of a category and language is `copy` or `majority`, whichever scores more there; neither sees
+    the target. What is left of its errors is an amount, and its interval that of one (log t over groups).
+    """
+    import numpy as np
+
+    from evenkeel import analysis
+    from evenkeel.analysis import within
+
+    rows: list[Score] = []
+    for _, members in within.scopes(scores, ("category", "lang")):
+        means = {name: within.mean(members, name) for name in ("copy_score", "majority_score")}
+        best = max(means, key=lambda name: -math.inf if (mean := means[name]) is None else mean)
+        for score in members:
+            reached, base = score.values["lev_score"], score.values.get(best)
+            values: Values = {"missed": None, "room": None}
+            if reached is not None and base is not None:
+                values = {"missed": 100 - reached, "room": 100 - base}
+            rows.append(msgspec.structs.replace(score, values=values))
+    summary: Summary = {}
+    for scope, members in within.scopes(rows, *SCOPES):
+        entering = [score for score in members if score.values["room"] is not None]
+        missed, room = (
+            np.array([score.values[name] for score in entering], dtype=float) for name in ("missed", "room")
+        )
+        groups = np.unique([score.group for score in entering], return_inverse=True)[1]
+        interval = analysis.interval_of(missed, groups, "count", weights=room)
+        value, low, high = (
+            None if limit is None else 100 * (1 - limit)
+            for limit in (interval.value, interval.high, interval.low)
+        )
+        interval = interval._replace(value=value, low=low, high=high, n=len(entering))
+        figure = analysis.figure(members, "room", interval, unit="points")
+        summary[analysis.scope_name("rescaled_score", scope)] = figure
+    return summary
 
 
 def _breakdown(metric: str) -> list[tuple[str, ...]]:
     if metric in ("score_drift", "confidence_drift"):
-        return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",)]
+        return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",), ("edited",), ("edited", "edits")]
+    if metric in OF_DATA:
+        return [(), ("lang",)]
     by_tokens = [("target_tokens",), ("target_tokens", "lang")]
     published = metric in ("target_confidence", "lev_score")
-    return [(), ("category",), ("lang",), ("category", "lang"), *(by_tokens if published else ())]
+    return [*SCOPES, *(by_tokens if published else ())]
 
 
 def parts_of(metric: str) -> tuple[str, ...]:
-    """The requests that a metric rests on."""
+    """The requests that a metric rests on: none for what the data alone gives."""
     if metric in strings.NAMES:
         return (strings.PART,)
-    if metric in ("lev_score", "exact_match", "score_drift"):
+    if metric in OF_DATA or metric.startswith(tuple(f"{name}_" for name in BASELINES)):
+        return ()
+    if metric in ("lev_score", "exact_match", "accepted_match", "score_drift", *OTHER_RULE.values()):
         return ("generated",)
-    return ("generated", "logprobs") if metric in QUADRANTS else ("logprobs",)
+    if metric == "answer_probability":
+        return ("logprobs", ACCEPTED)
+    return ("generated", "logprobs", ACCEPTED) if metric in QUADRANTS else ("logprobs",)
 
 
 def _confined(score: Score, parts: Sequence[str]) -> Score:
     """A score with the statuses of some requests alone: a text keeps its Levenshtein score where the
     log-probabilities of the target are missing, and the other way round."""
+    if score.unscorable:
+        return score
+    if not parts:
+        return msgspec.structs.replace(score, statuses={"ok": 1}, answered=1)
+    statuses = [status for name, status in score.parts.items() if name.partition(":")[0] in parts]
     values = {"generated": "lev_score", "logprobs": "target_confidence", strings.PART: "strings_known"}
-    names = [name for name in parts if name in score.parts]
-    return msgspec.structs.replace(
-        score,
-        statuses=Counter(score.parts[name] for name in names),
-        answered=sum(score.values[values[name]] is not None for name in names),
+    answered = sum(
+        score.values[values[name]] is not None for name in parts if name in values and name in score.parts
     )
+    if ACCEPTED in parts:
+        answered += sum(name.startswith(ACCEPTED) and status == "ok" for name, status in score.parts.items())
+    return msgspec.structs.replace(score, statuses=Counter(statuses), answered=answered)

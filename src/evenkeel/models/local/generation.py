@@ -20,6 +20,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evenkeel.models.local.causal import Causal, Step
 from evenkeel.models.local.constrained import Constraint
+from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import Generate
 
 TAG_TOKENS = 8
@@ -46,6 +47,10 @@ class Prompt:
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
     schema: str = ""
     """A JSON schema that the text follows, after the reasoning."""
+    mark: int = 0
+    """Tokens after which the text is kept beside the whole one."""
+    words: int = 0
+    """Words that end the text once they are whole, but not before the mark."""
 
 
 @dataclass
@@ -57,6 +62,8 @@ class Generation:
     tokens: int = 0
     """The number of tokens generated, with the one that ends it."""
     text: str = ""
+    marked_text: str = ""
+    """The text of the tokens up to the prompt's mark."""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
     constraint: Constraint | None = None
@@ -218,11 +225,21 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
         generation.ids.append(token)
         generation.ended = _completes_schema(causal, generation) or _meets_stop(causal, prompt, generation)
     if not generation.ended and generation.tokens < prompt.max_tokens:
-        return True
-    text = causal.text(generation.ids, after=prompt.ids)
-    ends = [end for stop in prompt.stop if (end := text.find(stop)) >= 0]
-    generation.text = text[: min(ends)] if ends else text
+        if not prompt.words or generation.tokens < prompt.mark:
+            return True
+        if not has_whole_words(causal.text(generation.ids, after=prompt.ids), prompt.words):
+            return True
+    generation.text = _text_of(causal, prompt, generation.ids)
+    if prompt.mark:
+        generation.marked_text = _text_of(causal, prompt, generation.ids[: prompt.mark])
     return False
+
+
+def _text_of(causal: Causal, prompt: Prompt, ids: Sequence[int]) -> str:
+    """What tokens after a prompt spell, up to the first stop string."""
+    text = causal.text(ids, after=prompt.ids)
+    ends = [end for stop in prompt.stop if (end := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text
 
 
 def _completes_schema(causal: Causal, generation: Generation) -> bool:

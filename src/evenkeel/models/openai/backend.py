@@ -23,9 +23,11 @@ from evenkeel.models.openai.protocol import (
     MISPLACED,
     RERANK,
     Dialect,
+    Marked,
     completion,
     read_chat,
     read_completion,
+    read_marked,
     read_scores,
     read_vectors,
 )
@@ -33,8 +35,9 @@ from evenkeel.models.openai.retry import Call, Client, RequestFailed, ServerHeal
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.progress import Progress, Silent
-from evenkeel.text.answers import ESTIMATED_LENGTH
+from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
 from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
@@ -54,8 +57,6 @@ Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
-LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
-"""Texts whose log-probabilities were asked for, and may be needed once more."""
 
 CACHED_LOGPROBS = 1024
 SHORT = 3
@@ -64,6 +65,15 @@ SHORT = 3
 
 def _runtime(description: str, **limits: Any) -> Meta:
     return Meta(description=description, extra=RUNTIME, **limits)
+
+
+class LogprobsCache(dict[tuple[str, str], "asyncio.Future[Response]"]):
+    """Texts whose log-probabilities were asked for, and may be needed once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_tokens = asyncio.Lock()
+        """Held by the request whose reply says whether the server shows the tokens of a text."""
 
 
 class OpenAI:
@@ -104,6 +114,8 @@ class OpenAI:
         self._health = ServerHealth(self._endpoint.shown)
         self._progress: Progress = Silent()
         self._server_in_spec = False
+        self._shows_tokens: bool | None = None
+        """Whether the server shows the tokens of a text that it writes; None until a reply says so."""
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -202,7 +214,7 @@ class OpenAI:
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
-        cache: LogprobsCache = {}
+        cache = LogprobsCache()
         async with self._client(self._options.concurrency, outbox) as client:
             workers = [
                 asyncio.create_task(self._work(client, source, outbox, cache))
@@ -250,6 +262,8 @@ class OpenAI:
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
         if request.sampling.length_of:
             return await self._generate_to_length(client, request, request.prompt, cache)
+        if request.sampling.marked:
+            return await self._generate_marked(client, request, request.prompt, cache)
         return await self._complete(client, request)
 
     async def _complete(self, client: Client, request: Generate) -> Response:
@@ -264,14 +278,81 @@ class OpenAI:
         length = await self._length(client, prompt, text, cache)
         tokens = length if length is not None else estimate_tokens(text)
         max_tokens = max(1, min(request.sampling.max_tokens, tokens))
-        sampling = msgspec.structs.replace(request.sampling, max_tokens=max_tokens, length_of="")
-        response = await self._complete(client, msgspec.structs.replace(request, sampling=sampling))
+        response = await self._go_beyond(client, request, max_tokens, cache)
+        if response is None:
+            response = await self._complete(client, _plain(request, max_tokens))
         # It has the length that it was to have, unless nothing of it can be seen.
         if response.status == "truncated" and response.text:
             response = msgspec.structs.replace(response, status="ok", reason="")
         if response.status == "ok" and length is None:
             response = msgspec.structs.replace(response, reason=ESTIMATED_LENGTH)
         return response
+
+    async def _go_beyond(
+        self, client: Client, request: Generate, length: int, cache: LogprobsCache
+    ) -> Response | None:
+        """A text to its length and, as the other one, further; None where the tokens do not show its length.
+
+        Whether the server shows tokens is seen in its first reply, to a request that goes no further.
+        """
+        sampling = request.sampling
+        if not sampling.beyond:
+            return None
+        async with cache.first_tokens if self._shows_tokens is None else contextlib.nullcontext():
+            if self._shows_tokens is None:
+                try:
+                    first = await self._complete_marked(client, request, length, length)
+                except RequestFailed as failure:
+                    if failure.error.transient:
+                        raise
+                    self._shows_tokens = False  # it does not take such a request
+                else:
+                    self._shows_tokens = first.shown
+                    if not first.shown:
+                        return first.response
+        if not self._shows_tokens:
+            return None
+        longest = min(sampling.max_tokens, length + sampling.beyond)
+        response, text, _ = await self._complete_marked(client, request, length, longest)
+        if text is None:
+            return None
+        whole = response.status == "ok" or has_whole_words(response.text, sampling.words)
+        status, reason = response.status, response.reason
+        if response.text and not text:
+            status, reason = "truncated", f"length {BEFORE_TEXT}"
+        other = response.text if whole else None
+        return msgspec.structs.replace(response, status=status, reason=reason, text=text, other=other)
+
+    async def _generate_marked(
+        self, client: Client, request: Generate, prompt: str, cache: LogprobsCache
+    ) -> Response:
+        """A text and, as the other one, as many tokens of it as another text has, where tokens are shown."""
+        sampling, logprobs = request.sampling, None
+        if self._shows_tokens is not False:
+            with contextlib.suppress(RequestFailed):
+                counted = LogLikelihood(prefix=prompt, continuation=sampling.marked)
+                logprobs = (await self._loglikelihood(client, counted, cache)).logprobs
+        if logprobs is not None:
+            length = max(1, len(logprobs.tokens))
+            try:
+                marked = await self._complete_marked(client, request, length, sampling.max_tokens)
+            except RequestFailed as failure:
+                if failure.error.transient:
+                    raise
+                self._shows_tokens = False  # it does not take such a request
+            else:
+                if self._shows_tokens is None:
+                    self._shows_tokens = marked.shown
+                known = marked.text or not marked.response.text
+                return msgspec.structs.replace(marked.response, other=marked.text if known else None)
+        return await self._complete(client, _plain(request, sampling.max_tokens))
+
+    async def _complete_marked(
+        self, client: Client, request: Generate, length: int, max_tokens: int
+    ) -> Marked:
+        sampling = msgspec.structs.replace(request.sampling, max_tokens=max_tokens)
+        body = partial(self._dialect.generate_body, msgspec.structs.replace(request, sampling=sampling))
+        return await client.send(Call(COMPLETIONS, body, lambda data: read_marked(data, length)))
 
     async def _length(self, client: Client, prompt: str, text: str, cache: LogprobsCache) -> int | None:
         """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where unknown.
@@ -407,3 +488,11 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _texts(part)
+
+
+def _plain(request: Generate, max_tokens: int) -> Generate:
+    """The same text, with nothing beside it."""
+    sampling = msgspec.structs.replace(
+        request.sampling, max_tokens=max_tokens, length_of="", beyond=0, words=0, marked=""
+    )
+    return msgspec.structs.replace(request, sampling=sampling)

@@ -10,7 +10,7 @@ import re
 import sys
 import zlib
 from array import array
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -113,6 +113,8 @@ class Dialect:
             body["top_p"] = sampling.top_p
         if sampling.stop:
             body["stop"] = sampling.stop
+        if sampling.beyond or sampling.marked:
+            body["logprobs"] = 1  # for the texts of the tokens
         if request.schema and self._takes_schema:
             text = request.schema if self._takes_bounds else without_bounds(request.schema)
             schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
@@ -304,6 +306,32 @@ def read_completion(data: bytes) -> Response:
         status, reason = "unparsed", "no text"
     text = choice.text or ""
     return Response(status=status, text=text, reason=reason, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+class Marked(NamedTuple):
+    """The continuation of a plain text, and what its first tokens spell."""
+
+    response: Response
+    text: str | None
+    """None where that is not known."""
+    shown: bool
+    """Whether the server shows the tokens of what it writes."""
+
+
+def read_marked(data: bytes, length: int) -> Marked:
+    """A continuation with its first `length` tokens, where they spell what the text begins with."""
+    response, (choice, _, written) = read_completion(data), completion(data)
+    tokens, text = choice.logprobs.tokens if choice.logprobs else None, response.text
+    ended_before = response.status == "ok" and written is not None and written <= length
+    spelled = "".join(tokens or ())
+    if ended_before or not text or not tokens:
+        # The tokens of an empty text spell nothing, and show nothing wrong.
+        return Marked(response, text if ended_before or not text else None, shown=tokens is not None)
+    if spelled.startswith(text) and (response.status == "ok" or len(tokens) >= length):
+        # The stop string, or the end, may be among the tokens.
+        return Marked(response, "".join(tokens[:length])[: len(text)], shown=True)
+    # Tokens that are parts of a character do not spell the text, and others of the same server may.
+    return Marked(response, None, shown="\ufffd" in spelled or "bytes:" in spelled)
 
 
 def read_vectors(data: bytes, count: int) -> list[Response]:
