@@ -19,6 +19,9 @@ RUNTIME = {"runtime": True}
 ASKING = {"asking": True}
 """`Meta(extra=ASKING)` marks an option about what is asked, which recorded answers leave no choice of."""
 
+IN_SAMPLES = {"asking": True, "in_samples": True}
+"""`Meta(extra=IN_SAMPLES)` marks one that samples show: which there are, how often each is asked."""
+
 FILE = {"asking": True, "file": True}
 """`Meta(extra=FILE)` marks one that may name a file: what a run needs of it lies in the run's own folder."""
 
@@ -32,6 +35,7 @@ class Option(NamedTuple):
     description: str
     runtime: bool
     asking: bool
+    in_samples: bool
     file: bool
 
 
@@ -52,6 +56,7 @@ def describe(options: type[Struct]) -> list[Option]:
                 meta.description or "",
                 runtime=bool(extra.get("runtime")),
                 asking=bool(extra.get("asking")),
+                in_samples=bool(extra.get("in_samples")),
                 file=bool(extra.get("file")),
             )
         )

@@ -178,7 +178,10 @@ def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None
     [
         ({"options": {"temperature": 1.0}}, "options.temperature is 0.7 there and 1.0 here"),
         ({"embedder": "other"}, "models.embedder.name is"),
-        ({"asks": "Riddle", "data": {"sha256": ["1"]}}, "sample en-0-L0 does not ask the same; data.source"),
+        (
+            {"asks": "Riddle", "data": {"sha256": ["1"]}},
+            "60 of 60 prompts in both do not ask the same: en-0-L0, en-0-L1, en-0-L2, …; data.source",
+        ),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
             "options.temperature is 0.7 there and none here; "

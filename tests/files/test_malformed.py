@@ -13,8 +13,9 @@ import msgspec
 import polars
 import pytest
 
-from evenkeel.benchmarks.mirae.files import read_questions, read_recording
+from evenkeel.benchmarks.mirae.files import read_questions
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
+from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria

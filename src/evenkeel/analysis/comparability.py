@@ -1,13 +1,11 @@
-"""Whether and how runs can be compared, and the values of their samples by which they are."""
+"""The metrics by which runs can be compared, and the values of their samples."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from math import isclose
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,19 +14,14 @@ from evenkeel.analysis.links import Group, group_of, independent_groups
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
-from evenkeel.run.folder import Run, spec_differences
+from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Record, Score, Tag
+from evenkeel.types import Figure, Score, Tag
 
-VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
-"""Parts of a spec that decide which samples there are and what they ask, which the samples show."""
-
+MOST_ROWS = 50
+"""Values of a tag that metrics are broken down by."""
 MOST_VALUES = 12
 """Of a tag, in a message that lists those available."""
-
-
-class Unpairable(UsageError):
-    """The runs were asked different things, so that their samples cannot be paired."""
 
 
 class MetricValues(Struct):
@@ -56,6 +49,11 @@ class MetricValues(Struct):
             by_part[self.parts[sample] if self.parts is not None else ""].append(sample)
         return by_part
 
+    def leave_out(self, sample: str) -> None:
+        self.values.pop(sample, None)
+        self.requests.pop(sample, None)
+        self.samples.discard(sample)
+
     @property
     def mean(self) -> float | None:
         """The mean of the samples' values; of a macro-average, the mean of its parts' means."""
@@ -79,8 +77,14 @@ class RunValues(Struct):
 
     groups: dict[str, Group] = {}
     """By sample."""
-    digests: dict[str, bytes] = {}
-    """Of what each sample asks."""
+    asked: dict[str, Any] = {}
+    """What each sample asks, made short."""
+    families: dict[str, tuple[str, Tag]] = {}
+    """The group of each sample in its language."""
+    lowest: defaultdict[str, dict[tuple[str, Tag], Tag]] = msgspec.field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """The lowest value of a tag in each of them, for tags by which metrics compare samples."""
     metrics: set[str] = set()
     """Every metric that samples have, without scopes."""
     tags: defaultdict[str, dict[Tag, None]] = msgspec.field(default_factory=lambda: defaultdict(dict))
@@ -134,6 +138,35 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
     raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")
 
 
+def broken_down(names: Sequence[str], tags: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """Each metric by itself, then within each value of the tags that all runs have: `drift/level=2`."""
+    if not tags:
+        return list(names)
+    metrics: set[str] = set()
+    by_run: list[defaultdict[str, set[Tag]]] = []
+    for run in runs:
+        by_run.append(defaultdict(set))
+        for record in run.records():
+            metrics.update(record.score.values)
+            for tag, value in record.score.tags.items():
+                by_run[-1][tag].add(value)
+    scopes: list[dict[str, Tag]] = [{}]
+    for tag in tags:
+        if not all(tag in of_run for of_run in by_run):
+            available = sorted(set.intersection(*(set(of_run) for of_run in by_run)))
+            hint = f"{suggestion(tag, available)} Available: {', '.join(available) or 'none'}."
+            raise UsageError(f"--by {tag}: not every run has samples with this tag.{hint}")
+        common = sorted(set.intersection(*(of_run[tag] for of_run in by_run)), key=_order)
+        if not 0 < len(common) <= MOST_ROWS:
+            raise UsageError(
+                f"--by {tag}: the runs have {len(common):,} values of it in common. Give a tag that has from "
+                f"1 to {MOST_ROWS}, or a scope: --metric {names[0]}/{tag}=VALUE."
+            )
+        scopes += [{tag: value} for value in common]
+    split = [split_name(name, metrics) for name in names]
+    return [scope_name(metric, {**scope, **more}) for metric, scope in split for more in scopes]
+
+
 def check_subjects(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
     """Refuse the headline of runs of several subjects: each has its own figure."""
     if all(len(run.subjects) <= 1 for run in runs):
@@ -167,7 +200,9 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
     ratio has no value.
     """
     run_values = RunValues()
+    benchmark = benchmark_class(run.spec.benchmark)
     declarations = {name: declaration(declared, name) for name in names}
+    against = {metric.against for metric in declarations.values() if metric and metric.against}
     for name, metric in declarations.items():
         run_values.by_metric[name] = MetricValues(
             groups=run_values.groups,
@@ -177,7 +212,13 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
     for record in run.records():
         sample, score = record.sample, record.score
         run_values.groups[sample.id] = group_of(score)
-        run_values.digests[sample.id] = _digest(record)
+        run_values.asked[sample.id] = benchmark.asked(sample.inputs)
+        family = run_values.families[sample.id] = (sample.group, sample.tags.get("lang", ""))
+        for tag in against:
+            value = sample.tags.get(tag)
+            lowest = run_values.lowest[tag]
+            if value is not None:
+                lowest[family] = min(lowest.get(family, value), value, key=_order)
         run_values.metrics.update(score.values)
         for tag, value in score.tags.items():
             run_values.tags[tag][value] = None
@@ -190,6 +231,11 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
         if each.requests:
             each.coverage = figure.coverage if figure else covered(each.requests.values())
     return run_values
+
+
+def _order(value: Tag) -> tuple[bool, Tag]:
+    """Numbers before texts, each in their own order."""
+    return isinstance(value, str), value
 
 
 def _add(metric_values: MetricValues, name: str, declared: Metric | None, sample: str, score: Score) -> None:
@@ -224,14 +270,6 @@ def _requests(score: Score, metric: str) -> tuple[int, int]:
     """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that subject."""
     whole = (score.answered, sum(score.statuses.values()))
     return score.requests.get(metric.partition("@")[2], whole)
-
-
-def _digest(record: Record) -> bytes:
-    # The figures that a recorded file gives of its answers are not part of the question, and neither are
-    # baselines that are made from the other samples.
-    inputs = msgspec.to_builtins(record.sample.inputs)
-    inputs = {name: value for name, value in inputs.items() if name not in ("published", "baselines")}
-    return hashlib.sha256(msgspec.json.encode(inputs, order="deterministic")).digest()
 
 
 def comparable(
@@ -298,49 +336,3 @@ def _is_mean(run: Run, name: str, values: MetricValues) -> bool:
     if figure.value is None or mean is None:
         return True
     return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)
-
-
-def setting_differences(runs: Sequence[Run], values: Sequence[RunValues], *, paired: bool) -> list[str]:
-    """What the runs were asked differently, in words; an error where they are to be paired.
-
-    Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
-    the same, whatever file they came from and however many others there are.
-    """
-    sentences: list[str] = []
-    for a, b in combinations(range(len(runs)), 2):
-        by_setting = _settings(runs[a], runs[b])
-        reasons = [text for name, text in by_setting.items() if not name.startswith(VISIBLE_IN_SAMPLES)]
-        unlike = _sample_difference(values[a].digests, values[b].digests)
-        if unlike:
-            reasons = [*unlike, *by_setting.values()]
-        if paired and reasons:
-            raise Unpairable(
-                f"{runs[b].path} was not asked what {runs[a].path} was: {'; '.join(reasons)}. "
-                "Compare runs over the same data with the same settings."
-            )
-        sentences += [*unlike, *by_setting.values()]
-    return list(dict.fromkeys(sentences))
-
-
-def _settings(stored: Run, current: Run) -> dict[str, str]:
-    """What two runs were asked differently, by name, except what is under test."""
-    tested = ("models.model.",) if stored.subject == "model" else ("models.", f"options.{stored.subject}")
-    by_name = {text.partition(" is ")[0]: text for text in spec_differences(stored.spec, current.spec)}
-    return {
-        name: _readable(text) for name, text in by_name.items() if not name.startswith(("subjects", *tested))
-    }
-
-
-def _readable(text: str) -> str:
-    """A sentence about a setting with short digests, and with `none` for null."""
-    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text)
-    return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
-
-
-def _sample_difference(stored: Mapping[str, bytes], current: Mapping[str, bytes]) -> list[str]:
-    """In one sentence, how the samples of two runs differ; empty where those in common ask the same."""
-    common = [sample for sample in stored if sample in current]
-    if not common:
-        return ["they have no sample in common"]
-    unlike = next((sample for sample in common if stored[sample] != current[sample]), None)
-    return [] if unlike is None else [f"sample {unlike} does not ask the same"]

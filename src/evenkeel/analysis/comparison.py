@@ -16,6 +16,7 @@ from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     MetricValues,
     RunValues,
+    broken_down,
     check_subjects,
     comparable,
     covered,
@@ -23,11 +24,11 @@ from evenkeel.analysis.comparability import (
     layout_of,
     read_values,
     run_names,
-    setting_differences,
     split_name,
     usual_metrics,
 )
 from evenkeel.analysis.links import independent_groups, numbered
+from evenkeel.analysis.pairing import check_pairing
 from evenkeel.errors import UsageError
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
@@ -104,38 +105,53 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     metrics: tuple[str, ...]
     differs: tuple[str, ...]
     """What the runs were asked differently, apart from the model under test."""
+    notes: tuple[str, ...] = ()
+    """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
     ranking: tuple[RankedRun, ...]
     """Metric by metric, the best run first; the highest where neither direction is better."""
 
 
 def compare(
-    *runs: Run | str | Path, metrics: str | Sequence[str] | None = None, unpaired: bool = False
+    *runs: Run | str | Path,
+    metrics: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    unpaired: bool = False,
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
     Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
-    set side by side, by the headline of each that both have), and more than two by its headline. Runs that
-    were asked different things are refused, unless `unpaired` takes them for unrelated samples.
+    set side by side, by the headline of each that both have), and more than two by its headline. `by` breaks
+    each metric (the headline, if none is named) down by tags: `by="level"`. Runs that were asked different
+    things are refused, unless `unpaired` takes them for unrelated samples; `notes` of the result name what
+    runs of recorded answers do not state.
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
     names = [metrics] if isinstance(metrics, str) else metrics
-    return compare_values([run if isinstance(run, Run) else Run(run) for run in runs], names, unpaired)[0]
+    tags = [by] if isinstance(by, str) else by
+    opened = [run if isinstance(run, Run) else Run(run) for run in runs]
+    return compare_values(opened, names, by=tags, unpaired=unpaired)[0]
 
 
 def compare_values(
-    runs: Sequence[Run], metrics: Sequence[str] | None, unpaired: bool = False
+    runs: Sequence[Run],
+    metrics: Sequence[str] | None,
+    *,
+    by: Sequence[str] = (),
+    unpaired: bool = False,
+    strict: bool = False,
 ) -> tuple[Comparison, list[RunValues]]:
-    """The comparison, and the values that it was computed from."""
+    """The comparison, and the values that it was computed from; `strict` leaves nothing out that differs."""
     layout = layout_of(runs)
-    names = list(dict.fromkeys(metrics or usual_metrics(layout, runs)))
+    usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
+    names = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
     check_subjects(names, layout, runs)
     values = [read_values(run, names, layout.metrics) for run in runs]
     names = comparable(names, runs, values, explicit=bool(metrics))
-    if not metrics and len(runs) > 2 and not runs[0].subjects:
+    if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
-    differs = setting_differences(runs, values, paired=not unpaired)
+    pairing = check_pairing(runs, values, layout, paired=not unpaired, strict=strict)
     units = {name: _unit(name, layout, runs, values) for name in names}
     sides = {
         name: {run: each.by_metric[name] for run, each in zip(run_names(runs), values, strict=True)}
@@ -156,7 +172,8 @@ def compare_values(
             for name, run, each in zip(run_names(runs), runs, values, strict=True)
         ),
         metrics=tuple(names),
-        differs=tuple(differs),
+        differs=tuple(pairing.differs),
+        notes=tuple(pairing.notes),
         differences=differences,
         ranking=tuple(
             ranked

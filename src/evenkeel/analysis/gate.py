@@ -100,7 +100,7 @@ def gate(
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     check_subjects(names, layout, [old, new])
     worse = _directions(names, layout, higher=higher_is_worse, lower=lower_is_worse)
-    comparison, values = compare_values([old, new], names)
+    comparison, values = compare_values([old, new], names, strict=True)
     overlaps = {name: _overlap(name, *values) for name in names}
     for name, overlap in overlaps.items():
         _check_overlap(name, overlap, layout.counted, min_overlap, min_groups)

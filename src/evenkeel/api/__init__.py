@@ -2,6 +2,6 @@
 
 from evenkeel.api.build import build
 from evenkeel.api.plan import dry_run
-from evenkeel.api.run import read_recorded, rescore, run, score
+from evenkeel.api.run import group_files, rescore, run, score
 
-__all__ = ["build", "dry_run", "read_recorded", "rescore", "run", "score"]
+__all__ = ["build", "dry_run", "group_files", "rescore", "run", "score"]

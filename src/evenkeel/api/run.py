@@ -105,7 +105,7 @@ def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
 
 def score(
     benchmark: str | Path,
-    file: str | Path,
+    file: str | Path | Sequence[str | Path],
     *,
     options: Struct | None = None,
     lang: str | None = None,
@@ -119,21 +119,27 @@ def score(
     """Score answers that were recorded elsewhere, in one of the benchmark's published formats.
 
     `ek.score("mirae", "MIRAE_claude_haiku_results_english.json").summary["mean_similarity/level=7"]`
+
+    Several files of one model are one run where the benchmark can combine them, as MIRAE does languages.
     """
-    path = Path(file)
+    paths = [Path(file)] if isinstance(file, str | Path) else [Path(each) for each in file]
     asking = {option.name for option in describe(chosen_class(benchmark).Options) if option.asking}
     if unfit := sorted(asking & set(benchmark_options)):
         raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
     watching = watcher(progress)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
-    recorded = read_recorded(loaded, path, lang=lang)
-    source = datasets.data_file(path)
-    identity = {"spec": f"replay:{path.name}", "model": recorded.model, "sha256": source.sha256}
-    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded))
+    recorded = _combined(loaded, paths, lang)
+    hashes = [datasets.data_file(path).sha256 for path in paths]
+    identity = {
+        "spec": f"replay:{'+'.join(path.name for path in paths)}",
+        "model": recorded.model,
+        "sha256": "+".join(hashes),
+    }
+    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
     with load_engine("local", concurrency=concurrency) as running:
         models = {"model": answers, **open_models(running, loaded, name, None, base_url)}
-        about: dict[str, Any] = {"source": "recorded", "sha256": [source.sha256], "lang": None}
+        about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
         if recorded.embedder:
             about["embedder"] = recorded.embedder
         spec = make_spec(name, loaded, models, about)
@@ -143,12 +149,41 @@ def score(
         return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
 
 
-def read_recorded(benchmark: str | Path | Benchmark, path: Path, *, lang: str | None) -> Recorded:
-    """Recorded answers, or a clear error; nothing is scored yet."""
+def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:
+    """The recording of one file, or of several as one."""
+    if not paths:
+        raise UsageError("give at least one file of recorded answers.")
+    recordings = [_read(benchmark, path, lang) for path in paths]
+    combined = recordings[0] if len(recordings) == 1 else benchmark.combined(recordings)
+    if combined is None:
+        listed = ", ".join(
+            f"{path.name} ({each.model})" for path, each in zip(paths, recordings, strict=True)
+        )
+        raise UsageError(
+            f"these files cannot be scored as one run: {listed}. They must be of one model and have no "
+            "sample in common. Score each by itself."
+        )
+    return combined
+
+
+def group_files(benchmark: str | Path, files: Sequence[Path], *, lang: str | None) -> list[list[Path]]:
+    """The files of each run to score: those that the benchmark can combine are one, the others one by one."""
+    loaded = load_benchmark(benchmark, {})
+    groups: list[dict[Path, Recorded]] = []
+    for file in dict.fromkeys(files):
+        recorded = _read(loaded, file, lang)
+        fitting = (group for group in groups if loaded.combined([*group.values(), recorded]) is not None)
+        if (group := next(fitting, None)) is None:
+            groups.append({file: recorded})
+        else:
+            group[file] = recorded
+    return [list(group) for group in groups]
+
+
+def _read(benchmark: Benchmark, path: Path, lang: str | None) -> Recorded:
     if lang and "," in lang:
         raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
-    loaded = benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark, {})
-    return loaded.recorded(path, lang=lang)
+    return benchmark.recorded(path, lang=lang)
 
 
 def rescore(

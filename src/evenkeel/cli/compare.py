@@ -18,29 +18,39 @@ from evenkeel.cli.output import print_result
         "evenkeel compare runs/yesterday runs/today",
         "evenkeel compare runs/a runs/b --metric mean_similarity --metric mean_similarity/lang=ko",
         "evenkeel compare runs/a runs/b runs/c",
+        "evenkeel compare runs/mine runs/haiku --by level",
         "evenkeel compare runs/a runs/b --json",
     ),
 )
 @options.runs_argument
 @options.metric_option("of two runs every metric shown, of more the headline")
 @click.option(
+    "--by",
+    multiple=True,
+    metavar="TAG",
+    help="Break the metrics (the headline, if none is named) down by a tag: level, domain, lang; repeat.",
+)
+@click.option(
     "--unpaired",
     is_flag=True,
     help="Compare runs with different samples or settings, as independent samples.",
 )
 @options.json_option("the comparison")
-def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], unpaired: bool, json: bool) -> None:
+def compare_command(
+    runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[str, ...], unpaired: bool, json: bool
+) -> None:
     """Compare runs: paired by sample on what both have, each difference with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
-    headline of each method that both have), more than two by its headline.
+    headline of each method that both have), more than two by its headline. Recorded answers (`evenkeel
+    score`) are compared with a run over the same questions; what they do not state is named.
     """
-    from evenkeel.analysis.comparability import Unpairable
     from evenkeel.analysis.comparison import compare
+    from evenkeel.analysis.pairing import Unpairable
     from evenkeel.report.comparison import show_comparison
 
     try:
-        comparison = compare(*runs, metrics=metrics, unpaired=unpaired)
+        comparison = compare(*runs, metrics=metrics, by=by, unpaired=unpaired)
     except Unpairable as error:
         raise Unpairable(f"{error} To compare them as independent samples: --unpaired.") from None
     print_result(comparison, show_comparison, json=json)

@@ -124,7 +124,10 @@ def _make_score(name: str) -> click.Command:
     def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
 
-    text = f"Score recorded answers of {name}; several files are shown side by side."
+    text = (
+        f"Score recorded answers of {name}. Files of one model are one run where {name} can combine them (as "
+        "MIRAE does languages); others are shown side by side."
+    )
     return click.command(name=name, help=text, epilog=examples(*options.usage("score", name)))(score)
 
 
@@ -150,23 +153,24 @@ def _score(
     from evenkeel.report.notes import notes_of
     from evenkeel.report.progress import Watcher
 
-    for file in files:  # a file that cannot be read is reported before the others are embedded
-        api.read_recorded(benchmark, file, lang=settings["lang"])
-    stems = [file.stem for file in files]
+    # A file that cannot be read is reported before the others are embedded.
+    groups = api.group_files(benchmark, files, lang=settings["lang"])
+    stems = [group[0].stem for group in groups]
     runs = []
-    for number, file in enumerate(files, 1):
-        name = file.stem if stems.count(file.stem) == 1 else f"{file.stem}-{number}"
-        folder = Path(out, name) if out and len(files) > 1 else out
-        run = api.score(benchmark, file, out=folder, fresh=not resume, progress=Watcher(), **settings)
+    for number, (group, stem) in enumerate(zip(groups, stems, strict=True), 1):
+        name = stem if stems.count(stem) == 1 else f"{stem}-{number}"
+        folder = Path(out, name) if out and len(groups) > 1 else out
+        run = api.score(benchmark, group, out=folder, fresh=not resume, progress=Watcher(), **settings)
         runs.append(run)
-    for file, run in zip(files, runs, strict=True):
+    names = [", ".join(file.name for file in group) for group in groups]
+    for files_of_run, run in zip(names, runs, strict=True):
         if (agreement := run.agreement()) is not None:
-            say(f"{file.name}: {agreement}", err=True)
+            say(f"{files_of_run}: {agreement}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=min_coverage, json=json)
-    for file, run in zip(files, runs, strict=True):
+    for files_of_run, run in zip(names, runs, strict=True):
         for note in notes_of(run):
-            say(f"{file.name}: {note.text}", err=True)
+            say(f"{files_of_run}: {note.text}", err=True)
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:

@@ -77,9 +77,12 @@ class RecordedAnswers:
 
     capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
 
-    def __init__(self, identity: dict[str, Any], answers: Mapping[bytes, Response]) -> None:
+    def __init__(
+        self, identity: dict[str, Any], answers: Mapping[bytes, Response], warnings: Iterable[str] = ()
+    ) -> None:
         self._identity = identity
         self._answers = answers
+        self._warnings = list(warnings)
 
     @staticmethod
     def key(request: Request) -> bytes:
@@ -95,6 +98,10 @@ class RecordedAnswers:
         missing = Response(status="error", reason="not recorded")
         for request in requests:
             yield request, self._answers.get(self.key(request), missing)
+
+    def notes(self) -> list[str]:
+        """What of the file could not be read."""
+        return self._warnings
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -29,6 +29,13 @@ class Metric(Struct, frozen=True):
     value, which is not the same as 0."""
     mean_over: str = ""
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
+    against: str = ""
+    """A tag: a sample's value compares it with the sample of its group that has the lowest value of the tag.
+    Runs are not compared by samples for which that is another one in each."""
+    by_repeats: bool = False
+    """Whether it depends on how often a sample is asked. Runs that differ in that are not compared by it."""
+    by_others: bool = False
+    """Whether it depends on which other samples there are: runs that differ in them are not compared."""
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
 

@@ -41,7 +41,8 @@ def run_lines(comparison: Comparison) -> list[str]:
 
 
 def comparison_tables(comparison: Comparison) -> list[Grid]:
-    """Two runs: a row for each metric. More: for each metric a row for each pair, and a ranking."""
+    """Two runs: a row for each metric. More: for each metric a row for each pair, and a ranking; before them,
+    where there are several metrics, the means side by side."""
     if len(comparison.runs) == 2:
         rows = [(each.metric, _row(each)) for each in comparison.differences]
         return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
@@ -55,7 +56,20 @@ def comparison_tables(comparison: Comparison) -> list[Grid]:
         )
         for metric in comparison.metrics
     ]
-    return pairs + [_ranking(comparison, metric) for metric in comparison.metrics]
+    means = [_means(comparison)] if len(comparison.metrics) > 1 else []
+    return [*means, *pairs, *(_ranking(comparison, metric) for metric in comparison.metrics)]
+
+
+def _means(comparison: Comparison) -> Grid:
+    """A row for each metric, a column for each run."""
+    units = {each.metric: each.unit for each in comparison.differences}
+    means = {(each.metric, each.name): each.value for each in comparison.ranking}
+    names = [side.name for side in comparison.runs]
+    rows: list[tuple[str, list[Content]]] = [
+        (metric, [known(means[metric, name], units[metric]) for name in names])
+        for metric in comparison.metrics
+    ]
+    return Grid("Means over the samples that all runs have", "metric", names, rows, left=1)
 
 
 def _row(difference: Difference) -> list[Content]:
@@ -109,7 +123,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     show_line(console, heading(comparison), "bold")
     for line in run_lines(comparison):
         show_line(console, f"  {line}")
-    for line in comparison.differs:
+    for line in (*comparison.differs, *comparison.notes):
         show_line(console, f"  {line}", "yellow")
     for grid in comparison_tables(comparison):
         console.print()

@@ -115,7 +115,7 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "refused": "",
         "runs": run_lines(comparison),
-        "differs": comparison.differs,
+        "differs": (*comparison.differs, *comparison.notes),
         "grids": comparison_tables(comparison),
         "footnote": footnote(comparison),
     }

@@ -46,7 +46,7 @@ def comparison_html(comparison: Comparison) -> str:
     from evenkeel.report.comparison import comparison_tables, footnote, heading, run_lines
     from evenkeel.report.templates import render
 
-    lines = [*run_lines(comparison), *comparison.differs, footnote(comparison)]
+    lines = [*run_lines(comparison), *comparison.differs, *comparison.notes, footnote(comparison)]
     return render(
         "notebook.html", title=heading(comparison), lines=lines, grids=comparison_tables(comparison)
     )

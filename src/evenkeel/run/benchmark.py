@@ -7,6 +7,7 @@ scores. It knows no engine, no provider and no file of the run. What scoring nee
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -53,6 +54,8 @@ class Recorded(NamedTuple):
     """For each sample, a response to each of its requests."""
     embedder: str = ""
     """The embedder behind the figures that the file itself gives, as far as it says."""
+    warnings: Sequence[str] = ()
+    """What of the file could not be read, and where."""
 
 
 class Data(tuple[DataFile, ...]):
@@ -251,6 +254,24 @@ class Benchmark:
                 raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
             responses.append([_recorded(answer) for answer in answers])
         return Recorded(model=path.stem, samples=samples, responses=responses)
+
+    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
+        """Recordings of one model as one. None: they are scored one by one, as the default is."""
+        return None
+
+    @classmethod
+    def asked(cls, inputs: Any) -> Any:
+        """What a sample asks, made short: runs are paired by samples that ask the same. Default: a digest."""
+        fields = msgspec.to_builtins(inputs)
+        # The figures that a recorded file gives of its answers are not part of the question, and neither are
+        # baselines that are made from the other samples.
+        fields = {name: value for name, value in fields.items() if name not in ("published", "baselines")}
+        return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).digest()
+
+    @classmethod
+    def asks_same(cls, first: Any, second: Any) -> bool:
+        """Whether two samples of one id ask the same, from what `asked` gives of each."""
+        return bool(first == second)
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         """The run in the published formats, file names and contents. Default: what `recorded` reads."""

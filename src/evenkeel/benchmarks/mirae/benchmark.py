@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.mirae import files
-from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae import files, recorded
+from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.page import LAYOUT, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
-from evenkeel.options import ASKING
+from evenkeel.options import ASKING, IN_SAMPLES
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
@@ -33,10 +33,10 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             description="Prompt lengths to ask, 1 (about 30 tokens) to 7 (2,000): 1-7, 1,4,7 or all.",
-            extra=ASKING,
+            extra=IN_SAMPLES,
         ),
     ] = "all"
-    samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=ASKING)] = 5
+    samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=IN_SAMPLES)] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
     embedder: Annotated[
@@ -155,7 +155,18 @@ class Mirae(Benchmark):
         return summarise(scores, seed=self.seed)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        return files.read_recording(path, lang)
+        return recorded.read_recording(path, lang)
+
+    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
+        return recorded.combine(recordings)
+
+    @classmethod
+    def asked(cls, inputs: MiraeInputs) -> Asked:
+        return files.asked(inputs)
+
+    @classmethod
+    def asks_same(cls, first: Asked, second: Asked) -> bool:
+        return files.same_text(first, second)
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         return files.results_files(spec, records)

@@ -1,13 +1,14 @@
-"""MIRAE's data: what a record holds, the questions, and recorded answers and results as published."""
+"""MIRAE's data: what a record holds, the questions, and results as published."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,8 +16,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, described, indented, read_json
-from evenkeel.run.benchmark import Recorded
-from evenkeel.types import Record, Records, Response, RunSpec, Sample, Tag
+from evenkeel.types import Record, Records, RunSpec, Sample, Tag
 
 T = TypeVar("T")
 
@@ -65,6 +65,7 @@ class Question(Struct, frozen=True):
 
     id: str
     domain: str
+    """Empty where a recorded file does not state it."""
     lang: str
     texts: dict[int, str]
     published: dict[int, dict[str, float]] = {}
@@ -74,41 +75,29 @@ class Question(Struct, frozen=True):
 # The shapes of the published files
 
 
-class _Metadata(Struct, frozen=True):
-    language: str = ""
-    model: str = ""
+class Metadata(Struct, frozen=True):
+    """What a file states of itself."""
+
+    language: str | None = None
+    model: str | None = None
     embedding_model: Any = ""
 
 
-class _Question(Struct):
+class QuestionRow(Struct):
+    """What every entry of a file has."""
+
     question_id: int | str
     domain: str
 
 
 _QuestionTexts = msgspec.defstruct(
-    "_QuestionTexts", [(f"level_{level}_text", str | None, None) for level in LEVELS], bases=(_Question,)
+    "_QuestionTexts", [(f"level_{level}_text", str | None, None) for level in LEVELS], bases=(QuestionRow,)
 )
 
 
-class _Level(Struct):
-    question_text: str
-    responses: list[str]
-    similarity_analysis: dict[str, float | None] = {}
-    level: int | None = None
-
-
-class _QuestionResult(_Question):
-    level_analyses: list[_Level]
-
-
-class _QuestionResponses(_Question):
-    level_responses: dict[str, _Level]
-
-
 class _File(Struct):
-    metadata: _Metadata = _Metadata()
+    metadata: Metadata = Metadata()
     questions: list[_QuestionTexts] = []  # type: ignore[valid-type]
-    experiment_results: list[_QuestionResult] = []
 
 
 def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
@@ -120,7 +109,7 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     if not isinstance(raw, dict) or "questions" not in raw:
         raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
     file = convert(path, raw, _File)
-    lang = _language(path, file.metadata, fallback)
+    lang = file_language(path, file.metadata, fallback)
     questions = [_question(path, index, item, lang) for index, item in enumerate(file.questions)]
     for question_id, count in repeated(question.id for question in questions):
         raise DataError(path, f"question_id {question_id} appears {count} times; each must be unique.")
@@ -159,56 +148,10 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
             repeats_of_text[text] += repeats
             sample_id = f"{question.lang}-{question.id}-L{level}"
             tags: dict[str, Tag] = {"lang": question.lang, "domain": question.domain, "level": level}
+            if not question.domain:  # a recorded entry that does not state it
+                del tags["domain"]
             samples.append(Sample(id=sample_id, group=question.id, tags=tags, inputs=inputs))
     return samples
-
-
-def read_recording(path: Path, lang: str | None = None) -> Recorded:
-    """Recorded answers: the published results file, or the published list of raw answers.
-
-    `lang` is the language of a file that does not state its own; one that states another is refused.
-    """
-    raw = read_json(path)
-    metadata = _Metadata()
-    prompts: list[tuple[_Question, str, _Level]]
-    if isinstance(raw, dict) and "experiment_results" in raw:
-        file = convert(path, raw, _File)
-        metadata = file.metadata
-        prompts = [(q, str(each.level), each) for q in file.experiment_results for each in q.level_analyses]
-    elif isinstance(raw, list) and raw and isinstance(raw[0], dict) and "level_responses" in raw[0]:
-        questions = convert(path, raw, list[_QuestionResponses])
-        prompts = [(q, number, level) for q in questions for number, level in q.level_responses.items()]
-    else:
-        expected = "an object with 'experiment_results', or a list of objects with 'level_responses'"
-        raise DataError(path, f"expected recorded MIRAE answers: {expected}. {described(raw)}")
-    for question, number, _ in prompts:
-        if number not in map(str, LEVELS):
-            where = f"question_id {question.question_id}"
-            raise DataError(path, f"'{number}' is not a level from 1 to 7.", where=where)
-    for (question_id, number), count in repeated((str(q.question_id), number) for q, number, _ in prompts):
-        raise DataError(path, f"question_id {question_id} has level {number} {count} times, not once.")
-    file_lang = _language(path, metadata, lang)
-    if lang and file_lang != lang:
-        raise DataError(path, f"the answers are in '{file_lang}', and --lang asks for '{lang}'.")
-    # A prompt with fewer answers than the others lacks some: they count as missing, not as never asked.
-    count = max([2, *(len(level.responses) for _, _, level in prompts)])
-    missing = Response(status="error", reason="not recorded")
-    return Recorded(
-        model=metadata.model or path.stem,
-        samples=make_samples((_recorded(*prompt, file_lang) for prompt in prompts), count),
-        responses=[
-            [Response(status="ok", text=text) for text in level.responses]
-            + [missing] * (count - len(level.responses))
-            for _, _, level in prompts
-        ],
-        embedder=str(metadata.embedding_model or "")[:200],
-    )
-
-
-def _recorded(question: _Question, number: str, level: _Level, lang: str) -> Question:
-    figures = {name: value for name, value in level.similarity_analysis.items() if value is not None}
-    texts = {int(number): level.question_text}
-    return Question(str(question.question_id), question.domain, lang, texts, {int(number): figures})
 
 
 def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -248,7 +191,7 @@ def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterat
         question_id = sample.inputs.question_id
         question = {
             "question_id": int(question_id) if NUMBER.fullmatch(question_id) else question_id,
-            "domain": sample.tags["domain"],
+            "domain": sample.tags.get("domain"),
             "level_analyses": [_level_analysis(record) for record in levels],
         }
         yield (b",\n    " if number else b"\n    ") + indented(question, 4)
@@ -277,13 +220,47 @@ def is_abbreviated(text: str) -> bool:
     return text.endswith("...") and len(text) <= 103
 
 
+# What a prompt asks, where recorded files hold only its beginning
+
+BEGINNING = 100
+"""Characters of a question in a published results file."""
+ENDINGS = (".", "?", "!", "。", "？", "！")
+
+
+class Asked(NamedTuple):
+    """A prompt as far as it is known, made short."""
+
+    beginning: str
+    """One character more than a published file holds: it shows whether a text ends there."""
+    digest: bytes | None
+    """Of the whole text; None where only its beginning is known."""
+
+
+def asked(inputs: MiraeInputs) -> Asked:
+    text = inputs.question_text
+    if is_abbreviated(text):
+        return Asked(text[:-3], None)
+    return Asked(text[: BEGINNING + 1], sha256(text.encode()).digest() if text else None)
+
+
+def same_text(first: Asked, second: Asked) -> bool:
+    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is."""
+    if first.digest is not None and second.digest is not None:
+        return first.digest == second.digest
+    shorter, longer = sorted((first, second), key=lambda each: (each.digest is not None, len(each.beginning)))
+    known, text = shorter.beginning, longer.beginning
+    if len(known) < BEGINNING and known.endswith(ENDINGS):  # published files add dots to whole texts too
+        return known.rstrip(".") == text.rstrip(".")
+    return text.startswith(known)
+
+
 # Languages, levels, ids
 
 
-def _language(path: Path, metadata: _Metadata, fallback: str | None) -> str:
+def file_language(path: Path, metadata: Metadata, fallback: str | None) -> str:
     """The language of a file: what it states, what its name ends in (`…_korean.json`), or the fallback."""
     by_name = language_code(path.stem.rpartition("_")[2])
-    lang = language_code(metadata.language) or (by_name if by_name in LANGUAGES else fallback)
+    lang = language_code(metadata.language or "") or (by_name if by_name in LANGUAGES else fallback)
     if not lang:
         raise DataError(
             path, "the language is not stated in metadata.language or the file's name: give --lang."

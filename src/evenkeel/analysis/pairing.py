@@ -1,0 +1,195 @@
+"""Whether runs can be paired by their samples: what both were asked, and what is not known of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from evenkeel.analysis.comparability import RunValues
+from evenkeel.errors import UsageError
+from evenkeel.options import describe
+from evenkeel.page.layout import Layout
+from evenkeel.page.metrics import declaration
+from evenkeel.run.folder import Run, spec_differences
+from evenkeel.run.registry import benchmark_class
+
+VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
+"""Parts of a spec that decide which samples there are and what they ask, which the samples show."""
+
+MOST_SAMPLES = 3
+"""Samples that a message names."""
+
+
+class Unpairable(UsageError):
+    """The runs were asked different things, so that their samples cannot be paired."""
+
+
+class Pairing(NamedTuple):
+    """How far runs were asked the same."""
+
+    differs: list[str]
+    """What they were asked differently."""
+    notes: list[str]
+    """Which samples the comparison is about, and what is not known of how they were asked."""
+
+
+def check_pairing(
+    runs: Sequence[Run], values: Sequence[RunValues], layout: Layout, *, paired: bool, strict: bool
+) -> Pairing:
+    """What the runs were asked differently, in words; an error where they are to be paired.
+
+    Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
+    the same, whatever file they came from and however many others there are. Where most do, the others are
+    removed from the later run, and settings that recorded answers leave unknown are named, unless `strict`.
+    """
+    differs: list[str] = []
+    notes = _unknown_settings(runs)
+    for a, b in combinations(range(len(runs)), 2):
+        by_setting = _settings(runs[a], runs[b], strict=strict)
+        visible = [] if strict else [f"options.{name}" for name in _in_samples(runs[a])]
+        reasons = [
+            text
+            for name, text in by_setting.items()
+            if not name.startswith(VISIBLE_IN_SAMPLES) and name not in visible
+        ]
+        common = [sample for sample in values[a].asked if sample in values[b].asked]
+        benchmark = benchmark_class(runs[a].spec.benchmark)
+        unlike = [
+            sample
+            for sample in common
+            if not benchmark.asks_same(values[a].asked[sample], values[b].asked[sample])
+        ]
+        sentence = _listed(unlike, len(common), layout) if common else "they have no sample in common"
+        if not common or (unlike and (strict or 2 * len(unlike) > len(common))):
+            reasons = [sentence, *by_setting.values()]
+        if paired and reasons:
+            raise Unpairable(
+                f"{runs[b].path} was not asked what {runs[a].path} was: {'; '.join(reasons)}. "
+                f"Compare runs over the same data with the same settings.{_advice(runs[a], runs[b])}"
+            )
+        if paired:
+            notes += [f"left out: {sentence}"] if unlike else []
+            _leave_out(unlike, values[b])
+            notes += _overlap(runs[a], runs[b], values[a], values[b], layout)
+            notes += _leave_out_of_metrics(values[a], values[b], layout)
+        elif unlike or not common:
+            differs.append(sentence)
+        differs += by_setting.values()
+    return Pairing(list(dict.fromkeys(differs)), list(dict.fromkeys(notes)))
+
+
+def _settings(stored: Run, current: Run, *, strict: bool) -> dict[str, str]:
+    """What two runs were asked differently, by name, except what is under test.
+
+    What recorded answers do not state is unknown, and a difference only where that is `strict`.
+    """
+    tested = ("models.model.",) if stored.subject == "model" else ("models.", f"options.{stored.subject}")
+    by_name = {text.partition(" is ")[0]: text for text in spec_differences(stored.spec, current.spec)}
+    unknown = () if strict else [f"options.{name}" for run in (stored, current) for name in _not_stated(run)]
+    return {
+        name: _readable(text)
+        for name, text in by_name.items()
+        if not name.startswith(("subjects", *tested)) and name not in unknown
+    }
+
+
+def _in_samples(run: Run) -> list[str]:
+    """The options that the samples of a run show."""
+    options = describe(benchmark_class(run.spec.benchmark).Options)
+    return [option.name for option in options if option.in_samples]
+
+
+def _not_stated(run: Run) -> list[str]:
+    """The options about asking that a run of recorded answers does not state."""
+    if run.spec.data.get("source") != "recorded":
+        return []
+    options = describe(benchmark_class(run.spec.benchmark).Options)
+    return [option.name for option in options if option.asking and option.name not in run.spec.options]
+
+
+def _unknown_settings(runs: Sequence[Run]) -> list[str]:
+    """For each run of recorded answers: what it does not state, and what that is in the others."""
+    notes = []
+    for run in runs:
+        if names := [name for name in _not_stated(run) if name not in _in_samples(run)]:
+            others = [
+                f"{other.path}: {', '.join(f'{name} {other.spec.options[name]}' for name in known)}"
+                for other in runs
+                if (known := [name for name in names if name in other.spec.options])
+            ]
+            elsewhere = f" ({'; '.join(others)})" if others else ""
+            notes.append(f"not recorded in {run.path}: {', '.join(names)}{elsewhere}")
+    return notes
+
+
+def _listed(unlike: Sequence[str], common: int, layout: Layout) -> str:
+    more = ", …" if len(unlike) > MOST_SAMPLES else ""
+    named = f"{', '.join(unlike[:MOST_SAMPLES])}{more}"
+    return f"{len(unlike):,} of {common:,} {layout.counted[0]} in both do not ask the same: {named}"
+
+
+def _leave_out(samples: Iterable[str], values: RunValues) -> None:
+    """Remove samples from a run's values: they are in no pair then."""
+    for sample in samples:
+        del values.asked[sample]
+        for metric_values in values.by_metric.values():
+            metric_values.leave_out(sample)
+
+
+def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout) -> list[str]:
+    """How many samples two runs have in common, where one has others."""
+    common = len(first.asked.keys() & second.asked.keys())
+    if common == len(first.asked) == len(second.asked):
+        return []
+    sizes = f"{len(first.asked):,} in {a.path}, {len(second.asked):,} in {b.path}"
+    return [f"compared are the {common:,} {layout.counted[0]} that both have: {sizes}"]
+
+
+def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -> list[str]:
+    """Leave samples out of metrics by which they cannot be compared, and say so.
+
+    Each run compares them with another sample or with all of its own, or asks them another number of times.
+    """
+    notes = []
+    for name, current in second.by_metric.items():
+        declared, stored = declaration(layout.metrics, name), first.by_metric[name]
+        samples: list[str] = []
+        if declared and declared.against:
+            lowest = [run.lowest[declared.against] for run in (first, second)]
+            families = {key for key in lowest[0] if lowest[0][key] != lowest[1].get(key, lowest[0][key])}
+            samples = [sample for sample in current.values if second.families[sample] in families]
+            reason = f"each run compares them with another {declared.against}"
+        elif declared and declared.by_repeats:
+            times = {sample: asked for sample, (_, asked) in stored.requests.items()}
+            samples = [s for s in current.values if times.get(s, 0) not in (0, current.requests[s][1])]
+            reason = "each run asks them another number of times"
+        elif declared and declared.by_others and stored.samples != current.samples:
+            samples = list(current.values)
+            reason = f"it depends on the other {layout.counted[0]}, and each run has others"
+        common = sum(sample in stored.values for sample in samples)
+        for sample in samples:
+            current.leave_out(sample)
+        if common:
+            notes.append(f"{name}: {common:,} {layout.counted[0]} left out, because {reason}")
+    return notes
+
+
+def _advice(stored: Run, current: Run) -> str:
+    """What helps where helpers differ and a run is of recorded answers, which can be scored with any."""
+    recorded = [run for run in (stored, current) if run.spec.data.get("source") == "recorded"]
+    helpers = [role for role in stored.spec.models if role != "model"]
+    differ = [r for r in helpers if stored.spec.models[r] != current.spec.models.get(r)]
+    if not recorded or not differ:
+        return ""
+    other = current if recorded[0] is stored else stored
+    role = differ[0]
+    spec = other.spec.models.get(role, {}).get("spec", "SPEC")
+    return f" Recorded answers can be scored with the other run's {role}: evenkeel score … --{role} {spec}."
+
+
+def _readable(text: str) -> str:
+    """A sentence about a setting with short digests, and with `none` for null."""
+    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text)
+    return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
