@@ -15,7 +15,7 @@ What there is, under the names of the command line:
     Run, load_run            a run's folder: figures, records, a data frame
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
-    Generate, LogLikelihood, Embed, Rank, Message, Sampling, Response
+    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
 
 Each function has an example in its help; docs/extending.md shows a benchmark of your own. Nothing heavy is
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Sample,
         Sampling,
         Score,
+        StringLikelihood,
     )
 
 __version__ = "0.2.0"
@@ -75,7 +76,8 @@ _MODULES = {
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.folder": "Run load_run",
     "evenkeel.models.registry": "load_model",
-    "evenkeel.types": "Embed Generate LogLikelihood Message Rank Response Sample Sampling Score",
+    "evenkeel.types": "Embed Generate LogLikelihood Message Rank Response Sample Sampling Score "
+    "StringLikelihood",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
@@ -96,6 +98,7 @@ __all__ = [
     "Sample",
     "Sampling",
     "Score",
+    "StringLikelihood",
     "__version__",
     "build",
     "compare",

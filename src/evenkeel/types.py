@@ -19,7 +19,7 @@ DetailT = TypeVar("DetailT", default=Any)
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
-Capability: TypeAlias = Literal["generate", "loglikelihood", "embed", "rank"]
+Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
@@ -79,6 +79,15 @@ class LogLikelihood(Struct, frozen=True, kw_only=True, tag="loglikelihood", tag_
     role: str = "model"
 
 
+class StringLikelihood(Struct, frozen=True, kw_only=True, tag="stringlikelihood", tag_field="kind"):
+    """Give the log-probability that the text after `prefix` begins with `continuation`, in any tokens."""
+
+    prefix: str
+    continuation: str
+    repeat: int = 0
+    role: str = "model"
+
+
 class Embed(Struct, frozen=True, kw_only=True, tag="embed", tag_field="kind"):
     """Turn a text into a vector."""
 
@@ -96,10 +105,11 @@ class Rank(Struct, frozen=True, kw_only=True, tag="rank", tag_field="kind"):
     role: str = "ranker"
 
 
-Request: TypeAlias = Generate | LogLikelihood | Embed | Rank
+Request: TypeAlias = Generate | LogLikelihood | StringLikelihood | Embed | Rank
 KIND_NEEDS: dict[type[Request], Capability] = {
     Generate: "generate",
     LogLikelihood: "loglikelihood",
+    StringLikelihood: "stringlikelihood",
     Embed: "embed",
     Rank: "rank",
 }
@@ -118,6 +128,25 @@ class Logprobs(Struct, frozen=True, omit_defaults=True):
     """The start token that the tokenizer puts before the prefix, if it puts one."""
 
 
+class StringProbability(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Natural logarithms of what a model gives to a string, over the token sequences that spell it."""
+
+    own: float | None = None
+    """The tokenizer's own tokens of the string; None where tokens merge across the boundary."""
+    spelled: float | None = None
+    """The sequences after the prefix's tokens that end where the string ends, as far as they were counted."""
+    low: float
+    """All sequences after the prefix's tokens that begin with the string: at least this,"""
+    high: float
+    """and at most this."""
+    healed_low: float | None = None
+    """The same after the prefix as text, whatever its last token: at least this,"""
+    healed_high: float | None = None
+    """and at most this. None where the prefix has no token that could be taken back."""
+    sequences: int = 0
+    """Token sequences that were counted."""
+
+
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How one request ended. Only the part that the request asked for is filled in."""
 
@@ -129,6 +158,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same text to another end, as `Sampling.beyond` or `Sampling.marked` asks; None where the backend
     cannot tell where that is."""
     logprobs: Logprobs | None = None
+    string: StringProbability | None = None
     vector: bytes | None = None
     """An embedding: little-endian float32."""
     rank: float | None = None

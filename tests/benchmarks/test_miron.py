@@ -213,7 +213,7 @@ def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[
 
 def test_the_rule_and_the_start_token_stand_in_the_report(finished: tuple[ek.Run, Any]) -> None:
     run, _ = finished
-    assert run.spec.options == {"stop": "target", "confidence": "auto"}
+    assert run.spec.options == {"stop": "target", "confidence": "auto", "string_probability": False}
     notes = Miron.notes(run.spec, run.summary)
     assert [note.text for note in notes if not note.warning] == [
         "Written greedily, as many tokens as the target has in the model's own tokenizer, cut at the first "
@@ -328,6 +328,7 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
     assert msgspec.json.decode((tmp_path / "run" / "spec.json").read_bytes())["options"] == {
         "stop": "word",
         "confidence": "no",
+        "string_probability": False,
     }
     written, missing = Miron.notes(done.spec, done.summary)
     assert written.text == "Written greedily, as many words as the target has, cut at the first line break."
@@ -361,7 +362,7 @@ class Picky(Continuing):
 def test_a_server_that_cannot_echo_a_language_of_the_data_is_found_first(files: Path, tmp_path: Path) -> None:
     with Picky("in ru") as server:
         done = run(files, tmp_path / "run", server)
-        assert done.spec.options == {"stop": "word", "confidence": "no"}
+        assert done.spec.options == {"stop": "word", "confidence": "no", "string_probability": False}
         assert done.headline.coverage == 1.0
         english = run(files, tmp_path / "english", server, lang="en")
         assert english.spec.options["stop"] == "target"

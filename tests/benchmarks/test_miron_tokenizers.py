@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -300,14 +301,32 @@ def test_tokenizers_are_compared_without_their_models(
         sum(len(row.target.encode()) for row in PLANTED) / 8
     )
     assert bpe["tokens_per_word"]["value"] < naive["tokens_per_word"]["value"]
+    assert naive["bytes_per_token"]["value"] == 1
+    letters = [len(text) / len(text.encode()) for text in whole]
+    assert naive["characters_per_token"]["value"] == pytest.approx(sum(letters) / 8)
+    # Every byte of a Cyrillic letter is part of a character, and " Капитан видит море" has 15 such letters.
+    cyrillic = [sum(2 for letter in text if letter > "z") / len(text.encode()) for text in whole]
+    assert naive["byte_tokens"]["value"] == pytest.approx(sum(cyrillic) / 8)
+    assert naive["byte_tokens/lang=en"]["value"] == naive["whole_words"]["value"] == 0
+    assert sentencepiece["byte_tokens"]["value"] == sentencepiece["unknown_tokens/lang=en"]["value"] == 0
+    # "The captain sees the ships": of five words two are tokens, in the first example.
+    of_words = [sum(f" {word}" in WORDS for word in re.findall(r"[^\W\d_]+", text)) for text in whole]
+    shares = [
+        count / len(re.findall(r"[^\W\d_]+", text)) for count, text in zip(of_words, whole, strict=True)
+    ]
+    assert bpe["whole_words"]["value"] == pytest.approx(sum(shares) / 8)
 
 
 def test_the_comparison_is_shown_as_tables(
     light: dict[str, Path], planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(light["bpe"].parent)
-    assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted).code == 0
+    assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted, "--out", "t.html").code == 0
     shown = capsys.readouterr().out
+    page = Path("t.html").read_text()
+    assert page.count("<svg") == 5
+    assert "<script" not in page
+    assert "hf:bpe" in page
     for text in (
         "Tokens per word",
         "Boundary merges",
@@ -316,6 +335,9 @@ def test_the_comparison_is_shown_as_tables(
         "en Logic",
         "ru together",
         "all",
+        "Words that are one token",
+        "1+1+1+1+1+1+1+1",
+        "Page: t.html",
     ):
         assert text in shown
     assert evenkeel("tokenizers", "hf:bpe", "--data", planted, "--lang", "ru").code == 0
@@ -328,7 +350,7 @@ def test_the_comparison_finds_the_merges_that_a_run_finds(
     from evenkeel.benchmarks.miron import tokenizers
 
     examples = tokenizers.read(str(planted), None)
-    compared = tokenizers.compare(examples, [f"hf:{folder}" for folder in folders.values()])
+    compared = tokenizers.compare(examples, [f"hf:{folder}" for folder in folders.values()]).summaries
     for run, summary in zip(runs.values(), compared.values(), strict=True):
         for metric in ("target_tokens", "boundary_merges"):
             for scope in ("", "/lang=en", "/lang=ru"):
@@ -338,7 +360,7 @@ def test_the_comparison_finds_the_merges_that_a_run_finds(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["gpt"], "'gpt' has no tokenizer that can be read alone: give embedded or hf:ID-or-path."),
+        (["gpt"], "'gpt' has no tokenizer that can be read alone: give embedded, hf:ID-or-path, the"),
         (["openai:gpt-4o"], "'openai:gpt-4o' has no tokenizer"),
         (["hf:"], "'hf:' has no tokenizer"),
         (["hf:/nowhere/at/all"], "there is nothing at /nowhere/at/all"),

@@ -38,6 +38,8 @@ from evenkeel.types import (
     Request,
     Response,
     Sample,
+    StringLikelihood,
+    StringProbability,
 )
 
 
@@ -102,7 +104,9 @@ def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limi
 class CountingModel:
     """Counts requests and their tokens by kind; those of a helper that an option names, by its role."""
 
-    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+    capabilities: frozenset[Capability] = frozenset(
+        {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
+    )
 
     def __init__(self, named_roles: set[str]) -> None:
         self.requests: Counter[str] = Counter()
@@ -136,6 +140,8 @@ class CountingModel:
                 return Response(status="ok", text=f"{next(self._numbers)} {'.' * tokens}")
             case LogLikelihood():
                 return Response(status="ok", logprobs=Logprobs((request.continuation,), (-1.0,)))
+            case StringLikelihood():
+                return Response(status="ok", string=StringProbability(own=-1.0, low=-1.0, high=-1.0))
             case Embed():
                 return Response(status="ok", vector=struct.pack("<2f", 1.0, 0.0))
             case Rank():

@@ -29,7 +29,10 @@ from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
-ABILITIES = {"loglikelihood": "give log-likelihoods"}
+ABILITIES = {
+    "loglikelihood": "give log-likelihoods",
+    "stringlikelihood": "give the probability of a string, as models on this machine can (hf:, embedded)",
+}
 """The words for a capability whose name is not a verb."""
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""

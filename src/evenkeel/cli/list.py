@@ -161,6 +161,7 @@ def _table(runs: list[ListedRun]) -> Table:
     name="tokenizers",
     epilog=examples(
         "evenkeel tokenizers embedded",
+        "evenkeel tokenizers embedded path/to/tokenizer.json path/to/spiece.model --out tokenizers.html",
         "evenkeel tokenizers hf:path/to/one hf:path/to/other --lang ru",
         "evenkeel tokenizers embedded --data my_examples.jsonl --json",
     ),
@@ -168,19 +169,45 @@ def _table(runs: list[ListedRun]) -> Table:
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC…")
 @data_option
 @lang_option
+@click.option("--out", type=click.Path(path_type=Path), help="Write a page with charts: FILE.html.")
 @json_option("the comparison")
-def tokenizers_command(specs: tuple[str, ...], data: tuple[str, ...], lang: str | None, json: bool) -> None:
-    """Compare tokenizers on MIRON's examples: tokens per word, tokens of the target, boundary merges.
+def tokenizers_command(
+    specs: tuple[str, ...], data: tuple[str, ...], lang: str | None, out: Path | None, json: bool
+) -> None:
+    """Compare tokenizers on MIRON's examples: tokens per word, characters and bytes per token, words that are
+    one token, bytes and unknown tokens, boundary merges, and how numbers are split.
 
-    A tokenizer is named by its model: embedded, or hf:ID-or-path. No weights are loaded.
+    A tokenizer is named by its model (embedded, hf:ID-or-path, of which no weights are loaded), or it is a
+    file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file; or tiktoken:NAME.
     """
     from evenkeel.api.run import parse_langs
     from evenkeel.benchmarks.miron import tokenizers
     from evenkeel.report.terminal import show_table
 
-    def show(console: Console, comparisons: Any) -> None:
-        for grid in tokenizers.grids(comparisons):
+    comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
+    grids = tokenizers.grids(comparison)
+
+    def show(console: Console, _: Any) -> None:
+        for grid in grids:
             show_table(console, grid)
             console.print()
 
-    print_result(tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs), show, json=json)
+    print_result(comparison.summaries, show, json=json)
+    for note in comparison.notes:
+        say(note, err=True)
+    if out:
+        from evenkeel.files.cache import write_whole
+        from evenkeel.report.html_page import render_grids
+
+        page = render_grids(
+            "Tokenizers",
+            f"{len(comparison.summaries)} tokenizers on the same texts, without a model.",
+            comparison.summaries,
+            tokenizers.PICTURES,
+            grids,
+            notes=comparison.notes,
+            cautions=tokenizers.CAUTIONS,
+        )
+        write_whole(out, page)
+        if not json:
+            say(f"Page: {out}")

@@ -97,13 +97,15 @@ def _run(
 
 def _print_plan(plan: Any, *, price_in: float) -> None:
     """The requests of a run by kind, their tokens, and the highest cost."""
-    click.echo(f"{'kind':<10}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
+    width = max(10, *(len(kind) + 1 for kind in plan.requests))
+    click.echo(f"{'kind':<{width}}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
     for kind, requests in plan.requests.items():
         tokens_out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
-        click.echo(f"{kind:<10}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
+        click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
     click.echo("Tokens are estimated; every answer is counted at its full length.")
     if plan.usd is not None:
-        writing = [kind for kind in plan.requests if kind not in ("embed", "rank", "loglikelihood")]
+        reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
+        writing = [kind for kind in plan.requests if kind not in reading]
         without = "" if price_in else ", without the tokens read (--price-in counts them)"
         if not all(plan.tokens_out.get(kind) for kind in writing):
             without += ", without what judges and writers of summaries write"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, Sample
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, Sample, StringLikelihood
 
 VERSION = 1
 GATHER_SECONDS = 0.02
@@ -92,6 +92,8 @@ def make_key(model: bytes, request: Request) -> Key:
             body = _encode(["generate", request.prompt, sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])
+        case StringLikelihood():
+            body = _encode(["stringlikelihood", request.prefix, request.continuation])
         case Embed():
             body = _encode(["embed", request.text])
         case Rank():

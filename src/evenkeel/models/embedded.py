@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +36,7 @@ from evenkeel.models.local.weights import (
     require_packages,
 )
 from evenkeel.models.sbert import Late, Rows, SentenceTransformer, SentenceTransformerOptions
+from evenkeel.models.tokenizer_files import TextTokenizer
 from evenkeel.types import Capability
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -82,7 +82,7 @@ class Embedded(HuggingFace):
         """Nothing to probe: it is always the same model."""
 
     @staticmethod
-    def tokenizer(name: str = "") -> Callable[[str], list[int]]:
+    def tokenizer(name: str = "") -> TextTokenizer:
         return HuggingFace.tokenizer(str(embedded_folder()))
 
     def _weights(self) -> Weights:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from evenkeel.errors import UsageError
-from evenkeel.models.boundary import appended_tokens, without_appended
+from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
+from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, read_tokenizer
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.text.word_splitting import has_whole_words
@@ -30,6 +31,7 @@ from evenkeel.types import (
     Response,
     Sampling,
     Status,
+    StringLikelihood,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +119,9 @@ class HuggingFace:
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
-    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+    capabilities: frozenset[Capability] = frozenset(
+        {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
+    )
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -137,8 +141,23 @@ class HuggingFace:
         return {**options, **weights.identity(), "spec": self._spec, "chat": weights.chat()}
 
     def probe(self, needs: frozenset[Capability]) -> None:
-        """Finds the files; log-probabilities come from the model itself and are sound."""
-        self._weights()
+        """Finds the files; log-probabilities come from the model itself and are sound.
+
+        For the probability of a string the bytes of every token must be known.
+        """
+        weights = self._weights()
+        if "stringlikelihood" in needs:
+            from evenkeel.models.local.vocabulary import read_vocabulary
+
+            remote = self._options.trust_remote_code
+            loaded = load_tokenizer(self._spec, weights, trust_remote_code=remote)
+            backend = getattr(loaded, "backend_tokenizer", None)
+            if backend is None or read_vocabulary(backend) is None:
+                raise CapabilityError(
+                    f"{self._spec} cannot give the probability of a string: the bytes of its tokenizer's "
+                    "tokens are not known.",
+                    lacking=frozenset({"stringlikelihood"}),
+                )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import texts_of
@@ -153,6 +172,7 @@ class HuggingFace:
             single = [request for request in window if id(request) not in coupled]
             yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
             yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
+            yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
             yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
             yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
 
@@ -166,27 +186,20 @@ class HuggingFace:
             batching.free_memory()
 
     @staticmethod
-    def tokenizer(name: str) -> Callable[[str], list[int]]:
-        """A model's tokenizer, without its weights. An end token that it appends is left out, as in a run."""
+    def tokenizer(name: str) -> TextTokenizer:
+        """A model's tokenizer, without its weights; or that of a file or folder that holds nothing else."""
+        if is_alone(path := Path(name).expanduser()):
+            return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
         spec = f"hf:{name}"
-        weights = locate(spec, weights=False)
-        quiet_transformers()
-        from transformers import AutoTokenizer
+        loaded = load_tokenizer(spec, locate(spec, weights=False))
+        fast = getattr(loaded, "is_fast", False)
 
-        from evenkeel.models.local.causal import LOAD_ERRORS
+        def encode(text: str) -> Encoded:
+            encoding = loaded(text, verbose=False, return_offsets_mapping=fast)
+            return Encoded(list(encoding["input_ids"]), encoding["offset_mapping"] if fast else None)
 
-        source = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
-        try:
-            loaded = AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
-        except LOAD_ERRORS as error:
-            raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-
-        def tokenise(text: str) -> list[int]:
-            return list(loaded(text, verbose=False)["input_ids"])
-
-        appended = appended_tokens(tokenise)
-        return lambda text: without_appended(tokenise(text), appended)
+        return TextTokenizer(encode, backend=loaded.backend_tokenizer if fast else None)
 
     def _weights(self) -> Weights:
         options = self._options
@@ -259,6 +272,35 @@ class HuggingFace:
         ):
             yield request, logprobs_response(pair, logprobs)
 
+    def _strings(
+        self, causal: Causal, requests: list[StringLikelihood]
+    ) -> Iterator[tuple[Request, Response]]:
+        from evenkeel.models.local.strings import string_probabilities, target_of
+
+        rows = []
+        for request in requests:
+            target = target_of(causal, request.prefix, request.continuation)
+            if isinstance(target, str):
+                yield request, failed(target)
+            elif too_long(causal, target.tokens):
+                yield request, too_long_response(causal, target.tokens)
+            else:
+                rows.append((request, target))
+        for (request, target), string in batching.run(
+            ([row] for row in rows),
+            lambda row: row[1].tokens,
+            self._budget,
+            lambda batch: string_probabilities(
+                causal, [target for _, target in batch], rows=self._budget.rows
+            ),
+        ):
+            if string is None:
+                yield request, does_not_fit(target.tokens)
+            elif isinstance(string, str):
+                yield request, failed(string)
+            else:
+                yield request, Response(status="ok", string=string, tokens_in=target.tokens, tokens_out=0)
+
     def _embed(self, causal: Causal, requests: list[Embed]) -> Iterator[tuple[Request, Response]]:
         rows = []
         for request in requests:
@@ -321,6 +363,21 @@ class HuggingFace:
             logprobs, generation = results or (None, None)
             yield couple.loglikelihood, logprobs_response(couple.pair, logprobs)
             yield couple.generate, generate_response(couple.generate, couple.prompt, generation)
+
+
+def load_tokenizer(spec: str, weights: Weights, *, trust_remote_code: bool = False) -> Any:
+    """The tokenizer of transformers that comes with a model's files."""
+    quiet_transformers()
+    from transformers import AutoTokenizer
+
+    from evenkeel.models.local.causal import LOAD_ERRORS
+
+    source: dict[str, Any] = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
+    source |= {"trust_remote_code": True} if trust_remote_code else {}
+    try:
+        return AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
+    except LOAD_ERRORS as error:
+        raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
 
 
 def chosen_options(options: Struct) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ BACKENDS: dict[str, Backend] = {
     "embedded": Backend(
         "evenkeel.models.embedded:Embedded",
         False,
-        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, embed, rank",
+        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, probability of a string, embed, rank",
     ),
     "embedded-embedder": Backend(
         "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
@@ -47,7 +48,7 @@ BACKENDS: dict[str, Backend] = {
     "hf": Backend(
         "evenkeel.models.hf:HuggingFace",
         True,
-        "any causal model of transformers: generate, log-likelihood, embed, rank",
+        "any causal model of transformers: generate, log-likelihood, probability of a string, embed, rank",
     ),
     "openai": Backend(
         "evenkeel.models.openai.backend:OpenAI",
@@ -191,15 +192,26 @@ def runtime_options(scheme: str) -> dict[str, bool]:
 
 
 def tokenizer(spec: str) -> Callable[[str], list[int]]:
-    """The tokenizer of a model without its weights: `embedded` or `hf:ID-or-path`.
+    """The tokenizer of a model without its weights, or one alone: `embedded`, `hf:ID-or-path`, a file or
+    folder that holds a tokenizer, or `tiktoken:NAME`.
 
     It gives the tokens of a text as the model would read it, a start token included where it has one.
     """
     scheme, _, name = spec.partition(":")
+    if scheme == "tiktoken" and name:
+        from evenkeel.models.tokenizer_files import from_encoding
+
+        return from_encoding(name)
+    if not backend(scheme) and Path(spec).expanduser().exists():
+        scheme, name = "hf", spec
     entry = backend(scheme)
     make = getattr(backend_class(scheme), "tokenizer", None) if entry else None
     if entry is None or make is None or bool(name) != entry.named:
-        raise UsageError(f"'{spec}' has no tokenizer that can be read alone: give embedded or hf:ID-or-path.")
+        raise UsageError(
+            f"'{spec}' has no tokenizer that can be read alone: give embedded, hf:ID-or-path, the path of a "
+            "tokenizer (tokenizer.json, a SentencePiece model, a .tiktoken file, a folder with one), or "
+            "tiktoken:NAME."
+        )
     tokenise: Callable[[str], list[int]] = make(name)
     return tokenise
 

@@ -23,7 +23,7 @@ from evenkeel.types import Capability, Request, Response
 class Replay:
     """Answers from another run's journal. A request that it does not hold ends as `error`."""
 
-    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood"})
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "stringlikelihood"})
 
     class Options(Struct, frozen=True, kw_only=True):
         """None: a recording answers as it is."""

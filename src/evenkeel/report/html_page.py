@@ -21,7 +21,7 @@ from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Record, RunSpec
+from evenkeel.types import Figure, Record, RunSpec, Summary
 
 
 def render(run: Run, *others: Run) -> str:
@@ -137,6 +137,25 @@ def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
     if facts:
         beside.append(Grid("Further figures, run by run", "figure", list(summaries), facts))
     return [*beside, *(replace(grid, title=f"{grid.title}{of_run}") for grid in grids)]
+
+
+def render_grids(
+    title: str,
+    lead: str,
+    summaries: Mapping[str, Summary],
+    pictures: Sequence[Bars],
+    grids: Sequence[Grid],
+    *,
+    notes: Sequence[str] = (),
+    cautions: Sequence[str] = (),
+) -> str:
+    """A page of pictures and tables that are of no run: figures of tokenizers, say."""
+    drawn = ((picture.title, charts.bars(dict(summaries), picture)) for picture in pictures)
+    svgs = [
+        {"title": name, "svg": Markup(charts.to_svg(chart))} for name, chart in drawn if chart is not None
+    ]
+    values = {"title": title, "lead": lead, "charts": svgs, "grids": grids, "notes": notes}
+    return templates.render("grids.html", **values, cautions=cautions)
 
 
 def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[str, Any]]:

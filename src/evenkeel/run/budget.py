@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from evenkeel.options import parse
 from evenkeel.page.notebook import Displayed
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank)
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -138,7 +138,7 @@ def estimate(request: Request) -> tuple[int, int]:
             if sampling.length_of:
                 most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
-        case LogLikelihood():
+        case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():
             return estimate_tokens(request.text), 0

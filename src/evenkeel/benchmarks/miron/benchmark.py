@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.miron import files, scoring
+from evenkeel.benchmarks.miron import files, scoring, strings
 from evenkeel.benchmarks.miron.baselines import with_baselines
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, examples, notes
@@ -62,6 +62,15 @@ class MironOptions(Struct, frozen=True, kw_only=True):
             extra=ASKING,
         ),
     ] = "auto"
+    string_probability: Annotated[
+        bool,
+        Meta(
+            description="Whether to ask for the probability of the target as a string, over all its token "
+            "sequences, and so for what the tokenizer costs. Local models only; takes about ten times as "
+            "long as a log-likelihood.",
+            extra=ASKING,
+        ),
+    ] = False
 
 
 def make_starter(stem: str) -> bytes:
@@ -91,6 +100,7 @@ class Miron(Benchmark):
         "run": (
             "evenkeel run miron --model embedded --limit 200",
             "evenkeel run miron --model hf:path/to/base-model --lang ru --stop word",
+            "evenkeel run miron --model hf:path/to/base-model --limit 200 --string-probability",
         ),
         "score": ("evenkeel score miron miron_en.jsonl",),
         "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
@@ -105,6 +115,7 @@ class Miron(Benchmark):
         # can.
         generates = options.confidence == "no" and options.stop != "target"
         needs: set[Capability] = {"generate"} if generates else {"generate", "loglikelihood"}
+        needs |= {"stringlikelihood"} if options.string_probability else set()
         self.roles = {"model": frozenset(needs)}
 
     def samples(self, data: Data) -> list[Sample]:
@@ -115,6 +126,10 @@ class Miron(Benchmark):
         return [sample for sample in samples if sample.id in chosen]
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
+        asked = strings.requests(sample.inputs) if self.options.string_probability else []
+        return [*asked, *self._token_requests(sample)]
+
+    def _token_requests(self, sample: Sample[MironInputs]) -> list[Request]:
         inputs = sample.inputs
         generate = Generate(prompt=inputs.prefix, sampling=self._sampling(inputs), repeat=inputs.repeat)
         if self.options.confidence == "no" or inputs.no_logprobs:
@@ -148,7 +163,8 @@ class Miron(Benchmark):
         return Sampling(max_tokens=most, stop=("\n",), marked=target if counts else "")
 
     def score(self, answered: Sequence[Answered[MironInputs]]) -> list[Score]:
-        return scoring.score_examples(answered, self.answers, stop=self.options.stop)
+        scores = scoring.score_examples(answered, self.answers, stop=self.options.stop)
+        return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         return scoring.summarise(scores, seed=self.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.page.examples import first
 from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
@@ -41,6 +42,7 @@ METRICS = (
     Metric("lang_by_script", "examples whose language is told by their script", "share", None),
     Metric("clean_by_text", "examples whose clean version was found by its text", "share", None),
     Metric("no_clean_version", "examples with typos without a clean version", "share", None),
+    *strings.METRICS,
 )
 
 BASELINES = ("copy", "closest_copy", "majority")
@@ -87,6 +89,8 @@ LAYOUT = Layout(
         Column("lev_score_by_tokens", "score of as many tokens as the target has"),
         Column("target_probability", "probability of the whole target"),
         Column("bits_per_byte", "bits per byte of the target"),
+        Column("tokenizer_cost", "bits of the target lost to other tokens"),
+        Column("boundary_cost", "bits of the target lost to the token before it"),
         Column("score_drift", "score lost to typos"),
         Column("confidence_drift", "confidence lost to typos"),
         Column(
@@ -192,6 +196,7 @@ LAYOUT = Layout(
             rows="category",
             metrics=tuple(Column(name, title.lower()) for name, (title, _) in QUADRANTS.items()),
         ),
+        *strings.TABLES,
         Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
         Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
         Table(title="What typos cost, by the words they are in", rows="edited", metrics=DRIFTS),
@@ -241,7 +246,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if merged is not None and merged.value:
         text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
         notes.append(Note(text, warning=True))
-    return notes + _data_notes(summary)
+    return notes + _data_notes(summary) + strings.notes(summary)
 
 
 def _data_notes(summary: Summary) -> list[Note]:

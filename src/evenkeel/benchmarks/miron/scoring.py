@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.files import Baselines, MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import BASELINES, METRICS, QUADRANTS
 from evenkeel.page.metrics import units
@@ -351,6 +352,8 @@ def _breakdown(metric: str) -> list[tuple[str, ...]]:
 
 def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on: none for what the data alone gives."""
+    if metric in strings.NAMES:
+        return (strings.PART,)
     if metric in OF_DATA or metric.startswith(tuple(f"{name}_" for name in BASELINES)):
         return ()
     if metric in ("lev_score", "exact_match", "accepted_match", "score_drift", *OTHER_RULE.values()):
@@ -368,7 +371,7 @@ def _confined(score: Score, parts: Sequence[str]) -> Score:
     if not parts:
         return msgspec.structs.replace(score, statuses={"ok": 1}, answered=1)
     statuses = [status for name, status in score.parts.items() if name.partition(":")[0] in parts]
-    values = {"generated": "lev_score", "logprobs": "target_confidence"}
+    values = {"generated": "lev_score", "logprobs": "target_confidence", strings.PART: "strings_known"}
     answered = sum(
         score.values[values[name]] is not None for name in parts if name in values and name in score.parts
     )

@@ -10,7 +10,7 @@ import pickle
 import struct
 import warnings
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from evenkeel.models.local.checks import (
     watched_loading,
 )
 from evenkeel.models.local.constrained import Grammars
+from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
 
@@ -87,6 +88,12 @@ class Causal:
         self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
         self._grammars: Grammars | None = None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary | None:
+        """The bytes of every token; None where they are not known."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        return read_vocabulary(backend) if backend is not None else None
 
     @property
     def grammars(self) -> Grammars:

@@ -38,14 +38,24 @@ from evenkeel.run.progress import Progress, Silent
 from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.text.word_splitting import has_whole_words
-from evenkeel.types import Capability, Embed, Generate, LogLikelihood, Rank, Request, Response, Sampling
+from evenkeel.types import (
+    Capability,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Rank,
+    Request,
+    Response,
+    Sampling,
+    StringLikelihood,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | Batch
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
 CACHED_LOGPROBS = 1024
@@ -242,8 +252,10 @@ class OpenAI:
                 outbox.put((job, response))
 
     async def _answer_one(
-        self, client: Client, request: Generate | LogLikelihood, cache: LogprobsCache
+        self, client: Client, request: Generate | LogLikelihood | StringLikelihood, cache: LogprobsCache
     ) -> Response:
+        if isinstance(request, StringLikelihood):
+            return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
             return await self._loglikelihood(client, request, cache)
         if not isinstance(request.prompt, str):

@@ -1,0 +1,383 @@
+"""The probability of a string, against the sum over all its token sequences written out naively."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evenkeel.errors import CapabilityError
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local import strings
+from evenkeel.models.local.vocabulary import read_vocabulary
+from evenkeel.types import LogLikelihood, Response, StringLikelihood, StringProbability
+from models.tiny import ask, logprobs_of, open_hf, tiny_model
+
+MERGES = (
+    *(b"sh", b"ip", b"ship", b"ships", b" s", b" sh", b" ship", b" ships", b"th", b" th", b" the"),
+    *("м".encode(), "о".encode(), "р".encode(), b" \xd0", b" \xd0\xbc", "мо".encode(), "ор".encode()),
+    *(" мо".encode(), " мор".encode(), b"12", b"123", b" 1", b"Pa", b"Par", b"is", b"Paris", b", "),
+)
+"""Tokens beside the single bytes, each after two that make it; ` \\xd0` ends within a letter."""
+WIDTH = 2 + 256 + len(MERGES)
+ENDS: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+PAIRS = (
+    ("The captain sees the", " ships"),
+    ("The captain sees the ship", "s"),
+    ("The city of Par", "is"),
+    ("Капитан видит", " море"),
+    ("Капитан видит мор", "е"),
+    ("One, two,", " 123"),
+    ("T", "he"),
+)
+
+
+def byte_bpe(folder: Path, tokens: Sequence[bytes]) -> dict[int, bytes]:
+    """A byte-level BPE tokenizer with these tokens beside the single bytes; what each of its ids spells."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = {byte: chr(byte) for byte in printable}
+    letters |= {byte: chr(256 + n) for n, byte in enumerate(b for b in range(256) if b not in set(printable))}
+    alphabet = [bytes([byte]) for byte in range(256)]
+    merges, known = [], set(alphabet)
+    for token in tokens:
+        split = next(end for end in range(1, len(token)) if {token[:end], token[end:]} <= known)
+        merges.append((token[:split], token[split:]))
+        known.add(token)
+    spelled = ["<s>", "</s>", *("".join(letters[byte] for byte in token) for token in (*alphabet, *tokens))]
+    pairs = [
+        ("".join(letters[byte] for byte in left), "".join(letters[byte] for byte in right))
+        for left, right in merges
+    ]
+    model = models.BPE(vocab={token: place for place, token in enumerate(spelled)}, merges=pairs)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>").save_pretrained(
+        folder
+    )
+    return dict(enumerate((*alphabet, *tokens), 2))
+
+
+@pytest.fixture(scope="module")
+def spellings() -> dict[int, bytes]:
+    return {}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, spellings: dict[int, bytes]) -> Iterator[HuggingFace]:
+    folder = tmp_path_factory.mktemp("strings")
+    tiny_model(folder, vocab_size=WIDTH, **ENDS)
+    spellings |= byte_bpe(folder, MERGES)
+    opened = exact(folder)
+    yield opened
+    opened.close()
+
+
+def exact(folder: Path, **args: Any) -> HuggingFace:
+    """A model whose sums are not rounded to float32, in which every batch gives other digits."""
+    opened = open_hf(folder, **args)
+    opened._causal().model.double()
+    return opened
+
+
+@pytest.fixture
+def everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sequence is left out."""
+    monkeypatch.setattr(strings, "TOLERANCE", 1e-300)
+    monkeypatch.setattr(strings, "MOST_SEQUENCES", 10**6)
+
+
+# By hand: every sequence of tokens, one at a time
+
+
+def covered(
+    model: Any, spellings: Mapping[int, bytes], context: Sequence[int], text: bytes
+) -> tuple[float, float]:
+    """The probability that what follows begins with a text, and that of ending exactly with it."""
+    with torch.inference_mode():
+        odds = model(torch.tensor([list(context)])).logits[0, -1].double().softmax(-1).tolist()
+    begins = ends = 0.0
+    for token, spelled in spellings.items():
+        if spelled.startswith(text):
+            begins += odds[token]
+            ends += odds[token] if spelled == text else 0.0
+        elif text.startswith(spelled):
+            rest = covered(model, spellings, [*context, token], text[len(spelled) :])
+            begins, ends = begins + odds[token] * rest[0], ends + odds[token] * rest[1]
+    return begins, ends
+
+
+def by_hand(
+    opened: HuggingFace, spellings: Mapping[int, bytes], prefix: str, target: str
+) -> tuple[float, float, float | None]:
+    """log P of the string, of what ends with it, and of the string after the prefix as text."""
+    causal = opened._causal()
+    before = list(causal.tokenizer(prefix)["input_ids"])
+    begins, ends = covered(causal.model, spellings, before, target.encode())
+    if len(before) < 2:
+        return math.log(begins), math.log(ends), None
+    *context, last = before
+    whole, _ = covered(causal.model, spellings, context, spellings[last] + target.encode())
+    given, _ = covered(causal.model, spellings, context, spellings[last])
+    return math.log(begins), math.log(ends), math.log(whole / given)
+
+
+def string_of(response: Response) -> StringProbability:
+    assert response.status == "ok", response.reason
+    assert response.string is not None
+    return response.string
+
+
+def requests(*pairs: tuple[str, str]) -> list[StringLikelihood]:
+    return [StringLikelihood(prefix=prefix, continuation=target) for prefix, target in pairs]
+
+
+@pytest.mark.usefixtures("everything")
+def test_the_sum_is_that_of_every_sequence(model: HuggingFace, spellings: dict[int, bytes]) -> None:
+    for (prefix, target), response in zip(PAIRS, ask(model, *requests(*PAIRS)), strict=True):
+        begins, ends, healed = by_hand(model, spellings, prefix, target)
+        string = string_of(response)
+        assert (string.low, string.high) == pytest.approx((begins, begins), abs=1e-6), prefix
+        assert string.spelled == pytest.approx(ends, abs=1e-6)
+        assert string.healed_low == pytest.approx(healed, abs=1e-6)
+        assert string.healed_high == pytest.approx(healed, abs=1e-6)
+
+
+def test_the_tokenizers_own_tokens_are_those_of_the_log_likelihood(model: HuggingFace) -> None:
+    scored = [
+        LogLikelihood(prefix=request.prefix, continuation=request.continuation)
+        for request in requests(*PAIRS)
+    ]
+    answers = zip(ask(model, *requests(*PAIRS)), ask(model, *scored), strict=True)
+    merged = []
+    for string, logprobs in ((string_of(a), logprobs_of(b)) for a, b in answers):
+        merged.append(logprobs.merged)
+        if logprobs.merged:
+            assert string.own is None
+        else:
+            assert string.own == pytest.approx(sum(logprobs.values), abs=1e-5)
+            assert string.own is not None
+            assert string.low >= string.own
+    assert merged.count(True) == 2
+
+
+@pytest.mark.parametrize("most", [0, 4])
+def test_bounds_contain_the_sum_and_the_budget_is_kept(
+    most: int, model: HuggingFace, spellings: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strings, "TOLERANCE", 1e-300)
+    monkeypatch.setattr(strings, "MOST_SEQUENCES", most)
+    rows: list[int] = []
+    hook = model._causal().model.register_forward_pre_hook(
+        lambda module, args, kwargs: rows.append(kwargs["input_ids"].shape[0]), with_kwargs=True
+    )
+    pairs = [PAIRS[0], PAIRS[3]]
+    responses = ask(model, *requests(*pairs))
+    hook.remove()
+    assert sum(rows) <= len(pairs) * (1 + most)
+    for (prefix, target), response in zip(pairs, responses, strict=True):
+        begins, _, healed = by_hand(model, spellings, prefix, target)
+        string = string_of(response)
+        assert healed is not None
+        assert string.healed_low is not None
+        assert string.healed_high is not None
+        assert string.low <= begins + 1e-9
+        assert begins <= string.high + 1e-9
+        assert string.healed_low <= healed + 1e-9
+        assert healed <= string.healed_high + 1e-9
+        assert string.low < string.high
+
+
+def test_a_sum_that_is_nearly_complete_is_not_searched_further(
+    model: HuggingFace, spellings: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strings, "TOLERANCE", 0.5)
+    (quick,) = map(string_of, ask(model, *requests(PAIRS[0])))
+    monkeypatch.setattr(strings, "TOLERANCE", 1e-300)
+    (whole,) = map(string_of, ask(model, *requests(PAIRS[0])))
+    assert quick.sequences < whole.sequences
+    assert whole.low - quick.low < quick.high - quick.low <= math.log(1.5)
+
+
+def test_where_every_token_is_a_byte_the_tokenizer_costs_nothing(tmp_path: Path) -> None:
+    tiny_model(tmp_path, vocab_size=258, **ENDS)
+    byte_bpe(tmp_path, ())
+    for response in ask(open_hf(tmp_path), *requests(*PAIRS[:-1])):
+        string = string_of(response)
+        assert string.own is not None
+        assert string.sequences > 0
+        values = (string.low, string.high, string.spelled, string.healed_low, string.healed_high)
+        assert values == pytest.approx([string.own] * 5, abs=1e-6)
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize(
+    ("architecture", "settings"),
+    [
+        ("GPT2Config", {}),
+        ("MistralConfig", {"sliding_window": 4}),
+        ("GPTNeoConfig", {"window_size": 8, "attention_types": [[["global", "local"], 1]]}),
+        ("MambaConfig", {}),
+        ("RwkvConfig", {"context_length": 128, "attention_hidden_size": 64}),
+    ],
+)
+def test_other_kinds_of_memory_give_the_same_sum(
+    architecture: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """Sliding windows and recurrent states, from which nothing can be left out, are read from the start."""
+    tiny_model(tmp_path, architecture, vocab_size=WIDTH, **ENDS, **settings)
+    spellings = byte_bpe(tmp_path, MERGES)
+    opened = open_hf(tmp_path)
+    pairs = [("The captain sees the", " ship"), ("Капитан", " м"), ("One city is Par", "is")]
+    for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
+        begins, _, healed = by_hand(opened, spellings, prefix, target)
+        string = string_of(response)
+        assert (string.low, string.healed_low) == pytest.approx((begins, healed), abs=1e-5)
+
+
+def test_alone_and_in_a_batch_it_is_the_same(model: HuggingFace, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = [string_of(response) for response in ask(model, *requests(*PAIRS))]
+    alone = exact(model._weights().folder, deterministic=True)
+    apart = [string_of(response) for response in ask(alone, *requests(*PAIRS))]
+    monkeypatch.setattr(strings, "MOST_LOGITS", 1)  # the logits of one string are read at a time
+    apart += [string_of(response) for response in ask(model, *requests(*PAIRS))]
+    for one, other in zip(apart, together * 2, strict=True):
+        assert one.own == pytest.approx(other.own, abs=1e-9)
+        assert one.low <= other.high + 1e-9  # what is followed first may differ within the tolerance
+        assert other.low <= one.high + 1e-9
+
+
+def test_a_sequence_longer_than_the_context_is_left_as_a_bound(tmp_path: Path) -> None:
+    tiny_model(tmp_path, vocab_size=WIDTH, max_position_embeddings=20, **ENDS)
+    byte_bpe(tmp_path, MERGES)
+    opened = open_hf(tmp_path)
+    fits, cut = ask(
+        opened, *requests(("The captain sees", " the ships"), ("The captain sees the", " море и"))
+    )
+    string = string_of(fits)
+    assert string.own is not None
+    assert string.own <= string.low < string.high
+    assert cut.status == "error"
+    assert "context of 20" in cut.reason
+
+
+# Other tokenizers
+
+
+def save(folder: Path, tokenizer: Any, **special: str) -> HuggingFace:
+    from transformers import PreTrainedTokenizerFast
+
+    tiny_model(folder, vocab_size=tokenizer.get_vocab_size(), **ENDS)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    return exact(folder)
+
+
+@pytest.mark.usefixtures("everything")
+def test_sentencepiece_with_byte_fallback(tmp_path: Path) -> None:
+    """Spaces are `▁`, a letter that is not in the vocabulary is its bytes, `A` and `<0x41>` are both A."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors
+
+    words = ["▁", "▁A", "A", "▁cat", "▁c", "at", "a", "t", "c", "s", "▁cats", "ж"]
+    tokens = ["<s>", "</s>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *words]
+    scored = [(token, -1.0 - len(tokens[:n]) / 1000) for n, token in enumerate(tokens)]
+    tokenizer = Tokenizer(models.Unigram(scored, unk_id=2, byte_fallback=True))
+    replace = normalizers.Replace(" ", "▁")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), replace])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = decoders.Sequence(steps)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    opened = save(tmp_path, tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+    spellings = {3 + byte: bytes([byte]) for byte in range(256)}
+    spellings |= {259 + n: word.replace("▁", " ").encode() for n, word in enumerate(words)}
+    pairs = [("A", " cat"), ("A", " A"), ("A A", "ж"), ("A A", " é")]
+    for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
+        begins, ends, healed = by_hand(opened, spellings, prefix, target)
+        string = string_of(response)
+        assert (string.low, string.spelled, string.healed_low) == pytest.approx(
+            (begins, ends, healed), abs=1e-6
+        )
+
+
+@pytest.mark.usefixtures("everything")
+def test_wordpiece_spells_a_space_before_each_word(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    tokens = [
+        "[BOS]",
+        "[EOS]",
+        "[UNK]",
+        "the",
+        "ships",
+        "ship",
+        "##s",
+        "sh",
+        "##ip",
+        "##ips",
+        "s",
+        "##h",
+        "a",
+        "1",
+    ]
+    tokenizer = Tokenizer(models.WordPiece({t: n for n, t in enumerate(tokens)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    opened = save(tmp_path, tokenizer, bos_token="[BOS]", eos_token="[EOS]", unk_token="[UNK]")
+    spellings = {
+        n: token[2:].encode() if token.startswith("##") else f" {token}".encode()
+        for n, token in enumerate(tokens)
+        if n > 2
+    }
+    known, unknown = ask(opened, *requests(("The the", " Ships"), ("The the", " boats")))
+    begins, ends, healed = by_hand(opened, spellings, "The the", " ships")
+    string = string_of(known)
+    assert (string.low, string.spelled, string.healed_low) == pytest.approx((begins, ends, healed), abs=1e-6)
+    assert unknown.status == "error"
+    assert "no token for a part of the target" in unknown.reason
+
+
+def test_a_special_token_in_the_target_is_no_text(model: HuggingFace) -> None:
+    (response,) = ask(model, *requests(("The captain", "</s> sees")))
+    assert response.status == "error"
+    assert "special token" in response.reason
+
+
+def test_what_cannot_be_spelled_is_refused_before_the_first_request(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "<unk>": 2, "ship": 3}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    opened = save(tmp_path, tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+    opened.probe(frozenset({"loglikelihood"}))
+    with pytest.raises(CapabilityError, match="the bytes of its tokenizer's tokens are not known"):
+        opened.probe(frozenset({"stringlikelihood"}))
+    (response,) = ask(opened, *requests(("ship", "ship")))
+    assert response.status == "error"
+    assert "are not known" in response.reason
+
+
+def test_the_embedded_tokenizers_tokens_spell_what_they_decode_to(shared: HuggingFace) -> None:
+    tokenizer = shared._causal().tokenizer
+    vocabulary = read_vocabulary(tokenizer.backend_tokenizer)
+    assert vocabulary is not None
+    text = "The ship's 12 crates…\n\tКапитан видит море, 敏捷的狐狸 🚢"
+    ids = tokenizer(text)["input_ids"]
+    assert vocabulary.spell(ids) == text.encode()
+    assert not vocabulary.spellings.keys() & set(tokenizer.all_special_ids)
+    assert len(vocabulary.spellings) > 49_000
+
+
+def test_a_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
+    opened = open_hf(tiny_model(tmp_path))
+    with torch.no_grad():
+        opened._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
+    (response,) = ask(opened, *requests(("The sky", " is blue")))
+    assert (response.status, response.string) == ("error", None)
+    assert "not finite" in response.reason

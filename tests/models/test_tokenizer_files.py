@@ -1,0 +1,213 @@
+"""Tokenizers that come without a model: JSON, SentencePiece, tiktoken; and what is none of them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evenkeel.benchmarks.miron import tokenizers as comparison
+from evenkeel.benchmarks.miron.files import Example
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.models.embedded import embedded_folder
+from evenkeel.models.registry import tokenizer
+from evenkeel.models.tokenizer_files import TextTokenizer
+
+TEXTS = ("The captain sees 12 ships.", "Капитан видит море…", " two  spaces ", "", "漢字 🚢")
+
+
+def opened(path: Path | str) -> TextTokenizer:
+    loaded = tokenizer(str(path))
+    assert isinstance(loaded, TextTokenizer)
+    return loaded
+
+
+# tokenizer.json
+
+
+@pytest.fixture(scope="module")
+def embedded() -> TextTokenizer:
+    return opened("embedded")
+
+
+@pytest.mark.parametrize("form", ["{0}/tokenizer.json", "hf:{0}"])
+def test_a_tokenizer_alone_gives_the_tokens_of_its_model(
+    form: str, embedded: TextTokenizer, tmp_path: Path
+) -> None:
+    (tmp_path / "tokenizer.json").write_bytes((embedded_folder() / "tokenizer.json").read_bytes())
+    alone = opened(form.format(tmp_path))
+    for text in TEXTS:
+        assert alone.encode(text) == embedded.encode(text)
+    assert alone.vocabulary is not None
+    assert alone.vocabulary.spell(alone(TEXTS[1])) == TEXTS[1].encode()
+
+
+def test_a_limit_on_the_length_in_the_file_does_not_count(embedded: TextTokenizer, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
+    limited = Tokenizer.from_file(str(embedded_folder() / "tokenizer.json"))
+    limited.enable_truncation(2)
+    limited.enable_padding(length=50)
+    limited.save(str(tmp_path / "limited.json"))
+    assert opened(tmp_path / "limited.json")(TEXTS[0]) == embedded(TEXTS[0])
+
+
+# SentencePiece
+
+
+def field(number: int, value: bytes | int | float) -> bytes:
+    """A field of protocol buffers."""
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    low, rest = value & 0x7F, value >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def sentencepiece(
+    pieces: Sequence[tuple[str, float, int]], *, kind: int, fallback: bool = False, dummy: bool = True
+) -> bytes:
+    content = b"".join(
+        field(1, field(1, text.encode()) + field(2, score) + field(3, of)) for text, score, of in pieces
+    )
+    trainer = field(3, kind) + field(35, int(fallback))
+    return content + field(2, trainer) + field(3, field(1, b"identity") + field(3, int(dummy)) + field(4, 1))
+
+
+SPECIAL = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
+WORDS = [("▁the", -3.0, 1), ("▁ship", -4.0, 1), ("s", -3.5, 1), ("▁", -5.0, 1), ("▁s", -4.5, 1)]
+LETTERS = [(letter, -9.0, 1) for letter in "theipмор1"]
+BYTES = [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
+
+
+def tokens(loaded: TextTokenizer, text: str, pieces: Sequence[tuple[str, float, int]]) -> list[str]:
+    return [pieces[token][0] for token in loaded(text)]
+
+
+def test_a_unigram_model_of_sentencepiece_is_read(tmp_path: Path) -> None:
+    pieces = [*SPECIAL, *WORDS, *LETTERS]
+    (tmp_path / "tokenizer.model").write_bytes(sentencepiece(pieces, kind=1))
+    loaded = opened(tmp_path)
+    assert tokens(loaded, "the  ships", pieces) == ["▁the", "▁ship", "s"]
+    assert tokens(loaded, "мор", pieces) == ["▁", "м", "о", "р"]
+    assert tokens(loaded, "the ж", pieces) == ["▁the", "▁", "<unk>"]
+    assert loaded.unknown == 0
+
+
+def test_a_byte_pair_model_of_sentencepiece_is_read(tmp_path: Path) -> None:
+    """Pairs are merged by the score of what they make: `▁s` before `sh`, so that `▁sh` is not reached."""
+    merged = [("th", -1.0, 1), ("▁s", -2.0, 1), ("sh", -3.0, 1), ("he", -4.0, 1), ("▁th", -5.0, 1)]
+    letters = [(letter, -9.0, 1) for letter in "▁thesipм"]
+    pieces = [*SPECIAL, *BYTES, *merged, *letters]
+    (tmp_path / "spiece.model").write_bytes(sentencepiece(pieces, kind=2, fallback=True))
+    loaded = opened(tmp_path / "spiece.model")
+    assert tokens(loaded, "the ship", pieces) == ["▁th", "e", "▁s", "h", "i", "p"]
+    assert tokens(loaded, "ж", pieces) == ["▁", "<0xD0>", "<0xB6>"]
+    assert loaded.vocabulary is not None
+    assert loaded.vocabulary.spell(loaded("the ж")) == " the ж".encode()
+    (tmp_path / "bare.model").write_bytes(sentencepiece(pieces, kind=2, fallback=True, dummy=False))
+    assert tokens(opened(tmp_path / "bare.model"), "the", pieces) == ["th", "e"]
+
+
+# tiktoken
+
+
+def ranks(*merged: bytes) -> str:
+    every = [*(bytes([byte]) for byte in range(256)), *merged]
+    return "".join(f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(every))
+
+
+def test_ranks_of_tiktoken_are_read(tmp_path: Path) -> None:
+    merged = (b" s", b"hi", b"hip", b" sh", b"12", b"123", b"1234", "ж".encode())
+    (tmp_path / "cl100k_base.tiktoken").write_text(ranks(*merged))
+    loaded = opened(tmp_path / "cl100k_base.tiktoken")
+    spellings = dict(enumerate([*(bytes([byte]) for byte in range(256)), *merged]))
+    assert [spellings[token] for token in loaded(" ship 1234ж")] == [
+        *(b" s", b"hip", b" ", b"123", b"4", "ж".encode())
+    ]
+    assert loaded.note == ""
+    (tmp_path / "gpt2.tiktoken").write_text(ranks(*merged))
+    assert [spellings[token] for token in opened(tmp_path / "gpt2.tiktoken")("1234")] == [b"1234"]
+    (tmp_path / "mine.tiktoken").write_text(ranks(*merged))
+    assert "does not say how a text is split" in opened(tmp_path / "mine.tiktoken").note
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("tokenizer.json", b"{}", "is not a tokenizer that can be read"),
+        ("tokenizer.json", b'{"model": ' + b"[" * 100_000, "is not a tokenizer that can be read"),
+        ("x.model", b"", "neither JSON, nor ranks of tiktoken, nor a SentencePiece model"),
+        ("x.model", b"\x0a\xff\xff\xff\xff\x0fab", "nor a SentencePiece model"),
+        ("x.model", bytes(range(256)) * 4, "nor a SentencePiece model"),
+        ("x.model", b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "pointer of Git LFS"),
+        ("x.model", sentencepiece([*SPECIAL, *WORDS], kind=3), "unigram and BPE"),
+        ("x.model", sentencepiece([*SPECIAL, ("a" * 600, 0.0, 1)], kind=2), "a piece of 600 characters"),
+        ("x.tiktoken", b"IQ== 0\nnot a line\n", "x.tiktoken, line 2: expected a token in base64"),
+        ("x.tiktoken", b"IQ== 0\nIQ== 1\n", "line 2: a token that appears twice"),
+        ("x.tiktoken", b"IQ== 0\n", "has no token for the byte 0x00"),
+    ],
+)
+def test_what_is_no_tokenizer_is_refused(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        tokenizer(str(tmp_path / name))
+    assert said in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no tokenizer. Expected in it: tokenizer.json"):
+        tokenizer(str(tmp_path))
+
+
+def test_an_encoding_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tiktoken", None)
+    with pytest.raises(EvenkeelError, match="pip install tiktoken"):
+        tokenizer("tiktoken:cl100k_base")
+
+
+# Figures
+
+
+def test_numbers_are_split_as_the_tokenizer_splits_them(tmp_path: Path) -> None:
+    threes = [f"{number}".encode() for number in range(10, 1000)]
+    (tmp_path / "cl100k.tiktoken").write_text(ranks(*threes))
+    loaded = opened(tmp_path / "cl100k.tiktoken")
+    assert [comparison.usual_split(loaded, digits) for digits in (1, 3, 4, 8)] == ["1", "3", "3+1", "3+3+2"]
+    summary = comparison.measure(
+        [Example(id="1", prefix="One", target=" two", category="Logic", lang="en")], loaded
+    )
+    assert summary["digits_per_token/digits=3"].value == 3
+    assert summary["same_split/digits=3"].value == 1
+    # Every group of three digits is a token, but for those that begin with 0.
+    split = summary["same_split/digits=8"].value
+    assert split is not None
+    assert 0 < split < 1
+    assert all(len(str(number)) == 6 for number in comparison.numbers_of(6))
+    assert len({number % 10 for number in comparison.numbers_of(8)}) == 10
+
+
+def test_a_word_that_is_one_unknown_token_is_not_whole(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"<unk>": 0, "the": 1, "ship": 2, "a": 3}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "words.json"))
+    loaded = opened(tmp_path / "words.json")
+    values = comparison.text_values("the ship sank", loaded.encode("the ship sank"), loaded)
+    assert values["whole_words"] == pytest.approx(2 / 3)
+    assert values["unknown_tokens"] == pytest.approx(1 / 3)
+    assert values["byte_tokens"] is None
+    assert "whole_words" not in comparison.text_values("1, 2", loaded.encode("1, 2"), loaded)
