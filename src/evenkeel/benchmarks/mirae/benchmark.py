@@ -20,9 +20,9 @@ from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
-    "en": "b3ec47794ece5a7e7f5c0e3e2ab8a346723f02d44b5b0b0389d6c6ff8dbeae55",
-    "ko": "8414d71610a431693f4e4d265bb2d6c6f48da199edfdba24b8ec7542eff24d47",
-    "zh": "820c117841f44775bd31bd0ccc013ee7277619f5dc3216ddf16a3d8402483a2b",
+    "en": "a14d4a0e66a5f5f154dfedb9d1cda0ead92a0508dc23122047d1ce15732e639f",
+    "ko": "63fe0f765c3716b7b465a307d71364cef3a2d3d8267bed632cf13d82797d2165",
+    "zh": "301b4368f297f3d573e7875e469f2d8412f168ee71b002e695cac53228e6a34e",
 }
 
 
@@ -191,7 +191,7 @@ class Mirae(Benchmark):
 
 
 def with_padding(questions: Sequence[Question], padding: str | None) -> list[Question]:
-    """The questions with the padding that is asked for; without a choice, neutral ones where there are any."""
+    """The questions with the padding that is asked for; without a choice, neutral where there is any."""
     if padding is None:
         neutral = {(question.lang, question.id) for question in questions if question.padding == "neutral"}
         return [

@@ -143,7 +143,7 @@ class MiraeBuilder:
     def _file(
         self, questions: Sequence[UserQuestion], written: Sequence[_Written], lang: str
     ) -> dict[str, Any]:
-        """The rows of one language. A question has the same number in every language, whichever are missing."""
+        """The rows of one language. A question has the same number in every language."""
         numbers = {question.line: (number, question.domain) for number, question in enumerate(questions, 1)}
         rows = [
             generator.row(*numbers[each.line], each.padding, each.texts, each.positions, self._counter.count)

@@ -62,7 +62,7 @@ def compose(
     return question_file(rows, language=name, asked=len(chosen), counter=counter, made_by=made_by)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=320)
 def planned_levels(
     topic_id: int, padding: Padding, seed: int, langs: tuple[str, ...], counter: TokenCounter
 ) -> Levels:

@@ -11,7 +11,7 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from evenkeel.benchmarks.mirae.make.phrases import (
@@ -33,8 +33,8 @@ WINDOW = 48
 FEW = 8
 TRIED = 4
 """How many of the moves that look best are tried out."""
-SATISFYING = 0.10
-CLOSE_ENOUGH = 0.06
+SATISFYING = 0.12
+CLOSE_ENOUGH = 0.10
 """A level within this of its target, in every language, is not fitted further; one within the value above
 is not begun again."""
 
@@ -214,6 +214,8 @@ class Composer:
         taken = set(used)
         unused = [sentence for sentence in pool if sentence not in taken]
         fewest = 2 if position == "middle" and not used else 1
+        if not unused:
+            return used
         added = self._filling(used, unused, target, position, layout, fewest)
         fits: list[tuple[float, list[Sentence]]] = []
         # One more sentence may turn a note into paragraphs with connectives: fewer and longer ones may fit.
@@ -221,6 +223,10 @@ class Composer:
             fits.append(self._improved(used, added[:start], unused, target, position, layout, fewest))
             if fits[-1][0] <= SATISFYING:
                 break
+        else:
+            if fewest == 2:
+                pair = self._pair(unused, target, position, layout)
+                fits.append(self._improved(used, pair, unused, target, position, layout, fewest))
         return [*used, *min(fits, key=lambda fit: fit[0])[1]]
 
     def _improved(
@@ -258,7 +264,7 @@ class Composer:
         layout: _Layout,
         fewest: int,
     ) -> list[Sentence]:
-        """Sentences by their priority for nine tenths of the gap (connectives come on top), again and again."""
+        """Sentences by their priority, for nine tenths of the gap at a time: connectives come on top."""
         added: list[Sentence] = []
         while True:
             sizes = self.measure([*used, *added], position, layout)
@@ -266,17 +272,30 @@ class Composer:
             more: list[Sentence] = []
             for sentence in _next(unused, added):
                 # Where two are needed, the first of them leaves room for the second.
-                limit = 0.6 * room if len(added) + len(more) + 1 < fewest else room
+                limit = 0.5 * room if len(added) + len(more) + 1 < fewest else room
                 if self.centre(sentence) <= limit:
                     more.append(sentence)
                     room -= self.centre(sentence)
             if not more:
                 break
             added += more
-        if len(added) < fewest:
-            free = [sentence for sentence in unused if sentence not in set(added)]
-            added += sorted(free, key=self.centre)[: fewest - len(added)]
-        return added
+        if fewest == 2 and len(added) < fewest:
+            return self._pair(unused, target, position, layout)
+        return added or [min(unused, key=self.centre)]
+
+    def _pair(
+        self, unused: Sequence[Sentence], target: int, position: Position, layout: _Layout
+    ) -> list[Sentence]:
+        """The first two sentences by priority, of the shortest, with which the target is met, or nearly."""
+        empty = self.measure([], position, layout)
+
+        def deviation(pair: tuple[Sentence, Sentence]) -> float:
+            sizes = zip(empty, *map(self.size, pair), strict=True)
+            return max(CLOSE_ENOUGH, _worst(map(sum, sizes), target))
+
+        shortest = set(sorted(unused, key=self.centre)[:WINDOW])
+        pairs = combinations([sentence for sentence in unused if sentence in shortest], 2)
+        return list(min(pairs, key=deviation, default=()))
 
     def _moves(
         self,
@@ -297,7 +316,7 @@ class Composer:
             for option in [*free, None] if at < len(added) > fewest else free:
                 new = self.size(option) if option else nothing
                 moved = (size + more for size, more in zip(left, new, strict=True))
-                moves.append((_worst(moved, target), at, option))
+                moves.append((max(CLOSE_ENOUGH, _worst(moved, target)), at, option))
         nearest = heapq.nsmallest(TRIED, moves, key=lambda move: move[0])
         return [
             [*added[:at], *([option] if option else []), *added[at + 1 :]] for _, at, option in nearest
