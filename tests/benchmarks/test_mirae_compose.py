@@ -65,7 +65,7 @@ every_padding = pytest.mark.parametrize("padding", list(PADDINGS))
 
 @cache
 def question_set(language: str, seed: int) -> dict[str, Any]:
-    return compose(language, seed)
+    return compose(language, seed, questions=None if seed < 2 else range(1, 41, 8))
 
 
 def texts(question: dict[str, Any]) -> list[str]:
@@ -189,7 +189,7 @@ def test_the_position_of_the_question_is_recorded_as_it_is(language: str) -> Non
         assert recorded == positions_of(texts(question))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_positions_are_balanced_over_levels_questions_and_paddings(seed: int) -> None:
     neutral, elaborate = (rows("en", seed, padding) for padding in PADDINGS)
     for level in LEVELS[1:]:
@@ -221,7 +221,7 @@ def test_any_number_of_questions_has_balanced_positions() -> None:
 # --- one plan for all languages ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_a_question_is_the_same_prompt_in_every_language(seed: int) -> None:
     """The same person asks, with the same sentences in the same order, whichever language is composed."""
     for padding in PADDINGS:
@@ -246,10 +246,10 @@ def _order(text: str, said: dict[Sentence, str]) -> list[Sentence]:
 
 
 def test_a_language_alone_has_the_text_of_the_set_of_all_three() -> None:
-    planned_levels.cache_clear()
-    assert compose("zh", 1, questions=[7])["questions"] == [
-        row for row in question_set("zh", 1)["questions"] if row["question_id"] == 7
-    ]
+    levels = planned_levels.__wrapped__(7, "neutral", 1, tuple(languages()), APPROXIMATE)
+    for language in languages():
+        alone = compose(language, 1, questions=[7], paddings=["neutral"])["questions"][0]
+        assert texts(alone) == levels.texts[language]
 
 
 # --- padding -----------------------------------------------------------------------------------------
@@ -308,9 +308,9 @@ def test_padding_stays_on_the_topic(language: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_texts() -> None:
-    first = compose("en", 3, questions=[5, 35])
-    planned_levels.cache_clear()
-    assert compose("en", 3, questions=[5, 35]) == first
+    plan = planned_levels.__wrapped__
+    first, second = (plan(5, "elaborate", 3, ("en", "zh"), APPROXIMATE) for _ in range(2))
+    assert first == second
 
 
 def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
@@ -460,6 +460,7 @@ def test_any_question_fits_the_generic_bank_by_any_counter(
         ("en", "photosynthesis", "this subject"),  # the whole question would be asked again
         ("ko", "물이 끓는 온도는 얼마입니까?", "“끓는 온도”"),
         ("ko", "고양이는 왜 가르랑거립니까?", "“고양이”"),
+        ("ko", "해수면 높이에서 물의 끓는점은 몇 도입니까?", "“물의 끓는점”"),
         ("ko", "왜?", "이 주제"),
         ("zh", "法国的首都是哪里？", "“法国的首都”"),
         ("zh", "猫为什么会发出呼噜声？", "“发出呼噜声”"),

@@ -20,9 +20,9 @@ from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
-    "en": "a14d4a0e66a5f5f154dfedb9d1cda0ead92a0508dc23122047d1ce15732e639f",
-    "ko": "63fe0f765c3716b7b465a307d71364cef3a2d3d8267bed632cf13d82797d2165",
-    "zh": "301b4368f297f3d573e7875e469f2d8412f168ee71b002e695cac53228e6a34e",
+    "en": "7cc8bb81dbae88950ae4154ab2d220e11185052320d587a00cf1d9bde61b44ca",
+    "ko": "69d14c0908171427c1d14d40eafd3250509939042ae11c8927508ef94f222ba2",
+    "zh": "b0250cd8716d1ac27896c385cc017c9e672cbfb7ea6c391757f56005cfb58b7e",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -26,10 +27,18 @@ class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Words that may be inside a topic, but not at its ends."""
     particles: tuple[str, ...]
     """What ends a noun phrase in Korean, the longer ones first."""
+    arguments: tuple[str, ...]
+    """Those of them that mark what a sentence is about."""
     stems: tuple[str, ...]
     """Endings that look like a particle and are none."""
     endings: tuple[str, ...]
     """Endings of a Korean verb that closes a sentence."""
+
+
+class _Phrase(NamedTuple):
+    text: str
+    is_argument: bool = False
+    """Whether a particle marks it as what the sentence is about."""
 
 
 def topic_of(question: str, lang: str) -> str:
@@ -41,14 +50,17 @@ def topic_of(question: str, lang: str) -> str:
     rules = read_json(__package__, "bank", lang, "subject.json", type=_Rules)
     phrases = _chinese(question, rules) if lang == "zh" else _spaced(question, rules)
     # A phrase that is the whole question would ask it again wherever the topic is named.
-    usable = [each for each in phrases if 1 < len(each) <= MAX_CHARACTERS and question.strip() not in each]
-    topic = max(usable, key=len, default="")
+    usable = [
+        each for each in phrases if 1 < len(each.text) <= MAX_CHARACTERS and question.strip() not in each.text
+    ]
+    topic = max(usable, key=lambda phrase: (phrase.is_argument, len(phrase.text)), default=_Phrase("")).text
     return f"{rules.quotes[0]}{topic}{rules.quotes[1]}" if topic else rules.fallback
 
 
-def _spaced(question: str, rules: _Rules) -> list[str]:
+def _spaced(question: str, rules: _Rules) -> list[_Phrase]:
     """The phrases of a language with spaces: between breaks and punctuation, as written there."""
     phrases: list[list[str]] = [[]]
+    arguments: set[int] = set()
     end = 0
     for match in _WORD.finditer(question):
         word = match[0]
@@ -60,10 +72,12 @@ def _spaced(question: str, rules: _Rules) -> list[str]:
             phrases.append([])
         elif bare != word:
             phrases[-1].append(bare)
+            if word.removeprefix(bare) in rules.arguments:
+                arguments.add(len(phrases) - 1)
             phrases.append([])
         else:
             phrases[-1].append(word)
-    return [" ".join(_trimmed(phrase, rules)) for phrase in phrases]
+    return [_Phrase(" ".join(_trimmed(words, rules)), at in arguments) for at, words in enumerate(phrases)]
 
 
 def _trimmed(words: list[str], rules: _Rules) -> list[str]:
@@ -95,10 +109,10 @@ def _fits(last: str, particle: str) -> bool:
     return not closed or particle not in ("는", "가", "를")
 
 
-def _chinese(question: str, rules: _Rules) -> list[str]:
+def _chinese(question: str, rules: _Rules) -> list[_Phrase]:
     breaks = "|".join(map(re.escape, sorted(rules.breaks, key=len, reverse=True)))
     phrases = re.split(rf"{breaks}|[^\w]+", question)
-    return [_trimmed_characters(phrase, rules) for phrase in phrases if phrase]
+    return [_Phrase(_trimmed_characters(phrase, rules)) for phrase in phrases if phrase]
 
 
 def _trimmed_characters(phrase: str, rules: _Rules) -> str:
