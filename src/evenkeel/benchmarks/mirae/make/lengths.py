@@ -42,6 +42,7 @@ Count: TypeAlias = Callable[[str], int]
 Position: TypeAlias = Literal["first", "middle", "last"]
 POSITIONS: tuple[Position, ...] = get_args(Position)
 """Where the question is in its prompt."""
+ENDS: tuple[Position, ...] = ("first", "last")
 
 PARTS: tuple[tuple[Kind, ...], ...] = (
     ("situation", "purpose"),
@@ -167,7 +168,7 @@ class Composer:
         for level, (target, position) in enumerate(zip(targets[1:], positions, strict=True), start=2):
             layout = _Layout(self.bank, rng.getrandbits(64))
             used = levels.sentences[-1]
-            for taken in (position, pick(("first", "last"), rng)):
+            for taken in (position, pick(ENDS, rng)):
                 sentences = self.fit(used, pool, target, taken, layout)
                 texts = self.write(self.lay_out(sentences, taken, layout))
                 sizes = {lang: self.count(text) for lang, text in texts.items()}

@@ -100,7 +100,7 @@ class Phrase(NamedTuple):
 
     deck: Literal["openings", "further", "links", "asks"]
     kind: Kind | None
-    index: int
+    number: int
 
 
 Piece: TypeAlias = Sentence | Phrase
@@ -134,9 +134,9 @@ class Bank(Struct, frozen=True, dict=True):
         shared = self.connectives
         for deck in ("openings", "further", "links"):
             texts |= {
-                Phrase(deck, kind, index): filled(text, slots)
+                Phrase(deck, kind, number): filled(text, slots)
                 for kind, phrases in getattr(shared, deck).items()
-                for index, text in enumerate(phrases)
+                for number, text in enumerate(phrases)
             }
         return texts | {Phrase("asks", None, at): text for at, text in enumerate(shared.asks)}
 
