@@ -10,29 +10,48 @@ from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, make_starter
-from evenkeel.benchmarks.mirae.files import TARGETS
+from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
+from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make import phrases
-from evenkeel.benchmarks.mirae.make.generator import compose
-from evenkeel.benchmarks.mirae.make.lengths import TOLERANCE, compose_levels
+from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
+from evenkeel.benchmarks.mirae.make.generator import compose, planned_levels
+from evenkeel.benchmarks.mirae.make.lengths import (
+    POSITIONS,
+    TOLERANCE,
+    Composer,
+    Levels,
+    balanced_positions,
+    positions_of,
+)
 from evenkeel.benchmarks.mirae.make.phrases import (
     DOMAINS,
     KINDS,
+    PADDINGS,
+    Bank,
     Material,
+    Padding,
+    Sentence,
     Topic,
     connectives,
+    generic,
     generic_bank,
     languages,
+    topic_slots,
     topics,
 )
+from evenkeel.benchmarks.mirae.make.questions import UserQuestion
+from evenkeel.benchmarks.mirae.make.subject import topic_of
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import package_data
+from evenkeel.files.datasets import data_file
 from evenkeel.files.package_data import read_json
-from evenkeel.text.token_estimate import TokenCounter, estimate_tokens
+from evenkeel.run.benchmark import Data
+from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter, estimate_tokens
 
 pytestmark = pytest.mark.slow
 
@@ -41,15 +60,20 @@ if TYPE_CHECKING:
 
 LEVELS = range(1, 8)
 every_language = pytest.mark.parametrize("language", languages())
+every_padding = pytest.mark.parametrize("padding", list(PADDINGS))
 
 
 @cache
 def question_set(language: str, seed: int) -> dict[str, Any]:
-    return compose(language, seed)
+    return compose(language, seed, questions=None if seed < 2 else range(1, 41, 8))
 
 
 def texts(question: dict[str, Any]) -> list[str]:
     return [question[f"level_{level}_text"] for level in LEVELS]
+
+
+def rows(language: str, seed: int, padding: str) -> list[dict[str, Any]]:
+    return [row for row in question_set(language, seed)["questions"] if row["padding"] == padding]
 
 
 def sentences_of(material: Material) -> list[str]:
@@ -65,6 +89,11 @@ def runs(text: str, length: int) -> set[tuple[str, ...]]:
 
 def split(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.?!:])\s+|(?<=[。？！：])|\n+", text) if part.strip()]
+
+
+def place(sentence: str, text: str) -> int:
+    """Where a sentence is in a text; after a link it begins with a small letter."""
+    return max(text.find(sentence), text.find(sentence[0].lower() + sentence[1:]))
 
 
 def in_tolerance(text: str, target: int, count: Any = estimate_tokens) -> bool:
@@ -91,20 +120,23 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
     assert metadata["level_token_ranges"]["level_7"] == "~2000 tokens"
     assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 0)
     assert metadata["token_counter"] == "evenkeel-approx-1"
-    fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
-    assert all(list(question) == ["question_id", "domain", *fields] for question in content["questions"])
+    fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens", "position")]
+    fields.remove("level_1_position")
+    expected = ["question_id", "domain", "padding", *fields]
+    assert all(list(question) == expected for question in content["questions"])
 
 
 @every_language
-def test_there_are_ten_questions_of_each_domain_in_blocks(language: str) -> None:
-    questions = question_set(language, 0)["questions"]
+@every_padding
+def test_there_are_ten_questions_of_each_domain_in_blocks(language: str, padding: str) -> None:
+    questions = rows(language, 0, padding)
     assert [question["question_id"] for question in questions] == list(range(1, 41))
     assert [question["domain"] for question in questions] == [domain for domain in DOMAINS for _ in range(10)]
     assert len({question["level_1_text"] for question in questions}) == 40
 
 
 @every_language
-@pytest.mark.parametrize("seed", [0, 1, 2024])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_level_is_within_15_percent_of_its_target(language: str, seed: int) -> None:
     for question in question_set(language, seed)["questions"]:
         for level, target in zip(LEVELS, TARGETS, strict=True):
@@ -130,13 +162,17 @@ def test_no_prompt_says_a_sentence_twice(language: str, seed: int) -> None:
 
 
 @every_language
-def test_a_level_keeps_every_sentence_of_the_level_before_and_adds_some(language: str) -> None:
-    for topic, question in zip(topics(language), question_set(language, 0)["questions"], strict=True):
-        before: set[str] = set()
+@every_padding
+def test_a_level_keeps_every_sentence_of_the_level_before_and_adds_some(language: str, padding: str) -> None:
+    for topic, question in zip(topics(language), rows(language, 0, padding), strict=True):
+        said = Bank(connectives(language), topic.topic, (topic, generic(language))).texts
+        before: set[Any] = set()
         for text in texts(question)[1:]:
-            sentences = {sentence for sentence in sentences_of(topic) if sentence[1:] in text}
-            assert before < sentences
-            before = sentences
+            present = {
+                key for key, each in said.items() if isinstance(key, Sentence) and place(each, text) >= 0
+            }
+            assert before < present
+            before = present
 
 
 @every_language
@@ -146,53 +182,189 @@ def test_long_prompts_are_laid_out_in_paragraphs(language: str) -> None:
         assert "\n" not in question["level_2_text"]
 
 
-def test_the_question_stands_at_the_start_in_the_middle_and_at_the_end() -> None:
-    positions: Counter[str] = Counter()
-    for question in question_set("en", 0)["questions"]:
-        for text in texts(question)[3:]:
-            before, _, after = text.partition(question["level_1_text"])
-            positions["start" if not before else "end" if not after else "middle"] += 1
-    assert min(positions[position] for position in ("start", "middle", "end")) >= 10
+@every_language
+def test_the_position_of_the_question_is_recorded_as_it_is(language: str) -> None:
+    for question in question_set(language, 0)["questions"]:
+        recorded = [question.get(f"level_{level}_position") for level in LEVELS]
+        assert recorded == positions_of(texts(question))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_positions_are_balanced_over_levels_questions_and_paddings(seed: int) -> None:
+    neutral, elaborate = (rows("en", seed, padding) for padding in PADDINGS)
+    for level in LEVELS[1:]:
+        at_level = [row[f"level_{level}_position"] for row in neutral]
+        assert sorted(Counter(at_level).values()) == [13, 13, 14]
+        assert at_level == [row[f"level_{level}_position"] for row in elaborate]
+        by_domain = Counter((row["domain"], row[f"level_{level}_position"]) for row in neutral)
+        assert {by_domain[domain, position] for domain in DOMAINS for position in POSITIONS} <= {2, 3, 4, 5}
+    for row in neutral:
+        assert Counter(row[f"level_{level}_position"] for level in LEVELS[1:]) == dict.fromkeys(POSITIONS, 2)
+
+
+def test_a_question_in_the_middle_has_about_as_much_before_as_after() -> None:
+    for row in question_set("en", 0)["questions"]:
+        for level in (5, 6, 7):
+            if row[f"level_{level}_position"] == "middle":
+                before, _, after = row[f"level_{level}_text"].partition(row["level_1_text"])
+                assert 0.4 < estimate_tokens(before) / estimate_tokens(after) < 2.5
+
+
+def test_any_number_of_questions_has_balanced_positions() -> None:
+    for count in range(1, 30):
+        drawn = balanced_positions(list(range(count)), random.Random(count), 6)
+        for level in range(6):
+            numbers = Counter(positions[level] for positions in drawn.values())
+            assert max(numbers.values()) - min(numbers[position] for position in POSITIONS) <= 1
+
+
+# --- one plan for all languages ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_question_is_the_same_prompt_in_every_language(seed: int) -> None:
+    """The same person asks, with the same sentences in the same order, whichever language is composed."""
+    for padding in PADDINGS:
+        for english, korean, chinese in zip(
+            *(rows(lang, seed, padding) for lang in ("en", "ko", "zh")), strict=True
+        ):
+            number = english["question_id"] - 1
+            orders = []
+            for lang, row in zip(("en", "ko", "zh"), (english, korean, chinese), strict=True):
+                topic = topics(lang)[number]
+                bank = Bank(connectives(lang), topic.topic, (topic, generic(lang)))
+                said = {key: text for key, text in bank.texts.items() if isinstance(key, Sentence)}
+                orders.append([_order(text, said) for text in texts(row)[1:]])
+                assert all(sum(key.paragraph < 0 for key in order) <= 1 for order in orders[-1])
+            assert orders[0] == orders[1] == orders[2]
+
+
+def _order(text: str, said: dict[Sentence, str]) -> list[Sentence]:
+    """The sentences of the banks in a text, in their order there."""
+    places = {key: place(sentence, text) for key, sentence in said.items()}
+    return sorted((key for key, at in places.items() if at >= 0), key=places.__getitem__)
+
+
+def test_a_language_alone_has_the_text_of_the_set_of_all_three() -> None:
+    levels = planned_levels.__wrapped__(7, "neutral", 1, tuple(languages()), APPROXIMATE)
+    for language in languages():
+        alone = compose(language, 1, questions=[7], paddings=["neutral"])["questions"][0]
+        assert texts(alone) == levels.texts[language]
+
+
+# --- padding -----------------------------------------------------------------------------------------
+
+WISHES = {
+    "en": r"(?i)(?:^|[,;] )please\b|\byour (?:answer|reply)\b|I would ask you",
+    "ko": r"주십시오|주시기|주셨으면|답변",
+    "zh": r"^请(?!允许|店主)|希望您|[您这][的份]?回[答复]",
+}
+
+
+@every_language
+def test_neutral_padding_asks_for_nothing(language: str) -> None:
+    asks = connectives(language).asks
+    for question in rows(language, 0, "neutral"):
+        for text in texts(question)[1:]:
+            around = text.replace(question["level_1_text"], "")
+            for ask in asks:
+                around = around.replace(ask, "")
+            assert [each for each in split(around) if re.search(WISHES[language], each)] == []
+
+
+@every_language
+def test_elaborate_padding_asks_for_more(language: str) -> None:
+    for topic, question in zip(topics(language), rows(language, 0, "elaborate"), strict=True):
+        aspects = [text for paragraph in topic.aspect for text in paragraph]
+        assert sum(text[1:] in question["level_7_text"] for text in aspects) == len(aspects) == 6
+        assert not [text for p in topic.background for text in p if text[1:] in question["level_7_text"]]
+
+
+def test_both_paddings_of_a_question_have_the_same_person_asking() -> None:
+    for topic, neutral, elaborate in zip(
+        topics("en"), rows("en", 0, "neutral"), rows("en", 0, "elaborate"), strict=True
+    ):
+        one, other = (
+            [asker for asker in topic.askers if asker in row["level_7_text"]] for row in (neutral, elaborate)
+        )
+        assert one == other
+        assert len(one) == 1
+
+
+@every_language
+def test_padding_stays_on_the_topic(language: str) -> None:
+    """Up to 500 tokens nearly all of it is written for the question; what fits any names the topic."""
+    shares: defaultdict[int, list[float]] = defaultdict(list)
+    for topic, question in zip(topics(language), rows(language, 0, "neutral"), strict=True):
+        levels = planned_levels(topic.id, "neutral", 0, tuple(languages()), APPROXIMATE)
+        for level, sentences in enumerate(levels.sentences[1:], start=2):
+            shares[level].append(sum(each.source for each in sentences) / len(sentences))
+        named = question["level_7_text"].lower().count(topic.topic.lower())
+        assert named >= 0.8 * sum(each.source for each in levels.sentences[-1])
+    assert max(sum(shares[level]) / 40 for level in (2, 3, 4, 5)) < 0.2
 
 
 # --- seeds -------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_bytes() -> None:
-    assert make_starter("en") == make_starter("en")
-    assert compose("en", 3) == question_set("en", 3)
+def test_the_same_seed_gives_the_same_texts() -> None:
+    plan = planned_levels.__wrapped__
+    first, second = (plan(5, "elaborate", 3, ("en", "zh"), APPROXIMATE) for _ in range(2))
+    assert first == second
 
 
 def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
     alike = 0
-    first, second = (question_set("en", seed)["questions"] for seed in (0, 1))
+    first, second = (rows("en", seed, "neutral") for seed in (0, 1))
     for one, other in zip(first, second, strict=True):
         assert one["level_1_text"] == other["level_1_text"]
         assert not set(texts(one)[2:]) & set(texts(other)[2:])
         alike += one["level_2_text"] == other["level_2_text"]
         a, b = runs(one["level_7_text"], 8), runs(other["level_7_text"], 8)
-        assert len(a & b) / len(a | b) < 0.7
-    assert alike <= 2  # level 2 adds one or two sentences, so that two seeds may happen to agree
+        assert len(a & b) / len(a | b) < 0.5
+    assert alike <= 8  # level 2 adds one or two sentences, so that two seeds may happen to agree
 
 
 def test_a_question_does_not_depend_on_which_others_are_asked() -> None:
-    some = compose("en", 0, questions={3, 31})
+    some = compose("en", 0, questions={3, 31}, paddings=["neutral"])
     assert [question["question_id"] for question in some["questions"]] == [3, 31]
-    assert some["questions"] == [question_set("en", 0)["questions"][at] for at in (2, 30)]
+    assert some["questions"] == [rows("en", 0, "neutral")[at] for at in (2, 30)]
     assert some["metadata"]["total_questions"] == 2
 
 
 # --- the banks ---------------------------------------------------------------------------------------
 
 
+def shape(material: Material) -> list[Any]:
+    return [len(material.askers), *([len(p) for p in getattr(material, kind)] for kind in KINDS)]
+
+
 @every_language
 def test_the_banks_of_all_languages_are_parallel(language: str) -> None:
-    """The same questions and as many askers, and about as much material in each kind."""
     for ours, english in zip(topics(language), topics("en"), strict=True):
-        assert (ours.id, ours.domain, len(ours.askers)) == (english.id, english.domain, len(english.askers))
-        for kind in KINDS:
-            mine, theirs = (sum(map(len, getattr(topic, kind))) for topic in (ours, english))
-            assert 0.6 * theirs <= mine <= 1.7 * theirs
+        assert (ours.id, ours.domain, shape(ours)) == (english.id, english.domain, shape(english))
+    assert shape(generic(language)) == shape(generic("en"))
+    shared, english_shared = connectives(language), connectives("en")
+    for name in ("openings", "further", "links"):
+        ours, theirs = getattr(shared, name), getattr(english_shared, name)
+        assert {kind: len(deck) for kind, deck in ours.items()} == {
+            kind: len(deck) for kind, deck in theirs.items()
+        }
+        for kind in KINDS:  # what names the topic in one language names it in the others
+            assert ["{topic" in each for each in ours[kind]] == ["{topic" in each for each in theirs[kind]]
+    assert len(shared.asks) == len(english_shared.asks)
+
+
+@every_language
+def test_translations_are_of_about_the_same_length(language: str) -> None:
+    """A sentence in another place than its translation would stand out."""
+    for ours, english in zip(topics(language), topics("en"), strict=True):
+        sizes = [
+            estimate_tokens(mine) / estimate_tokens(theirs)
+            for mine, theirs in zip(sentences_of(ours), sentences_of(english), strict=True)
+        ]
+        assert max(sizes) < 2.4
+        assert min(sizes) > 0.45
 
 
 @every_language
@@ -204,33 +376,27 @@ def test_no_sentence_of_a_factual_question_gives_its_answer_away(language: str) 
             assert [text for text in sentences_of(topic) if pattern.search(text.lower())] == []
 
 
-def test_two_questions_share_no_more_than_connectives() -> None:
-    questions = question_set("en", 0)["questions"]
-    for level in LEVELS[3:]:
-        paragraphs = [set(question[f"level_{level}_text"].split("\n\n")) for question in questions]
+@every_padding
+def test_two_questions_share_few_runs_of_words(padding: str) -> None:
+    questions = rows("en", 0, padding)
+    for level, most in ((4, 0.06), (5, 0.06), (7, 0.12)):
         shingles = [runs(question[f"level_{level}_text"], 8) for question in questions]
         for one, other in combinations(range(40), 2):
-            assert not paragraphs[one] & paragraphs[other]
-            assert len(shingles[one] & shingles[other]) / len(shingles[one] | shingles[other]) < 0.02
-    # Longer than any connective with the few words that may follow it.
-    owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    for question in questions:
-        for run in runs(question["level_7_text"], 17):
-            owners[run].add(question["question_id"])
-    assert [run for run, ids in owners.items() if len(ids) > 1] == []
+            assert len(shingles[one] & shingles[other]) / len(shingles[one] | shingles[other]) < most
 
 
 def test_no_two_topics_share_a_run_of_nine_words() -> None:
     owners: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for material in (*topics("en"), generic_bank("en").material):
+    materials = [(topic.topic, topic) for topic in topics("en")]
+    for name, material in [*materials, ("any", generic("en"))]:
         for sentence in sentences_of(material):
             for run in runs(sentence, 9):
-                owners[run].add(material.topic)
+                owners[run].add(name)
     assert [run for run, names in owners.items() if len(names) > 1] == []
 
 
 def test_no_english_sentence_begins_with_a_name() -> None:
-    every = [s for m in (*topics("en"), generic_bank("en").material) for s in sentences_of(m)]
+    every = [s for m in (*topics("en"), generic("en")) for s in sentences_of(m)]
     inside = {word for sentence in every for word in re.findall(r"[A-Za-z'-]+", sentence)[1:]}
     names = {word for word in inside if word[0].isupper() and word.lower() not in inside} - {"I"}
     assert [sentence for sentence in every if re.findall(r"[A-Za-z'-]+", sentence)[0] in names] == []
@@ -256,20 +422,77 @@ def by_characters(text: str) -> int:
     return -(-len(text) // 4)
 
 
+def composed(question: str, padding: Padding, seed: int = 0, count: Any = estimate_tokens) -> Levels:
+    bank = generic_bank("en", topic_of(question, "en"))
+    positions = balanced_positions([0], random.Random(seed), 6)[0]
+    return Composer({"en": question}, {"en": bank}, count).levels(
+        padding, positions, random.Random(seed), TARGETS
+    )
+
+
 @settings(deadline=None, max_examples=12)
 @given(
     words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=1, max_size=28),
     seed=st.integers(0, 10**6),
     count=st.sampled_from([estimate_tokens, by_words, by_characters]),
+    padding=st.sampled_from(list(PADDINGS)),
 )
-def test_any_question_fits_the_generic_bank_by_any_counter(words: list[str], seed: int, count: Any) -> None:
+def test_any_question_fits_the_generic_bank_by_any_counter(
+    words: list[str], seed: int, count: Any, padding: Padding
+) -> None:
     question = f"Zyx {' '.join(words)}?"
-    levels = compose_levels(question, generic_bank("en"), random.Random(seed), TARGETS, count)
-    assert levels[0] == question
-    assert all(text.count(question) == 1 for text in levels)
+    levels = composed(question, padding, seed, count)
+    prompts = levels.texts["en"]
+    assert prompts[0] == question
+    assert all(text.count(question) == 1 for text in prompts)
+    assert levels.positions == positions_of(prompts)
     assert all(
-        in_tolerance(text, target, count) for text, target in zip(levels[1:], TARGETS[1:], strict=True)
+        in_tolerance(text, target, count) for text, target in zip(prompts[1:], TARGETS[1:], strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("lang", "question", "topic"),
+    [
+        ("en", "What is the boiling point of water at sea level?", "“boiling point of water at sea level”"),
+        ("en", "Why do cats purr?", "“cats purr”"),
+        ("en", "Why?", "this subject"),
+        ("en", "photosynthesis", "this subject"),  # the whole question would be asked again
+        ("ko", "물이 끓는 온도는 얼마입니까?", "“끓는 온도”"),
+        ("ko", "고양이는 왜 가르랑거립니까?", "“고양이”"),
+        ("ko", "해수면 높이에서 물의 끓는점은 몇 도입니까?", "“물의 끓는점”"),
+        ("ko", "왜?", "이 주제"),
+        ("zh", "法国的首都是哪里？", "“法国的首都”"),
+        ("zh", "猫为什么会发出呼噜声？", "“发出呼噜声”"),
+        ("zh", "为什么？", "这个话题"),
+    ],
+)
+def test_the_topic_of_a_question_is_found_in_its_words(lang: str, question: str, topic: str) -> None:
+    assert topic_of(question, lang) == topic
+
+
+@every_padding
+def test_padding_of_a_users_question_names_its_topic(padding: Padding) -> None:
+    text = composed("What is the boiling point of water at sea level?", padding).texts["en"][4]
+    least = 0.6 if padding == "neutral" else 0.15
+    assert text.count("“boiling point of water at sea level”") >= least * len(split(text))
+
+
+@pytest.mark.parametrize(
+    ("topic", "with_particles"),
+    [
+        ("윤년", "윤년은 윤년이 윤년을 윤년과 윤년으로"),
+        ("우리가 숨 쉬는 공기", "공기는 공기가 공기를 공기와 공기로"),
+        ("꽃집의 로봇", "로봇은 로봇이 로봇을 로봇과 로봇으로"),
+        ("“서울”", "“서울”은 “서울”이 “서울”을 “서울”과 “서울”로"),
+        ("규칙 7", "7은 7이 7을 7과 7로"),
+        ("HTML", "HTML은 HTML이 HTML을 HTML과 HTML로"),
+    ],
+)
+def test_korean_particles_follow_the_sound_of_the_topic(topic: str, with_particles: str) -> None:
+    slot = topic_slots(topic)
+    written = [slot(f"topic.{particle}") for particle in ("은", "이", "을", "과", "으로")]
+    assert [each.split()[-1] for each in written] == with_particles.split()
 
 
 def test_a_counter_of_ones_own_is_used_and_named() -> None:
@@ -282,12 +505,12 @@ def test_a_counter_of_ones_own_is_used_and_named() -> None:
 
 def test_a_question_longer_than_a_level_is_refused_with_the_reason() -> None:
     with pytest.raises(UsageError, match=r"level 2 .* outside 51 to 69: the question is too long"):
-        compose_levels("why " * 90, generic_bank("en"), random.Random(0), TARGETS, estimate_tokens)
+        composed("why " * 90, "neutral")
 
 
 def test_a_bank_too_small_for_a_target_is_refused_with_the_reason() -> None:
     with pytest.raises(UsageError, match=r"Question 1: level \d .*add sentences"):
-        compose("en", 0, TokenCounter("coarse", lambda text: len(text) // 9), questions=[1])
+        compose("en", 0, TokenCounter("coarse", lambda text: len(text) // 16), questions=[1])
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:
@@ -318,8 +541,113 @@ def test_no_two_questions_share_a_paragraph_or_a_sentence_of_their_own(language:
     for question in question_set(language, 0)["questions"]:
         for text in texts(question):
             for paragraph in text.split("\n\n"):
+                if len(split(paragraph)) < 3:  # a sentence that fits any question may be alone
+                    continue
                 assert paragraphs.setdefault(paragraph, question["question_id"]) == question["question_id"]
     owners: dict[str, int] = {}
     for topic in topics(language):
         for sentence in sentences_of(topic):
             assert owners.setdefault(sentence, topic.id) == topic.id
+
+
+# --- files, samples and ids --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built_both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mirae") / "both_english.json"
+    path.write_bytes(msgspec.json.encode(compose("en", 0, questions=[1, 2, 11, 21])))
+    return path
+
+
+def asked(path: Path, *, limit: int | None = None, **options: Any) -> list[Any]:
+    return Mirae(MiraeOptions(**options)).samples(Data([data_file(path)], langs=None, limit=limit))
+
+
+@pytest.mark.parametrize(
+    ("padding", "kinds", "count"),
+    [
+        (None, {"neutral"}, 28),
+        ("neutral", {"neutral"}, 28),
+        ("elaborate", {"elaborate"}, 28),
+        ("both", {"neutral", "elaborate"}, 56),
+    ],
+)
+def test_padding_chooses_among_the_prompts(
+    built_both: Path, padding: str | None, kinds: set[str], count: int
+) -> None:
+    samples = asked(built_both, padding=padding)
+    assert {sample.tags["padding"] for sample in samples} == kinds
+    assert len({sample.id for sample in samples}) == count
+    assert {sample.group for sample in samples} == {"1", "2", "11", "21"}
+
+
+def test_positions_are_tags_of_all_but_the_bare_question(built_both: Path) -> None:
+    for sample in asked(built_both, padding="both"):
+        assert ("position" in sample.tags) == (sample.tags["level"] > 1)
+    questions = {(each.id, each.padding): each for each in read_questions(built_both)}
+    row = compose("en", 0, questions=[2])["questions"][1]
+    expected = {level: row[f"level_{level}_position"] for level in LEVELS[1:]}
+    assert questions["2", "elaborate"].positions == expected
+
+
+def test_a_limit_counts_a_question_with_two_paddings_once(built_both: Path) -> None:
+    samples = asked(built_both, padding="both", levels="1", limit=2)
+    assert [sample.id for sample in samples] == [
+        "en-1-L1",
+        "en-11-L1",
+        "en-1-L1-elaborate",
+        "en-11-L1-elaborate",
+    ]
+    assert len({(each.inputs.question_text, each.inputs.first_repeat) for each in samples}) == 4
+
+
+def test_a_padding_that_the_data_lacks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plain_english.json"
+    path.write_text('{"questions": [{"question_id": 1, "domain": "D", "level_1_text": "Why?"}]}')
+    assert [sample.tags.get("padding") for sample in asked(path)] == [None]
+    with pytest.raises(
+        UsageError, match=r"--padding both: .*'neutral'. Available: none; leave the option out"
+    ):
+        asked(path, padding="both")
+
+
+def test_the_same_question_and_padding_twice_is_refused(tmp_path: Path) -> None:
+    rows_ = [{"question_id": 1, "domain": "D", "padding": "neutral", "level_1_text": "Why?"}] * 2
+    path = tmp_path / "twice_english.json"
+    path.write_bytes(msgspec.json.encode({"questions": rows_}))
+    with pytest.raises(DataError, match="question_id 1 appears 2 times with padding 'neutral'"):
+        read_questions(path)
+
+
+def test_a_question_keeps_its_number_when_another_is_not_translated(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("Why is bread baked?\nWhy do vaccines work?\nWhy is the sky blue?\n")
+    builder = MiraeBuilder(BuildOptions(questions=str(path), padding="both"))
+    questions = [
+        UserQuestion(1, "Why is bread baked?", "OWN"),
+        UserQuestion(2, "Why do vaccines work?", "OWN"),
+        UserQuestion(3, "Why is the sky blue?", "OWN"),
+    ]
+    korean = [
+        questions[0]._replace(text="빵은 왜 굽습니까?"),
+        questions[2]._replace(text="하늘은 왜 파랗습니까?"),
+    ]
+    written, failures = builder._compose({"en": questions, "ko": korean}, tuple(PADDINGS))
+    assert failures == []
+    files = {lang: builder._file(questions, written, lang) for lang in ("en", "ko")}
+    for padding in PADDINGS:
+        numbers = {
+            lang: [row["question_id"] for row in file["questions"] if row["padding"] == padding]
+            for lang, file in files.items()
+        }
+        assert numbers == {"en": [1, 2, 3], "ko": [1, 3]}
+    assert files["ko"]["metadata"]["augmentation_status"] == {"successful": 2, "total_questions": 3}
+    english, translated = (
+        next(row for row in files[lang]["questions"] if row["question_id"] == 3) for lang in ("en", "ko")
+    )
+    assert "“하늘”" in translated["level_7_text"]
+    assert [english[f"level_{level}_position"] for level in LEVELS[1:]] == [
+        translated[f"level_{level}_position"] for level in LEVELS[1:]
+    ]
+    assert english["level_7_text"].count("\n\n") == translated["level_7_text"].count("\n\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,9 +20,9 @@ from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
-    "en": "b3ec47794ece5a7e7f5c0e3e2ab8a346723f02d44b5b0b0389d6c6ff8dbeae55",
-    "ko": "8414d71610a431693f4e4d265bb2d6c6f48da199edfdba24b8ec7542eff24d47",
-    "zh": "820c117841f44775bd31bd0ccc013ee7277619f5dc3216ddf16a3d8402483a2b",
+    "en": "7cc8bb81dbae88950ae4154ab2d220e11185052320d587a00cf1d9bde61b44ca",
+    "ko": "69d14c0908171427c1d14d40eafd3250509939042ae11c8927508ef94f222ba2",
+    "zh": "b0250cd8716d1ac27896c385cc017c9e672cbfb7ea6c391757f56005cfb58b7e",
 }
 
 
@@ -36,6 +36,14 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
             extra=IN_SAMPLES,
         ),
     ] = "all"
+    padding: Annotated[
+        Literal["neutral", "elaborate", "both"] | None,
+        Meta(
+            description="What surrounds the question: neutral adds only length, elaborate adds demands. "
+            "Default: neutral where the data has both.",
+            extra=IN_SAMPLES,
+        ),
+    ] = None
     samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=IN_SAMPLES)] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
@@ -99,7 +107,7 @@ class Mirae(Benchmark):
         ),
         "build": (
             "evenkeel build mirae --questions mine.txt --out mine.json",
-            "evenkeel build mirae --seed 7 --out fresh.json",
+            "evenkeel build mirae --seed 7 --padding both --out fresh.json",
             "evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:PATH --out mine.json",
             "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
         ),
@@ -126,8 +134,12 @@ class Mirae(Benchmark):
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
         questions = [each for file in data for each in files.read_questions(file.path, data.only_lang)]
         langs = data.choose_langs(question.lang for question in questions)
-        questions = spread([question for question in questions if question.lang in langs], data.limit)
-        for (lang, question_id), _ in files.repeated((question.lang, question.id) for question in questions):
+        questions = with_padding(
+            [question for question in questions if question.lang in langs], self.options.padding
+        )
+        questions = spread(questions, data.limit)
+        ids = ((question.lang, question.id, question.padding) for question in questions)
+        for (lang, question_id, _), _ in files.repeated(ids):
             raise UsageError(f"question {question_id} in '{lang}' is in several files: give one of them.")
         levels = files.parse_levels(self.options.levels)
         if self.options.levels == "all":
@@ -178,14 +190,37 @@ class Mirae(Benchmark):
         return MiraeBuilder
 
 
+def with_padding(questions: Sequence[Question], padding: str | None) -> list[Question]:
+    """The questions with the padding that is asked for; without a choice, neutral where there is any."""
+    if padding is None:
+        neutral = {(question.lang, question.id) for question in questions if question.padding == "neutral"}
+        return [
+            question
+            for question in questions
+            if question.padding in ("", "neutral") or (question.lang, question.id) not in neutral
+        ]
+    available = sorted({question.padding for question in questions if question.padding})
+    wanted = ["neutral", "elaborate"] if padding == "both" else [padding]
+    if absent := [kind for kind in wanted if kind not in available]:
+        raise UsageError(
+            f"--padding {padding}: no question of the data has the padding '{absent[0]}'. "
+            f"Available: {', '.join(available) or 'none; leave the option out'}."
+        )
+    return [question for question in questions if question.padding in wanted]
+
+
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
-    """The first `limit` questions of each language, taking turns among the domains, in their own order."""
+    """The first `limit` questions of each language, taking turns among the domains, in their own order.
+
+    A question with two kinds of padding is one question.
+    """
     if limit is None:
         return list(questions)
     seen: Counter[tuple[str, str]] = Counter()
-    turns: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    turns: defaultdict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     for index, question in enumerate(questions):
-        turns[question.lang].append((seen[question.lang, question.domain], index))
-        seen[question.lang, question.domain] += 1
-    chosen = {index for of_lang in turns.values() for _, index in sorted(of_lang)[:limit]}
-    return [question for index, question in enumerate(questions) if index in chosen]
+        if question.id not in turns[question.lang]:
+            turns[question.lang][question.id] = (seen[question.lang, question.domain], index)
+            seen[question.lang, question.domain] += 1
+    chosen = {lang: set(sorted(of_lang, key=of_lang.__getitem__)[:limit]) for lang, of_lang in turns.items()}
+    return [question for question in questions if question.id in chosen[question.lang]]

@@ -70,6 +70,10 @@ class Question(Struct, frozen=True):
     texts: dict[int, str]
     published: dict[int, dict[str, float]] = {}
     """By level, the figures of a recorded file."""
+    padding: str = ""
+    """What surrounds the question (`neutral`, `elaborate`), where the file says so."""
+    positions: dict[int, str] = {}
+    """By level, where the question is in its prompt (`first`, `middle`, `last`), where the file says so."""
 
 
 # The shapes of the published files
@@ -91,7 +95,12 @@ class QuestionRow(Struct):
 
 
 _QuestionTexts = msgspec.defstruct(
-    "_QuestionTexts", [(f"level_{level}_text", str | None, None) for level in LEVELS], bases=(QuestionRow,)
+    "_QuestionTexts",
+    [
+        ("padding", str, ""),
+        *((f"level_{level}_{field}", str | None, None) for level in LEVELS for field in ("text", "position")),
+    ],
+    bases=(QuestionRow,),
 )
 
 
@@ -111,8 +120,11 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     file = convert(path, raw, _File)
     lang = file_language(path, file.metadata, fallback)
     questions = [_question(path, index, item, lang) for index, item in enumerate(file.questions)]
-    for question_id, count in repeated(question.id for question in questions):
-        raise DataError(path, f"question_id {question_id} appears {count} times; each must be unique.")
+    for (question_id, padding), count in repeated((question.id, question.padding) for question in questions):
+        with_padding = f" with padding '{padding}'" if padding else ""
+        raise DataError(
+            path, f"question_id {question_id} appears {count} times{with_padding}; each must be unique."
+        )
     return questions
 
 
@@ -125,7 +137,15 @@ def _question(path: Path, index: int, item: Any, lang: str) -> Question:
             raise DataError(path, "expected a text that is not empty.", where=f"{where}.level_{level}_text")
     if not texts:
         raise DataError(path, "expected level_1_text to level_7_text, and found none.", where=where)
-    return Question(str(item.question_id), item.domain, lang, texts)
+    positions = {level: getattr(item, f"level_{level}_position") for level in texts}
+    return Question(
+        str(item.question_id),
+        item.domain,
+        lang,
+        texts,
+        padding=item.padding,
+        positions={level: position for level, position in positions.items() if position},
+    )
 
 
 def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[int] = ()) -> list[Sample]:
@@ -150,37 +170,51 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
             tags: dict[str, Tag] = {"lang": question.lang, "domain": question.domain, "level": level}
             if not question.domain:  # a recorded entry that does not state it
                 del tags["domain"]
+            if question.padding:
+                tags["padding"] = question.padding
+                # The neutral prompts are the plain ones; both kinds of one question are in one group.
+                sample_id += "" if question.padding == "neutral" else f"-{question.padding}"
+            if level in question.positions:
+                tags["position"] = question.positions[level]
             samples.append(Sample(id=sample_id, group=question.id, tags=tags, inputs=inputs))
     return samples
 
 
 def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The run as published results files, one for each language, written as a stream."""
-    questions: defaultdict[str, set[str]] = defaultdict(set)
-    levels: defaultdict[str, set[int]] = defaultdict(set)
-    repetitions: Counter[str] = Counter()
+    """The run as published results files, one for each language and padding, written as a stream."""
+    questions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    levels: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    repetitions: Counter[tuple[str, str]] = Counter()
     for record in records():
-        lang = str(record.sample.tags["lang"])
-        questions[lang].add(record.sample.inputs.question_id)
-        levels[lang].add(int(record.sample.tags["level"]))
-        repetitions[lang] = max(repetitions[lang], len(record.answers))
+        part = _part(record)
+        questions[part].add(record.sample.inputs.question_id)
+        levels[part].add(int(record.sample.tags["level"]))
+        repetitions[part] = max(repetitions[part], len(record.answers))
     model = spec.models["model"]["name"]
-    for lang in questions:
+    for part in questions:
+        lang, padding = part
         language = LANGUAGES.get(lang, lang)
-        level_span = span(sorted(levels[lang]))
+        level_span = span(sorted(levels[part]))
         metadata = {
             "research_project": "MIRAE",
             "experiment_type": f"Multi-level Consistency Analysis (Levels {level_span})",
             "model": model,
             "language": language,
-            "num_repetitions": repetitions[lang],
+            "num_repetitions": repetitions[part],
             "embedding_model": spec.models["embedder"]["name"],
             "similarity_metric": "Cosine Similarity (SBERT)",
-            "total_questions_analyzed": len(questions[lang]),
+            "total_questions_analyzed": len(questions[part]),
             "levels_analyzed": level_span,
         }
-        name = f"MIRAE_{slug(model)}_results_{slug(language.lower())}.json"
-        yield name, _results(metadata, (each for each in records() if each.sample.tags["lang"] == lang))
+        # The last word of a published name is the language: a second kind of padding goes before it.
+        kind = f"_{slug(padding)}" if padding not in ("", "neutral") else ""
+        name = f"MIRAE_{slug(model)}{kind}_results_{slug(language.lower())}.json"
+        yield name, _results(metadata, (each for each in records() if _part(each) == part))
+
+
+def _part(record: MiraeRecord) -> tuple[str, str]:
+    """The language and the padding of a record: those of one results file."""
+    return str(record.sample.tags["lang"]), str(record.sample.tags.get("padding", ""))
 
 
 def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:

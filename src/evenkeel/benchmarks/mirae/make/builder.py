@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make import generator, lengths
-from evenkeel.benchmarks.mirae.make.phrases import generic_bank
+from evenkeel.benchmarks.mirae.make.lengths import positions_of
+from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
+from evenkeel.benchmarks.mirae.make.subject import topic_of
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Draft, ask_until_usable
 from evenkeel.make.builder import Built, parse_languages
+from evenkeel.make.grammar import seeded
 from evenkeel.models.registry import token_counter
 from evenkeel.models.vectors import usable
 from evenkeel.text.prompts import user_prompt
@@ -34,6 +37,16 @@ TRIES = 4
 SCRIPTS = {"en": r"[A-Za-z]", "ko": r"[\uac00-\ud7a3]", "zh": r"[\u4e00-\u9fff]"}
 
 
+class _Written(NamedTuple):
+    """One question in one language at every level."""
+
+    lang: str
+    line: int
+    padding: Padding
+    texts: Sequence[str]
+    positions: Sequence[lengths.Position | None]
+
+
 class BuildOptions(Struct, frozen=True, kw_only=True):
     """Options of building a question set."""
 
@@ -46,6 +59,13 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     model: Annotated[str | None, Meta(description="Let this model write the levels, not the composer.")] = (
         None
     )
+    padding: Annotated[
+        Literal["neutral", "elaborate", "both"],
+        Meta(
+            description="What the composer puts around a question: neutral adds only length, elaborate adds "
+            "demands, both writes two rows of each question."
+        ),
+    ] = "neutral"
     translate: Annotated[str, Meta(description="Add these languages, translated by the model: ko,zh.")] = ""
     embedder: Annotated[str, Meta(description="Judges whether a level still asks the question.")] = (
         "embedded-embedder"
@@ -86,23 +106,29 @@ class MiraeBuilder:
 
     def build(self) -> Asking[Built]:
         options = self.options
+        paddings = tuple(PADDINGS) if options.padding == "both" else (options.padding,)
         if options.questions is None:
-            content = generator.compose(options.lang, options.seed, self._counter)
+            content = generator.compose(options.lang, options.seed, self._counter, paddings=paddings)
             return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
         questions, notes = self._read(Path(options.questions))
-        files: dict[str, bytes] = {}
+        by_lang = {options.lang: questions}
         failures: list[str] = []
-        for lang in (options.lang, *parse_languages(options.translate, LANGUAGES)):
-            translated = questions
-            if lang != options.lang:
-                translated, faults = yield from self._translate(questions, lang)
-                failures += faults
-            if options.model:
-                levels, faults = yield from self._write_levels(translated, lang)
-            else:
-                levels, faults = self._compose_levels(translated, lang)
+        for lang in parse_languages(options.translate, LANGUAGES):
+            by_lang[lang], faults = yield from self._translate(questions, lang)
             failures += faults
-            files[LANGUAGES[lang]] = _encode(self._file(translated, levels, lang))
+        if options.model:
+            written: list[_Written] = []
+            for lang, translated in by_lang.items():
+                levels, faults = yield from self._write_levels(translated, lang)
+                failures += faults
+                written += [
+                    _Written(lang, question.line, "elaborate", texts, positions_of(texts))
+                    for question, texts in levels.items()
+                ]
+        else:
+            written, faults = self._compose(by_lang, paddings)
+            failures += faults
+        files = {LANGUAGES[lang]: _encode(self._file(questions, written, lang)) for lang in by_lang}
         return Built(files, notes, failures)
 
     def _read(self, path: Path) -> tuple[list[UserQuestion], list[str]]:
@@ -115,39 +141,72 @@ class MiraeBuilder:
         return questions, [f"{path}: left out\n  {listed}"] if problems else []
 
     def _file(
-        self, questions: Sequence[UserQuestion], levels: Mapping[UserQuestion, Sequence[str]], lang: str
+        self, questions: Sequence[UserQuestion], written: Sequence[_Written], lang: str
     ) -> dict[str, Any]:
+        """The rows of one language. A question has the same number in every language."""
+        numbers = {question.line: (number, question.domain) for number, question in enumerate(questions, 1)}
         rows = [
-            generator.row(number, question.domain, levels[question], self._counter.count)
-            for number, question in enumerate(questions, 1)
-            if question in levels
+            generator.row(*numbers[each.line], each.padding, each.texts, each.positions, self._counter.count)
+            for each in written
+            if each.lang == lang
         ]
         made_by = {"generator": self.options.model or generator.GENERATOR, "seed": self.options.seed}
         return generator.question_file(
             rows, language=LANGUAGES[lang], asked=len(questions), counter=self._counter, made_by=made_by
         )
 
-    def _compose_levels(
-        self, questions: Sequence[UserQuestion], lang: str
-    ) -> tuple[dict[UserQuestion, list[str]], list[str]]:
-        """Levels by the composer. One draw in two thousand misses the tolerance: it is drawn again."""
-        bank = generic_bank(lang)
-        levels: dict[UserQuestion, list[str]] = {}
-        failures = []
-        for question in questions:
-            seed = f"{generator.GENERATOR}/{generator.VERSION}/{self.options.seed}/{question.text}"
-            for attempt in range(TRIES):
-                rng = random.Random(f"{seed}/{attempt}")
+    def _compose(
+        self, by_lang: Mapping[str, Sequence[UserQuestion]], paddings: Sequence[Padding]
+    ) -> tuple[list[_Written], list[str]]:
+        """Levels by the composer: one plan for a question in all its languages, about its own words."""
+        questions = next(iter(by_lang.values()))
+        texts = {lang: {each.line: each.text for each in of_lang} for lang, of_lang in by_lang.items()}
+        key = (generator.GENERATOR, generator.VERSION, self.options.seed)
+        lines = [question.line for question in questions]
+        positions = lengths.balanced_positions(lines, seeded(*key, "positions"), len(TARGETS) - 1)
+        written: list[_Written] = []
+        failures: list[str] = []
+        for padding, question in product(paddings, questions):
+            of_question = {
+                lang: by_line[question.line] for lang, by_line in texts.items() if question.line in by_line
+            }
+            # Few tokenizers count all languages alike, so that lengths by one of them are fitted one by one.
+            together = (
+                [list(of_question)] if self._counter is APPROXIMATE else [[lang] for lang in of_question]
+            )
+            for langs in together:
                 try:
-                    levels[question] = lengths.compose_levels(
-                        question.text, bank, rng, TARGETS, self._counter.count
+                    levels = self._composed(
+                        {lang: of_question[lang] for lang in langs},
+                        padding,
+                        positions[question.line],
+                        (*key, question.text),
                     )
-                    break
                 except UsageError as error:
-                    reason = str(error)
-            else:
-                failures.append(f"line {question.line}, {lang}, level 2: {reason}")
-        return levels, failures
+                    failures.append(f"line {question.line}, {', '.join(langs)}: {error}")
+                    continue
+                written += [
+                    _Written(lang, question.line, padding, texts_of_lang, levels.positions)
+                    for lang, texts_of_lang in levels.texts.items()
+                ]
+        return written, failures
+
+    def _composed(
+        self,
+        texts: Mapping[str, str],
+        padding: Padding,
+        positions: Sequence[lengths.Position],
+        key: Sequence[object],
+    ) -> lengths.Levels:
+        """One question. A draw that misses the tolerance is drawn again."""
+        banks = {lang: generic_bank(lang, topic_of(text, lang)) for lang, text in texts.items()}
+        composer = lengths.Composer(texts, banks, self._counter.count)
+        for attempt in range(1, TRIES):
+            try:
+                return composer.levels(padding, positions, seeded(*key, attempt), TARGETS)
+            except UsageError:
+                continue
+        return composer.levels(padding, positions, seeded(*key, TRIES), TARGETS)
 
     def _write_levels(
         self, questions: Sequence[UserQuestion], lang: str

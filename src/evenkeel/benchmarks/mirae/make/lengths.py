@@ -1,257 +1,474 @@
-"""Stretch one question to seven prompts of 30 to 2,000 tokens: the longer, the more of a person's reasons.
+"""Stretch one question to seven prompts of 30 to 2,000 tokens, in several languages at once.
 
-The sentences are data (`bank/<language>/`); here they are chosen, ordered and joined.
+A plan says which sentences of the banks surround the question at each level, and how they are laid out. It
+is made once and written in every language, so that the prompts of one question are translations of each
+other; it is fitted so that the length is right in all of them.
 """
 
 from __future__ import annotations
 
+import heapq
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations, groupby
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from evenkeel.benchmarks.mirae.make.phrases import KINDS, Bank, Kind, Material
+from evenkeel.benchmarks.mirae.make.phrases import (
+    KINDS,
+    PADDINGS,
+    Bank,
+    Kind,
+    Padding,
+    Phrase,
+    Piece,
+    Sentence,
+)
 from evenkeel.errors import UsageError
-from evenkeel.make.grammar import fill, pick, shuffled
+from evenkeel.make.grammar import pick, shuffled
 
 TOLERANCE = 0.15
+WINDOW = 48
+"""How many of the next sentences by priority are looked at when one is chosen."""
+FEW = 8
+TRIED = 4
+"""How many of the moves that look best are tried out."""
+SATISFYING = 0.12
+CLOSE_ENOUGH = 0.10
+"""A level within this of its target, in every language, is not fitted further; one within the value above
+is not begun again."""
 
 Count: TypeAlias = Callable[[str], int]
+Position: TypeAlias = Literal["first", "middle", "last"]
+POSITIONS: tuple[Position, ...] = get_args(Position)
+"""Where the question is in its prompt."""
+ENDS: tuple[Position, ...] = ("first", "last")
 
-PARTS: dict[str, tuple[Kind, ...]] = {
-    "asker": ("situation", "purpose"),
-    "matter": ("background", "consideration"),
-    "answer": ("constraint", "form"),
-}
-# Where people put the question: first, after saying who they are, before their wishes, or at the very end.
-ORDERS = (
-    ("ask", "asker", "matter", "answer"),
-    ("asker", "ask", "matter", "answer"),
-    ("asker", "matter", "ask", "answer"),
-    ("matter", "asker", "ask", "answer"),
-    ("asker", "matter", "answer", "ask"),
+PARTS: tuple[tuple[Kind, ...], ...] = (
+    ("situation", "purpose"),
+    ("background",),
+    ("aspect", "consideration"),
+    ("constraint", "form"),
 )
+"""Kinds of sentences that stay together."""
+ORDERS = ((0, 1, 2, 3), (1, 2, 0, 3))
 LONGEST_PARAGRAPH = 5
 LONGEST_NOTE = 7
 """Up to this many sentences around a question are one paragraph without connectives."""
+LONGEST_LETTER = 12
+"""Up to this many are paragraphs that no sentence announces."""
 
 
-class Item(NamedTuple):
-    """One sentence of the material (or two that belong together), and its position there."""
+class Levels(NamedTuple):
+    """One question at every level."""
 
-    kind: Kind
-    paragraph: int
-    position: int
-    text: str
+    texts: dict[str, list[str]]
+    """By language, one text for each target."""
+    positions: list[Position | None]
+    """Where the question is at each level; None where there is nothing around it."""
+    sentences: list[list[Sentence]]
+    """What surrounds the question at each level: the same in every language."""
 
 
-def compose_levels(
-    question: str, bank: Bank, rng: random.Random, targets: Sequence[int], count: Count
-) -> list[str]:
-    """The question alone, then with ever more around it: one text for each target.
+def balanced_positions(
+    questions: Sequence[int], rng: random.Random, levels: int
+) -> dict[int, list[Position]]:
+    """For each question, the position at levels 2, 3 and so on.
 
-    A level keeps every sentence of the level before and adds to them. A level that cannot come within
-    the tolerance of its target is an error: the bank is too small, or the question too long.
+    A Latin square: at every level each position is taken by a third of the questions (and of any run of
+    `questions`, such as a domain), and every question has each position at a third of its levels.
     """
-    items = _by_priority(bank.material, rng)
-    sizes = {item: count(item.text) for item in items}
-    texts = [question]
-    used: list[Item] = []
-    for level, target in enumerate(targets[1:], start=2):
-        layout = rng.getrandbits(64)
-
-        def measure(items: list[Item], layout: int = layout) -> _Fit:
-            text = _Layout(bank, random.Random(layout)).write(question, items)
-            return _Fit(text, count(text), items)
-
-        unused = [item for item in items if item not in used]
-        fit = _Fitter(target, measure, sizes).fit(used, unused)
-        _check(fit, level, target, bank.material, exhausted=len(fit.items) == len(items))
-        texts.append(fit.text)
-        used = fit.items
-    return texts
+    start = int(rng.random() * len(POSITIONS))
+    squares = [shuffled(questions[at : at + 3], rng) for at in range(0, len(questions), 3)]
+    return {
+        question: [POSITIONS[(start + rank + level) % 3] for level in range(levels)]
+        for square in squares
+        for rank, question in enumerate(square)
+    }
 
 
-def _by_priority(material: Material, rng: random.Random) -> list[Item]:
-    """All items in the order in which levels take them: mixed so that every kind keeps its share."""
-    ranked: list[tuple[float, Item]] = []
-    for kind in KINDS:
-        items = [
-            Item(kind, number, position, text)
-            for number, paragraph in enumerate(getattr(material, kind))
-            for position, text in enumerate(paragraph)
-        ]
-        # A short note says who asks and what is wanted before it goes into the matter.
-        delay = 0.04 if kind in PARTS["matter"] else 0.0
-        for rank, item in enumerate(shuffled(items, rng)):
-            ranked.append((delay + (rank + rng.random()) / len(items), item))
-    # Who is asking comes early, and before all other sentences of the situation.
-    asker = pick(material.askers, rng)
-    ranked.append((rng.random() / 16, Item("situation", -1, 0, asker)))
-    return [item for _, item in sorted(ranked)]
+def positions_of(texts: Sequence[str]) -> list[Position | None]:
+    """Where the first text, the question, is in each of the others; None where it is not there literally."""
+    question = texts[0].strip()
+    positions: list[Position | None] = [None]
+    for text in texts[1:]:
+        before, literal, after = text.partition(question)
+        position: Position = (
+            "middle" if before.strip() and after.strip() else "last" if before.strip() else "first"
+        )
+        positions.append(position if literal else None)
+    return positions
 
 
-class _Fit(NamedTuple):
-    """A text of one level, its size in tokens, and the items in it."""
+def _by_priority(bank: Bank, padding: Padding, rng: random.Random) -> list[Sentence]:
+    """All sentences in the order in which levels take them: mixed so that every kind keeps its share.
 
-    text: str
-    size: int
-    items: list[Item]
+    The topic's own come before the generic ones, and who is asking before all others of the situation.
+    """
+    ranked: list[tuple[float, Sentence]] = []
+    asker = pick(range(len(bank.materials[0].askers)), rng)
+    ranked.append((rng.random() / 16, Sentence(0, "situation", -1, asker)))
+    for source in range(len(bank.materials)):
+        for kind in PADDINGS[padding]:
+            of_kind = [
+                piece
+                for piece in bank.texts
+                if isinstance(piece, Sentence)
+                and (piece.source, piece.kind) == (source, kind)
+                and piece.paragraph >= 0
+            ]
+            # What elaborates the question itself comes early, as in the published prompts.
+            share = 0.6 if kind == "aspect" else 1.0
+            for rank, sentence in enumerate(shuffled(of_kind, rng)):
+                ranked.append((source + share * (rank + rng.random()) / len(of_kind), sentence))
+    return [sentence for _, sentence in sorted(ranked)]
 
 
-class _Fitter(NamedTuple):
-    """Chooses items for one level until its text is as near to the target as whole sentences allow."""
+def _next(unused: Sequence[Sentence], added: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences that may be taken next: the topic's own for as long as there are several."""
+    taken = set(added)
+    free = [sentence for sentence in unused if sentence not in taken][:WINDOW]
+    last = free[FEW - 1].source if len(free) >= FEW else max((each.source for each in free), default=0)
+    return [sentence for sentence in free if sentence.source <= last]
 
-    target: int
-    measure: Callable[[list[Item]], _Fit]
-    sizes: Mapping[Item, int]
 
-    def fit(self, used: list[Item], unused: Sequence[Item]) -> _Fit:
-        """All items of the level before, and at least one more."""
-        best = self.measure(used)
-        pool = list(unused)
-        while pool:
-            trial = self.extended(best, self.chosen(pool, self.target - best.size))
-            if len(best.items) > len(used) and not self.nearer(trial, best):
+class _Line(NamedTuple):
+    """One sentence of a text, with the words that link it to the one before; None is the question."""
+
+    piece: Piece | None
+    link: Phrase | None = None
+
+
+_Blocks: TypeAlias = list[list[_Line]]
+"""The paragraphs of a text, without their language."""
+
+
+class Composer:
+    """Writes the levels of one question in several languages, by their length in all of them."""
+
+    def __init__(self, questions: Mapping[str, str], banks: Mapping[str, Bank], count: Count) -> None:
+        self.questions = questions
+        self.banks = banks
+        self.count = count
+        self.bank = next(iter(banks.values()))  # the banks of all languages have the same pieces
+        self.break_size = count("\n\n")
+        self.question_sizes = tuple(map(count, questions.values()))
+        self._sizes: dict[Piece, tuple[int, ...]] = {}
+
+    def levels(
+        self, padding: Padding, positions: Sequence[Position], rng: random.Random, targets: Sequence[int]
+    ) -> Levels:
+        """The question alone, then with ever more around it: one text for each target and language.
+
+        A level keeps every sentence of the level before and adds to them. A level that cannot come within
+        the tolerance of its target is an error: the bank is too small, or the question too long.
+        """
+        pool = _by_priority(self.bank, padding, rng)
+        levels = Levels({lang: [question] for lang, question in self.questions.items()}, [None], [[]])
+        for level, (target, position) in enumerate(zip(targets[1:], positions, strict=True), start=2):
+            layout = _Layout(self.bank, rng.getrandbits(64))
+            used = levels.sentences[-1]
+            for taken in (position, pick(ENDS, rng)):
+                sentences = self.fit(used, pool, target, taken, layout)
+                texts = self.write(self.lay_out(sentences, taken, layout))
+                sizes = {lang: self.count(text) for lang, text in texts.items()}
+                # One sentence cannot have the question in its middle, and two may be too long beside it.
+                if taken != "middle" or _worst(sizes.values(), target) <= TOLERANCE:
+                    break
+            for lang, size in sizes.items():
+                topic = f"{self.banks[lang].topic} ({lang})"
+                _check(size, level, target, topic, exhausted=len(sentences) == len(pool))
+                levels.texts[lang].append(texts[lang])
+            levels.positions.append(taken)
+            levels.sentences.append(sentences)
+        return levels
+
+    def size(self, piece: Piece) -> tuple[int, ...]:
+        """A piece's tokens in each language."""
+        if piece not in self._sizes:
+            self._sizes[piece] = tuple(self.count(bank.texts[piece]) for bank in self.banks.values())
+        return self._sizes[piece]
+
+    def centre(self, piece: Piece) -> float:
+        sizes = self.size(piece)
+        return (max(sizes) + min(sizes)) / 2
+
+    def write(self, blocks: _Blocks) -> dict[str, str]:
+        return {lang: _written(blocks, self.questions[lang], bank) for lang, bank in self.banks.items()}
+
+    def measure(self, sentences: Sequence[Sentence], position: Position, layout: _Layout) -> list[int]:
+        """About how many tokens a text has in each language: the sum of its pieces."""
+        blocks = self.lay_out(sentences, position, layout)
+        pieces = [piece for block in blocks for line in block for piece in line if piece is not None]
+        sizes = zip(self.question_sizes, *map(self.size, pieces), strict=True)
+        return [sum(of_language) + self.break_size * (len(blocks) - 1) for of_language in sizes]
+
+    # --- fitting -------------------------------------------------------------------------------------
+
+    def fit(
+        self, used: list[Sentence], pool: Sequence[Sentence], target: int, position: Position, layout: _Layout
+    ) -> list[Sentence]:
+        """All sentences of the level before and some more, as near to the target as whole ones allow.
+
+        Near means: with the smallest deviation in the language that deviates most.
+        """
+        taken = set(used)
+        unused = [sentence for sentence in pool if sentence not in taken]
+        fewest = 2 if position == "middle" and not used else 1
+        if not unused:
+            return used
+        added = self._filling(used, unused, target, position, layout, fewest)
+        fits: list[tuple[float, list[Sentence]]] = []
+        # One more sentence may turn a note into paragraphs with connectives: fewer and longer ones may fit.
+        for start in range(len(added), max(fewest, len(added) - 3) - 1, -1):
+            fits.append(self._improved(used, added[:start], unused, target, position, layout, fewest))
+            if fits[-1][0] <= SATISFYING:
                 break
-            best = trial
-            pool = [item for item in pool if item not in trial.items]
-        return self.exchanged(best, best.items[len(used) :], pool)
+        else:
+            if fewest == 2:
+                pair = self._pair(unused, target, position, layout)
+                fits.append(self._improved(used, pair, unused, target, position, layout, fewest))
+        return [*used, *min(fits, key=lambda fit: fit[0])[1]]
 
-    def nearer(self, one: _Fit, other: _Fit) -> bool:
-        return abs(one.size - self.target) < abs(other.size - self.target)
+    def _improved(
+        self,
+        used: Sequence[Sentence],
+        added: list[Sentence],
+        unused: Sequence[Sentence],
+        target: int,
+        position: Position,
+        layout: _Layout,
+        fewest: int,
+    ) -> tuple[float, list[Sentence]]:
+        """Single sentences exchanged, added or dropped for as long as that helps."""
 
-    def chosen(self, pool: Sequence[Item], gap: int) -> list[Item]:
-        """Items for nine tenths of the gap (connectives come on top); if none fits, the nearest in size."""
-        room = 0.9 * gap
-        items = []
-        for item in pool:
-            if self.sizes[item] <= room:
-                items.append(item)
-                room -= self.sizes[item]
-        return items or [min(pool, key=lambda item: abs(self.sizes[item] - gap))]
+        def deviation(candidate: Sequence[Sentence]) -> float:
+            return _worst(self.measure([*used, *candidate], position, layout), target)
 
-    def extended(self, fit: _Fit, items: list[Item]) -> _Fit:
-        """With further items, less the last of them where the connectives have made the text too long."""
-        trial = self.measure([*fit.items, *items])
-        while trial.size > self.target and len(items) > 1:
-            items = items[:-1]
-            shorter = self.measure([*fit.items, *items])
-            if not self.nearer(shorter, trial):
+        best = deviation(added)
+        while best > CLOSE_ENOUGH:
+            sizes = self.measure([*used, *added], position, layout)
+            # Connectives come and go with the sentences, so that the best move by their sizes may not be.
+            moves = self._moves(sizes, added, unused, target, fewest)
+            worst, move = min(((deviation(move), move) for move in moves), key=lambda pair: pair[0])
+            if worst >= best:
                 break
-            trial = shorter
-        return trial
+            added, best = move, worst
+        return best, added
 
-    def exchanged(self, fit: _Fit, added: Sequence[Item], pool: Sequence[Item]) -> _Fit:
-        """With one added item exchanged for another, if that should bring the text nearer by at least 2 %."""
+    def _filling(
+        self,
+        used: Sequence[Sentence],
+        unused: Sequence[Sentence],
+        target: int,
+        position: Position,
+        layout: _Layout,
+        fewest: int,
+    ) -> list[Sentence]:
+        """Sentences by their priority, for nine tenths of the gap at a time: connectives come on top."""
+        added: list[Sentence] = []
+        while True:
+            sizes = self.measure([*used, *added], position, layout)
+            room = 0.9 * (target - (max(sizes) + min(sizes)) / 2)
+            more: list[Sentence] = []
+            for sentence in _next(unused, added):
+                # Where two are needed, the first of them leaves room for the second.
+                limit = 0.5 * room if len(added) + len(more) + 1 < fewest else room
+                if self.centre(sentence) <= limit:
+                    more.append(sentence)
+                    room -= self.centre(sentence)
+            if not more:
+                break
+            added += more
+        if fewest == 2 and len(added) < fewest:
+            return self._pair(unused, target, position, layout)
+        return added or [min(unused, key=self.centre)]
 
-        def miss(pair: tuple[Item, Item]) -> int:
-            return abs(fit.size - self.sizes[pair[0]] + self.sizes[pair[1]] - self.target)
+    def _pair(
+        self, unused: Sequence[Sentence], target: int, position: Position, layout: _Layout
+    ) -> list[Sentence]:
+        """The first two sentences by priority, of the shortest, with which the target is met, or nearly."""
+        empty = self.measure([], position, layout)
 
-        pair = min(((old, new) for old in added for new in pool), key=miss, default=None)
-        if pair is None or abs(fit.size - self.target) - miss(pair) < 0.02 * self.target:
-            return fit
-        old, new = pair
-        trial = self.measure([new if item == old else item for item in fit.items])
-        return trial if self.nearer(trial, fit) else fit
+        def deviation(pair: tuple[Sentence, Sentence]) -> float:
+            sizes = zip(empty, *map(self.size, pair), strict=True)
+            return max(CLOSE_ENOUGH, _worst(map(sum, sizes), target))
+
+        shortest = set(sorted(unused, key=self.centre)[:WINDOW])
+        pairs = combinations([sentence for sentence in unused if sentence in shortest], 2)
+        return list(min(pairs, key=deviation, default=()))
+
+    def _moves(
+        self,
+        sizes: Sequence[float],
+        added: Sequence[Sentence],
+        unused: Sequence[Sentence],
+        target: int,
+        fewest: int,
+    ) -> list[list[Sentence]]:
+        """With one sentence exchanged, more or less: what should come nearest to the target."""
+        free: list[Sentence | None] = [*_next(unused, added)]
+        nothing = (0,) * len(sizes)
+        moves: list[tuple[float, int, Sentence | None]] = []
+        # The last added are the last by priority: exchanging them changes the plan least.
+        for at in range(max(0, len(added) - 4), len(added) + 1):
+            old = self.size(added[at]) if at < len(added) else nothing
+            left = [size - less for size, less in zip(sizes, old, strict=True)]
+            for option in [*free, None] if at < len(added) > fewest else free:
+                new = self.size(option) if option else nothing
+                moved = (size + more for size, more in zip(left, new, strict=True))
+                moves.append((max(CLOSE_ENOUGH, _worst(moved, target)), at, option))
+        nearest = heapq.nsmallest(TRIED, moves, key=lambda move: move[0])
+        return [
+            [*added[:at], *([option] if option else []), *added[at + 1 :]] for _, at, option in nearest
+        ] or [list(added)]
+
+    # --- layout --------------------------------------------------------------------------------------
+
+    def lay_out(self, sentences: Sequence[Sentence], position: Position, layout: _Layout) -> _Blocks:
+        """The paragraphs of one text, the question among them."""
+        ordered = layout.ordered(sentences)
+        if len(sentences) <= LONGEST_NOTE:
+            lines = [_Line(sentence) for part in ordered for sentence in part]
+            lines.insert(self._place([[line] for line in lines], position), _Line(None))
+            return [lines]
+        draft = _Draft(layout, announces=len(sentences) > LONGEST_LETTER)
+        blocks = [draft.paragraph(group) for part in ordered for group in _grouped(part)]
+        at = self._place(blocks, position)
+        # A question after other paragraphs is introduced.
+        blocks.insert(at, [_Line(layout.ask), _Line(None)] if at else [_Line(None)])
+        return blocks
+
+    def _place(self, blocks: _Blocks, position: Position) -> int:
+        """The index at which the question goes; in the middle, where as much comes before as after."""
+        if position == "first" or not blocks:
+            return 0
+        if position == "last" or len(blocks) == 1:
+            return len(blocks)
+        sizes = [sum(self.centre(piece) for line in b for piece in line if piece) for b in blocks]
+        return min(range(1, len(blocks)), key=lambda at: abs(sum(sizes[:at]) - sum(sizes[at:])))
 
 
-def _check(fit: _Fit, level: int, target: int, material: Material, *, exhausted: bool) -> None:
+class _Layout:
+    """The look of one text: the order of its parts and paragraphs, and the connectives in their order.
+
+    All of it is drawn before the sentences are known, so that one more of them changes little else.
+    """
+
+    def __init__(self, bank: Bank, seed: int) -> None:
+        rng = random.Random(seed)
+        self.seed = seed
+        self.generic = len(bank.materials) - 1
+        self.order = pick(ORDERS, rng)
+        self.ranks = {
+            (source, kind, paragraph): (source, rank)
+            for source, material in enumerate(bank.materials)
+            for kind in KINDS
+            for rank, paragraph in enumerate([-1, *shuffled(range(len(getattr(material, kind))), rng)])
+        }
+        shared = bank.connectives
+
+        def decks(name: Literal["openings", "further", "links"]) -> dict[Kind, list[Phrase]]:
+            """Each phrase once, so that no text repeats one."""
+            sizes = {kind: range(len(getattr(shared, name)[kind])) for kind in KINDS}
+            return {kind: [Phrase(name, kind, at) for at in shuffled(sizes[kind], rng)] for kind in KINDS}
+
+        self.openings, self.further, self.links = decks("openings"), decks("further"), decks("links")
+        self.ask = Phrase("asks", None, pick(range(len(shared.asks)), rng))
+
+    def ordered(self, sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+        """The parts of the text, each kind by kind and paragraph by paragraph of the bank."""
+        parts = []
+        for index in self.order:
+            kinds = PARTS[index]
+            part = [sentence for sentence in sentences if sentence.kind in kinds]
+            parts.append(sorted(part, key=lambda each: (kinds.index(each.kind), self._rank(each))))
+        return parts
+
+    def _rank(self, sentence: Sentence) -> tuple[tuple[int, int], int]:
+        return self.ranks[sentence.source, sentence.kind, sentence.paragraph], sentence.position
+
+
+class _Draft:
+    """Writes the paragraphs of one text with the connectives of its layout, each at most once."""
+
+    def __init__(self, layout: _Layout, *, announces: bool) -> None:
+        self.layout = layout
+        self.announces = announces
+        self.rng = random.Random(layout.seed)
+        self.opened: set[Kind] = set()
+        self.used: Counter[tuple[str, Kind]] = Counter()
+
+    def next(self, name: Literal["openings", "further", "links"], kind: Kind) -> Phrase | None:
+        deck: list[Phrase] = getattr(self.layout, name)[kind]
+        self.used[name, kind] += 1
+        return deck[self.used[name, kind] - 1] if self.used[name, kind] <= len(deck) else None
+
+    def paragraph(self, sentences: Sequence[Sentence]) -> list[_Line]:
+        lines = []
+        first = sentences[0]
+        # Generic background is of no particular kind that an opening could announce.
+        fits = first.kind != "background" or first.source < self.layout.generic
+        if len(sentences) > 1 and self.rng.random() < 0.85 and fits and self.announces:
+            opening = self.next("further" if first.kind in self.opened else "openings", first.kind)
+            lines += [_Line(opening)] if opening else []
+        self.opened |= {sentence.kind for sentence in sentences}
+        linked, before = True, first.kind  # neither the first sentence nor two in a row are linked
+        for sentence in sentences:
+            # A link ties a sentence to one of the same kind; between two kinds it would claim too much.
+            linked = not linked and sentence.kind == before and self.rng.random() < 0.35
+            before = sentence.kind
+            lines.append(_Line(sentence, self.next("links", before) if linked else None))
+        return lines
+
+
+def _grouped(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The paragraphs of a part: one if it is short, else each kind apart.
+
+    Within a kind a paragraph of the bank joins the one before where both together stay short; the sentence
+    that says who asks joins whatever follows it.
+    """
+    if len(sentences) <= LONGEST_PARAGRAPH:
+        return [list(sentences)] if sentences else []
+    groups: list[list[Sentence]] = []
+    for (_, kind, _), run in groupby(sentences, key=lambda each: (each.source, each.kind, each.paragraph)):
+        group, before = list(run), groups[-1] if groups else []
+        is_short = len(before) + len(group) <= LONGEST_PARAGRAPH + (len(group) == 1)
+        if before and (before[-1].kind == kind or before[-1].paragraph < 0) and is_short:
+            before += group
+        else:
+            groups.append(group)
+    return groups
+
+
+def _written(blocks: _Blocks, question: str, bank: Bank) -> str:
+    gap = bank.connectives.gap
+
+    def line(part: _Line) -> str:
+        text = bank.texts[part.piece] if part.piece else question
+        return f"{bank.texts[part.link]}{gap}{_decapitalised(text)}" if part.link else text
+
+    return "\n\n".join(gap.join(map(line, block)) for block in blocks)
+
+
+def _worst(sizes: Iterable[float], target: int) -> float:
+    """The largest relative deviation from the target."""
+    return max(abs(size - target) for size in sizes) / target
+
+
+def _check(size: int, level: int, target: int, topic: str, *, exhausted: bool) -> None:
     low, high = (1 - TOLERANCE) * target, (1 + TOLERANCE) * target
-    if low <= fit.size <= high:
+    if low <= size <= high:
         return
-    if fit.size > high:
+    if size > high:
         advice = "the question is too long for it, or every sentence of the bank is; shorten the question"
     elif exhausted:
         advice = "every sentence of the bank is used; add sentences to it"
     else:
         advice = "no sentence of the bank is short enough to fill the gap; add shorter ones"
     raise UsageError(
-        f"level {level} about {material.topic} comes to {fit.size} tokens, "
-        f"outside {low:.0f} to {high:.0f}: {advice}."
+        f"level {level} about {topic} comes to {size} tokens, outside {low:.0f} to {high:.0f}: {advice}."
     )
-
-
-# --- writing one text -------------------------------------------------------------------------------
-
-
-class _Layout:
-    """The look of one text: order of the parts, paragraphs, and which connectives go where."""
-
-    def __init__(self, bank: Bank, rng: random.Random) -> None:
-        phrases = bank.connectives
-        self.gap = phrases.gap
-        self.rng = rng
-        self.order = pick(ORDERS, rng)
-        # Drawn before anything depends on the items, so that one more sentence changes little else.
-        self.paragraphs = {
-            kind: [-1, *shuffled(range(len(getattr(bank.material, kind))), rng)] for kind in KINDS
-        }
-
-        def deck(templates: Iterable[str]) -> Iterator[str]:
-            """Each phrase once, so that no text repeats one."""
-            return (fill(template, {"topic": bank.material.topic}) for template in shuffled(templates, rng))
-
-        self.openings = {kind: deck(phrases.openings[kind]) for kind in KINDS}
-        self.further = {kind: deck(phrases.further[kind]) for kind in KINDS}
-        self.links = {kind: deck(phrases.links[kind]) for kind in KINDS}
-        self.asks = deck(phrases.asks)
-        self.opened: set[Kind] = set()
-
-    def write(self, question: str, items: Sequence[Item]) -> str:
-        is_note = len(items) <= LONGEST_NOTE
-        blocks: list[str] = []
-        for part in self.order:
-            if part == "ask":
-                asked_first = is_note or not blocks
-                blocks.append(question if asked_first else self.gap.join([next(self.asks), question]))
-            elif is_note:
-                blocks += [item.text for item in self._sorted(part, items)]
-            else:
-                blocks += [self._paragraph(group) for group in self._grouped(self._sorted(part, items))]
-        return (self.gap if is_note else "\n\n").join(blocks)
-
-    def _sorted(self, part: str, items: Sequence[Item]) -> list[Item]:
-        """The items of a part in the order of the text: kind by kind, paragraph by paragraph of the bank."""
-        kinds = PARTS[part]
-
-        def order(item: Item) -> tuple[int, int, int]:
-            return kinds.index(item.kind), self.paragraphs[item.kind].index(item.paragraph), item.position
-
-        return sorted((item for item in items if item.kind in kinds), key=order)
-
-    def _grouped(self, items: Sequence[Item]) -> list[list[Item]]:
-        """The paragraphs of a part: one if it is short, else each kind apart.
-
-        Within a kind a paragraph of the bank joins the one before where both together stay short.
-        """
-        if len(items) <= LONGEST_PARAGRAPH:
-            return [list(items)] if items else []
-        groups: list[list[Item]] = []
-        for (kind, _), run in groupby(items, key=lambda item: (item.kind, item.paragraph)):
-            group, before = list(run), groups[-1] if groups else []
-            is_short = len(before) + len(group) <= LONGEST_PARAGRAPH or len(group) == 1
-            if before and before[0].kind == kind and is_short:
-                before += group
-            else:
-                groups.append(group)
-        return groups
-
-    def _paragraph(self, items: Sequence[Item]) -> str:
-        sentences = []
-        kind = items[0].kind
-        decks = self.further if kind in self.opened else self.openings
-        self.opened |= {item.kind for item in items}
-        opening = next(decks[kind], "") if len(items) > 1 and self.rng.random() < 0.85 else ""
-        if opening:
-            sentences.append(opening)
-        linked, before = True, kind  # neither the first sentence nor two in a row are linked
-        for item in items:
-            # A link ties a sentence to one of the same kind; between two kinds it would claim too much.
-            linked, before = not linked and item.kind == before and self.rng.random() < 0.35, item.kind
-            link = next(self.links[item.kind], "") if linked else ""
-            sentences.append(f"{link}{self.gap}{_decapitalised(item.text)}" if link else item.text)
-        return self.gap.join(sentences)
 
 
 def _decapitalised(sentence: str) -> str:
