@@ -36,6 +36,18 @@ def test_the_same_spec_goes_on_and_time_and_versions_do_not_count(tmp_path: Path
         assert Run(folder.path).spec.provenance == {"created": "now"}
 
 
+def test_an_option_that_an_older_version_did_not_have_is_at_its_default(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path / "run", spec()):
+        pass
+    with RunFolder.open(tmp_path / "run", spec(options={"levels": "1-7", "chunked": False})):
+        pass
+    with (
+        pytest.raises(RunConflict, match=r"options.chunked is false there and true here"),
+        RunFolder.open(tmp_path / "run", spec(options={"levels": "1-7", "chunked": True})),
+    ):
+        pass
+
+
 def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass

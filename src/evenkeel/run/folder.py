@@ -327,7 +327,7 @@ class RunFolder:
                 shutil.rmtree(target) if folder else target.unlink(missing_ok=True)
         elif existing.is_file():
             self.spec = read_spec(self.path)
-            differences = spec_differences(self.spec, spec)
+            differences = spec_differences(_with_new_options(self.spec, spec), spec)
             if differences:
                 raise RunConflict(
                     f"{self.path} holds another run: {'; '.join(differences)}. "
@@ -381,6 +381,13 @@ def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
     old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
     return [f"{name} is {_shown(old.get(name))} there and {_shown(new.get(name))} here" for name in names]
+
+
+def _with_new_options(stored: RunSpec, current: RunSpec) -> RunSpec:
+    """A stored spec with the options that an older version did not have yet, at their defaults."""
+    defaults = to_jsonable(benchmark_class(stored.benchmark).Options())
+    new = {name: defaults[name] for name in current.options if name in defaults}
+    return msgspec.structs.replace(stored, options=new | stored.options)
 
 
 def _is_address(name: str) -> bool:
