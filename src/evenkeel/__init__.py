@@ -15,7 +15,7 @@ What there is, under the names of the command line:
     Run, load_run            a run's folder: figures, records, a data frame
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
-    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Message, Sampling, Response
+    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
 
 Each function has an example in its help; docs/extending.md shows a benchmark of your own. Nothing heavy is
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from evenkeel.run.folder import Run, load_run
     from evenkeel.types import (
         Embed,
+        Entail,
         Generate,
         LogLikelihood,
         Message,
@@ -76,7 +77,7 @@ _MODULES = {
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.folder": "Run load_run",
     "evenkeel.models.registry": "load_model",
-    "evenkeel.types": "Embed Generate LogLikelihood Message Rank Response Sample Sampling Score "
+    "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
     "StringLikelihood",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
@@ -84,6 +85,7 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names.s
 __all__ = [
     "Benchmark",
     "Embed",
+    "Entail",
     "Generate",
     "LogLikelihood",
     "Message",

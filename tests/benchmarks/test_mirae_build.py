@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 import pytest
 
 from commandline import evenkeel
 from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
-from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder, is_in_script, sentences
+from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
+from evenkeel.benchmarks.mirae.make.writer import is_in_script
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built
 from evenkeel.models.embedded import embedded_folder
 from evenkeel.models.registry import token_counter
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Generate, Request, Response
+from evenkeel.types import Generate, Request, Response
 from loopback import Loopback
 
 GOOD = "How do noise-cancelling headphones work, and why do they do better with a hum than with voices?"
@@ -124,134 +124,352 @@ def test_another_seed_gives_another_starter_set(tmp_path: Path) -> None:
 
 # A model that writes: requests are answered here instead of by the runner
 
+LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
+QUESTIONS = {
+    "en": [GOOD, OTHER],
+    "ko": [
+        "소음 제거 헤드폰은 어떻게 작동하며 왜 목소리보다 낮은 소리에 더 효과적입니까?",
+        "작은 빵집이 동네에 빵을 배달하기 전에 무엇을 고려해야 합니까?",
+    ],
+    "zh": [
+        "降噪耳机是如何工作的，为什么它对低沉的声音比对人声更有效？",
+        "小面包店在开始送货之前应该考虑什么？",
+    ],
+}
+ANSWERS = {
+    "en": "The microphone hears the noise and the loudspeaker plays its mirror image.",
+    "ko": "마이크가 소음을 듣고 스피커가 반대되는 파동을 재생합니다.",
+    "zh": "麦克风听到噪音，扬声器播放相反的声波。",
+}
+FILLING = {
+    "en": ("My neighbour asked me this on the way home. ", "So "),
+    "ko": ("집에 오는 길에 이웃이 나에게 이것을 물었습니다. ", "음 "),
+    "zh": ("回家的路上邻居问了我这个问题。", "嗯"),
+}
 
-def model(write: Callable[[Generate], str]) -> Callable[[Sequence[Request]], list[Response]]:
-    """Answers requests: texts by `write`, embeddings by the words that a text has."""
+
+def content_of(request: Generate) -> str:
+    prompt = request.prompt[0]
+    assert not isinstance(prompt, str)
+    return prompt.content
+
+
+def target_of(request: Generate) -> int:
+    return int(content_of(request).partition(" tokens)")[0].rpartition("(")[2])
+
+
+def asked_question(request: Generate) -> str:
+    return next(line for line in content_of(request).splitlines() if line.startswith("Question: "))[10:]
+
+
+def padded(text: str, target: int, lang: str = "en") -> str:
+    sentence, word = FILLING[lang]
+    missing = target - estimate_tokens(text)
+    sentences = max(0, missing // (estimate_tokens(sentence * 100) // 100 + 1))
+    return f"{text} {sentence * sentences}{word}"
+
+
+def good_level(request: Generate, lang: str = "en") -> str:
+    return padded(asked_question(request), target_of(request), lang)
+
+
+def honest_reader(prompt: str) -> dict[str, bool]:
+    """Reads by the texts of these tests, in any of the languages."""
+    question, _, message = prompt.partition("\nQuestion:\n")[2].partition("\n\n")
+    message = message.partition("\nAnswer with one JSON object")[0].partition("\n")[2].strip()
+    wanted = next(name for name in LANGUAGES.values() if f" {name}" in prompt)
+    scripts = {name: is_in_script(message, lang) for lang, name in LANGUAGES.items()}
+    if "Compare a question" in prompt:
+        pairs = [{texts[at] for texts in QUESTIONS.values()} for at in (0, 1)]
+        same = any({question, message} <= pair for pair in pairs)
+        return {"asks_the_same": same, "in_the_language": scripts[wanted]}
+    return {
+        "asks_the_question": question in message or "headphones" in question.lower() in message.lower(),
+        "answers_the_question": any(answer in message for answer in ANSWERS.values()),
+        "adds_demands": "exactly three points" in message,
+        "has_remarks": message.startswith("Sure"),
+        "in_the_language": scripts[wanted],
+    }
+
+
+def model(
+    write: Callable[[Generate], str], read: Callable[[str], dict[str, bool]] = honest_reader
+) -> Callable[[Sequence[Request]], list[Response]]:
+    """Answers requests: texts by `write`, verdicts by `read`."""
 
     def answer(requests: Sequence[Request]) -> list[Response]:
-        return [
-            Response(status="ok", text=write(request))
-            if isinstance(request, Generate)
-            else Response(status="ok", vector=words(request))
-            for request in requests
-        ]
-
-    def words(request: Request) -> bytes:
-        assert isinstance(request, Embed)
-        vector = np.zeros(64, "<f4")
-        for word in request.text.lower().split():
-            vector[sum(word.encode()) % 64] += 1
-        return vector.tobytes()
+        texts = []
+        for request in requests:
+            assert isinstance(request, Generate)
+            verdict = request.schema and msgspec.json.encode(read(content_of(request))).decode()
+            texts.append(verdict or write(request))
+        return [Response(status="ok", text=text) for text in texts]
 
     return answer
 
 
-def driven(builder: MiraeBuilder, answer: Callable[[Sequence[Request]], list[Response]]) -> tuple[Built, int]:
-    """What is built, and how many texts were asked for."""
+class Session(NamedTuple):
+    built: Built
+    orders: list[Generate]
+    """The texts that were asked for."""
+    verdicts: list[Generate]
+
+
+def driven(builder: MiraeBuilder, answer: Callable[[Sequence[Request]], list[Response]]) -> Session:
     asking: Generator[Sequence[Request], Sequence[Response], Built] = builder.build()
-    texts = 0
+    asked: list[Generate] = []
     try:
         requests = next(asking)
         while True:
-            texts += sum(isinstance(request, Generate) for request in requests)
+            asked += [request for request in requests if isinstance(request, Generate)]
             requests = asking.send(answer(requests))
     except StopIteration as done:
-        return done.value, texts
-
-
-def target_of(request: Generate) -> int:
-    prompt = request.prompt[0]
-    assert not isinstance(prompt, str)
-    return int(prompt.content.partition(" tokens)")[0].rpartition("(")[2])
-
-
-def padded(question: str, target: int) -> str:
-    text = question
-    while estimate_tokens(text) < target:
-        text += " More is said here." if estimate_tokens(text) + 5 <= target else " So"
-    return text
+        return Session(done.value, [r for r in asked if not r.schema], [r for r in asked if r.schema])
 
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Callable[..., MiraeBuilder]:
-    path = tmp_path / "mine.txt"
-    path.write_text(f"{GOOD}\n{OTHER}\n")
-
-    def make(**options: Any) -> MiraeBuilder:
-        return MiraeBuilder(BuildOptions(questions=str(path), model="openai:x", **options))
+    def make(lang: str = "en", **options: Any) -> MiraeBuilder:
+        path = tmp_path / "mine.txt"
+        path.write_text("\n".join(QUESTIONS[lang]))
+        return MiraeBuilder(BuildOptions(questions=str(path), lang=lang, **{"model": "openai:x"} | options))
 
     return make
 
 
-def asked_question(request: Generate) -> str:
-    prompt = request.prompt[0]
-    assert not isinstance(prompt, str)
-    return prompt.content.rstrip().splitlines()[-1].removeprefix("Question: ")
-
-
-def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., MiraeBuilder]) -> None:
-    built, texts = driven(builder(), model(lambda r: padded(asked_question(r), target_of(r))))
-    assert built.failures == []
-    assert texts == 12
-    content = msgspec.json.decode(built.files["English"])
+@pytest.mark.parametrize(("lang", "padding"), [("en", "neutral"), ("ko", "elaborate"), ("zh", "neutral")])
+def test_a_good_writer_is_asked_once_for_each_level(
+    builder: Callable[..., MiraeBuilder], lang: str, padding: str
+) -> None:
+    session = driven(builder(lang, padding=padding), model(lambda request: good_level(request, lang)))
+    assert session.built.failures == []
+    assert (len(session.orders), len(session.verdicts)) == (12, 12)
+    content = msgspec.json.decode(session.built.files[LANGUAGES[lang]])
     assert content["metadata"]["generator"] == "openai:x"
+    assert content["metadata"]["levels_read_by"] == "openai:x"
+    assert content["metadata"]["question_confirmed"] == {"literal": 12}
     assert len(content["questions"]) == 2
+    assert ("Add no wish" in content_of(session.orders[0])) == (padding == "neutral")
 
 
-def test_a_level_of_the_wrong_length_is_asked_for_again(builder: Callable[..., MiraeBuilder]) -> None:
-    def write(request: Generate) -> str:
-        short = request.repeat == 0 and target_of(request) == 250
-        return padded(asked_question(request), 100 if short else target_of(request))
-
-    built, texts = driven(builder(), model(write))
-    assert built.failures == []
-    assert texts == 12 + 2
+def other_language(lang: str) -> str:
+    return "ko" if lang == "zh" else "zh"
 
 
-def test_a_level_that_lost_the_question_is_reported(builder: Callable[..., MiraeBuilder]) -> None:
-    def write(request: Generate) -> str:
-        lost = target_of(request) == 500 and asked_question(request) == GOOD
-        return padded(
-            "Completely different matters." if lost else asked_question(request), target_of(request)
-        )
+FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
+    "drops": (lambda r, lang: padded("", target_of(r), lang), "the question is not in it"),
+    "answers": (
+        lambda r, lang: padded(f"{asked_question(r)} {ANSWERS[lang]}", target_of(r), lang),
+        "it answers the question, says the reader",
+    ),
+    "answers only": (
+        lambda r, lang: padded(ANSWERS[lang], target_of(r), lang),
+        "the question is not in it",
+    ),
+    "language": (
+        lambda r, lang: padded(QUESTIONS[other_language(lang)][0], target_of(r), other_language(lang)),
+        "it is not in ",
+    ),
+    "copies": (
+        lambda r, lang: padded(
+            f"{asked_question(r)} Do not answer the question and give no hint of the answer.",
+            target_of(r),
+            lang,
+        ),
+        "it repeats the order",
+    ),
+    "remarks": (
+        lambda r, lang: padded(f"Sure: {asked_question(r)}", target_of(r), lang),
+        "it has a title, a remark or rules beside the message, says the reader",
+    ),
+    "long": (
+        lambda r, lang: padded(asked_question(r), 2 * target_of(r), lang),
+        "tokens instead of about 500, ",
+    ),
+    "empty": (lambda r, lang: " \u200b ", "it is empty"),
+}
 
-    built, texts = driven(builder(), model(write))
-    assert texts == 12 + 3
-    (failure,) = built.failures
-    assert failure.startswith(
-        "line 1, en, level 5: the question is not in it (the nearest sentence has a cosine of 0."
-    )
-    content = msgspec.json.decode(built.files["English"])
-    assert content["metadata"]["augmentation_status"] == {"successful": 1, "total_questions": 2}
+
+@pytest.mark.parametrize("kind", list(FAULTS))
+def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_language(
+    builder: Callable[..., MiraeBuilder], kind: str
+) -> None:
+    write, fault = FAULTS[kind]
+    for lang, name in LANGUAGES.items():
+
+        def always(request: Generate, lang: str = lang) -> str:
+            bad = target_of(request) == 500 and asked_question(request) == QUESTIONS[lang][0]
+            return write(request, lang) if bad else good_level(request, lang)
+
+        def learns(request: Generate, lang: str = lang, always: Callable[[Generate], str] = always) -> str:
+            return good_level(request, lang) if fault in content_of(request) else always(request)
+
+        session = driven(builder(lang, padding="elaborate"), model(always))
+        (failure,) = session.built.failures
+        assert failure.startswith(f"line 1, {lang}, level 5, elaborate: ")
+        assert fault in failure
+        questions = msgspec.json.decode(session.built.files[name])["questions"]
+        assert [question["level_1_text"] for question in questions] == QUESTIONS[lang][1:]
+        retries = [request for request in session.orders if request.repeat]
+        assert len(retries) == 3
+        assert all(fault in content_of(request) for request in retries)
+        assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
 
 
-def test_a_reworded_question_counts_as_present(builder: Callable[..., MiraeBuilder]) -> None:
+def test_neutral_padding_takes_the_question_word_for_word_and_no_demands(
+    builder: Callable[..., MiraeBuilder],
+) -> None:
+    def reworded(request: Generate) -> str:
+        return padded(asked_question(request).replace("small", "little"), target_of(request))
+
+    def demanding(request: Generate) -> str:
+        return padded(f"{asked_question(request)} Give exactly three points.", target_of(request))
+
+    session = driven(builder(padding="neutral"), model(reworded))
+    assert {failure.partition(": ")[2] for failure in session.built.failures} == {
+        "the question is not in it word for word"
+    }
+    session = driven(builder(padding="neutral"), model(demanding))
+    assert {failure.partition(": ")[2] for failure in session.built.failures} == {
+        "it asks for more than the question, says the reader"
+    }
+    assert driven(builder(padding="elaborate"), model(demanding)).built.failures == []
+
+
+def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
+    session = driven(builder(padding="both"), model(good_level))
+    assert len(session.orders) == 2 * 12
+    rows = msgspec.json.decode(session.built.files["English"])["questions"]
+    assert [(row["question_id"], row["padding"]) for row in rows] == [
+        (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
+    ]  # fmt: skip
+
+
+def test_an_elaborated_question_in_other_words_is_read(builder: Callable[..., MiraeBuilder]) -> None:
     def write(request: Generate) -> str:
         close = asked_question(request).replace("small", "little").replace("hum", "drone")
         return padded(close, target_of(request))
 
-    assert driven(builder(), model(write))[0].failures == []
+    def read(prompt: str) -> dict[str, bool]:
+        return {**honest_reader(prompt), "asks_the_question": True}
+
+    session = driven(builder(padding="elaborate"), model(write, read))
+    assert session.built.failures == []
+    metadata = msgspec.json.decode(session.built.files["English"])["metadata"]
+    assert metadata["question_confirmed"] == {"read": 12}
+    denied = driven(
+        builder(padding="elaborate"),
+        model(write, lambda prompt: {**read(prompt), "asks_the_question": False}),
+    )
+    assert "it does not ask the question, says the reader" in denied.built.failures[0]
 
 
-def test_translations_are_checked_for_their_script(builder: Callable[..., MiraeBuilder]) -> None:
-    korean = {
-        GOOD: "잡음 제거 헤드폰은 어떻게 작동합니까?",
-        OTHER: "작은 빵집이 배달을 시작하기 전에 무엇을 고려해야 합니까?",
-    }
+def test_a_reader_that_gives_no_verdict_confirms_nothing(builder: Callable[..., MiraeBuilder]) -> None:
+    session = driven(builder(), model(good_level, lambda prompt: {}))
+    assert len(session.built.failures) == 12
+    assert "the reader gave no verdict (unparsed)" in session.built.failures[0]
+    assert msgspec.json.decode(session.built.files["English"])["questions"] == []
+
+
+def test_a_request_that_failed_is_asked_again_as_it_was(builder: Callable[..., MiraeBuilder]) -> None:
+    good = model(good_level)
+
+    def answer(requests: Sequence[Request]) -> list[Response]:
+        failed = Response(status="error", reason="HTTP 500")
+        first = [isinstance(each, Generate) and not each.schema and not each.repeat for each in requests]
+        return [failed if fails else each for fails, each in zip(first, good(requests), strict=True)]
+
+    session = driven(builder(), answer)
+    assert session.built.failures == []
+    first, again = session.orders[:12], session.orders[12:]
+    assert [request.prompt for request in first] == [request.prompt for request in again]
+
+
+def test_another_model_can_read_what_the_first_wrote(builder: Callable[..., MiraeBuilder]) -> None:
+    session = driven(builder(reader="openai:y?base_url=http://127.0.0.1:1/v1"), model(good_level))
+    assert {request.role for request in session.orders} == {"model"}
+    assert {request.role for request in session.verdicts} == {"reader"}
+    metadata = msgspec.json.decode(session.built.files["English"])["metadata"]
+    assert metadata["levels_read_by"] == "openai:y"
+
+
+# Translations
+
+
+def translated(request: Generate) -> str:
+    """What a good translator answers."""
+    order = content_of(request)
+    lang = next(lang for lang, name in LANGUAGES.items() if f"into {name}." in order)
+    at = next(at for at, question in enumerate(QUESTIONS["en"]) if question in order)
+    return QUESTIONS[lang][at]
+
+
+def test_a_model_that_translates_does_not_write_levels_unless_asked(
+    builder: Callable[..., MiraeBuilder],
+) -> None:
+    session = driven(builder(translate="ko,zh"), model(translated))
+    assert session.built.failures == []
+    assert (len(session.orders), len(session.verdicts)) == (4, 4)
+    assert list(session.built.files) == ["English", "Korean", "Chinese"]
+    for lang, name in LANGUAGES.items():
+        content = msgspec.json.decode(session.built.files[name])
+        assert content["metadata"]["generator"] == "evenkeel-mirae"
+        assert content["metadata"].get("translated_by") == (None if lang == "en" else "openai:x")
+        assert [question["level_1_text"] for question in content["questions"]] == QUESTIONS[lang]
 
     def write(request: Generate) -> str:
-        prompt = request.prompt[0]
-        assert not isinstance(prompt, str)
-        if prompt.content.startswith("Translate"):
-            asked = asked_question(request)
-            return korean[asked] if asked == GOOD or request.repeat else "I would rather answer in English."
-        return padded(asked_question(request), target_of(request))
+        if content_of(request).startswith("Translate"):
+            return translated(request)
+        question = asked_question(request)
+        return good_level(request, next(lang for lang in LANGUAGES if question in QUESTIONS[lang]))
 
-    built, _ = driven(builder(translate="ko"), model(write))
-    assert built.failures == []
-    assert list(built.files) == ["English", "Korean"]
-    questions = msgspec.json.decode(built.files["Korean"])["questions"]
-    assert [question["level_1_text"] for question in questions] == list(korean.values())
+    session = driven(builder(translate="ko", writer="model"), model(write))
+    assert session.built.failures == []
+    assert len(session.orders) == 2 + 12 + 12
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        ("I would rather answer in English.", "it is not in Korean"),
+        (GOOD, "it is the question as it was"),
+        ("", "it is empty"),
+        (QUESTIONS["ko"][1], "it does not ask the same, says the reader"),
+        (ANSWERS["ko"], "it does not ask the same, says the reader"),
+        (QUESTIONS["ko"][0] * 3, "tokens, "),
+        (
+            QUESTIONS["ko"][0] + "ノイズキャンセリングのヘッドホンはどうやってはたらくのですか。" * 2,
+            "it is not in Korean",
+        ),
+    ],
+    ids=["script", "unchanged", "empty", "another question", "an answer", "too long", "Japanese"],
+)
+def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
+    builder: Callable[..., MiraeBuilder], bad: str, fault: str
+) -> None:
+    def stubborn(request: Generate) -> str:
+        return bad if GOOD in content_of(request) else translated(request)
+
+    session = driven(builder(translate="ko"), model(stubborn))
+    (failure,) = session.built.failures
+    assert failure.startswith("line 1, ko, translation: ")
+    assert fault in failure
+    (korean,) = msgspec.json.decode(session.built.files["Korean"])["questions"]
+    assert (korean["question_id"], korean["level_1_text"]) == (2, QUESTIONS["ko"][1])
+    assert all(fault in content_of(request) for request in session.orders if request.repeat)
+
+    def learns(request: Generate) -> str:
+        return translated(request) if fault in content_of(request) else stubborn(request)
+
+    assert driven(builder(translate="ko"), model(learns)).built.failures == []
+
+
+def test_one_translation_does_not_serve_two_questions(builder: Callable[..., MiraeBuilder]) -> None:
+    session = driven(
+        builder(translate="zh"),
+        model(lambda _: QUESTIONS["zh"][1], lambda _: {"asks_the_same": True, "in_the_language": True}),
+    )
+    assert session.built.failures == ["line 2, zh, translation: it is the same as the translation of line 1"]
 
 
 def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
@@ -261,12 +479,12 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     with Loopback() as server:
         command = (
             "build", "mirae", "--questions", path, "--model", "openai:x", "--base-url", server.url,
-            "--embedder", "openai:y", "--out", tmp_path / "set.json",
+            "--out", tmp_path / "set.json",
         )  # fmt: skip
         done = evenkeel(*command)
         assert done.code == 1
-        assert "line 1, en, level 7:" in done.stderr
-        assert "tokens instead of about 2000" in done.stderr
+        assert "line 1, en, level 7, neutral:" in done.stderr
+        assert "the question is not in it" in done.stderr
         asked = server.requests
         assert evenkeel(*command).code == 1
         assert server.requests == asked
@@ -279,6 +497,13 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         ({"translate": "ko"}, "--translate needs a --model"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
         ({"model": "openai:x"}, "--model writes levels for your --questions"),
+        ({"questions": "q.txt", "writer": "model"}, "--writer model needs a --model"),
+        (
+            {"questions": "q.txt", "model": "openai:x", "writer": "composer"},
+            "leaves the --model nothing to do",
+        ),
+        ({"questions": "q.txt", "reader": "openai:x"}, "--reader checks what a --model wrote"),
+        ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -298,12 +523,11 @@ def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
     assert abs(token_counter(spec).count(content["questions"][0]["level_6_text"]) - 1000) <= 150
 
 
-def test_sentences_and_scripts_are_recognised_in_every_language() -> None:
-    assert sentences("One. Two?\n\nThree") == ["One.", "Two?", "Three"]
-    assert sentences("第一句。第二句！") == ["第一句。", "第二句！"]
+def test_scripts_are_recognised_in_every_language() -> None:
     assert is_in_script("안녕하세요 AI", "ko")
     assert is_in_script("你好吗", "zh")
     assert not is_in_script("hello", "zh")
+    assert not is_in_script("昨日の新聞を図書館で読んだ。", "zh")
 
 
 def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:

@@ -635,7 +635,7 @@ def test_a_question_keeps_its_number_when_another_is_not_translated(tmp_path: Pa
     ]
     written, failures = builder._compose({"en": questions, "ko": korean}, tuple(PADDINGS))
     assert failures == []
-    files = {lang: builder._file(questions, written, lang) for lang in ("en", "ko")}
+    files = {lang: builder._file(questions, written, lang, {}) for lang in ("en", "ko")}
     for padding in PADDINGS:
         numbers = {
             lang: [row["question_id"] for row in file["questions"] if row["padding"] == padding]

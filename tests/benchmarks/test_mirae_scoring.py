@@ -17,7 +17,6 @@ from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.benchmarks.mirae.scoring import halved, probe_sentences
-from evenkeel.text.answers import is_refusal
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]
@@ -206,19 +205,13 @@ def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> No
     assert "embedder_reads" not in done.value.value[0].values
 
 
-@pytest.mark.parametrize(
-    ("text", "lang", "refused"),
-    [
-        ("I’m sorry, but I can’t help with that.", "en", True),
-        ("I cannot assist with this request.", "en", True),
-        ("As an AI, I find the second option better.", "en", False),
-        ("죄송하지만 답변해 드릴 수 없습니다.", "ko", True),
-        ("很抱歉，我无法回答这个问题。", "zh", True),
-        ("The committee said: I cannot help" + " you" * 5, "ko", False),
-    ],
-)
-def test_a_refusal_is_told_by_how_it_begins(text: str, lang: str, refused: bool) -> None:
-    assert is_refusal(text, lang) is refused
+def test_refusals_and_disclaimers_are_shares_of_the_answers() -> None:
+    refusal = "I’m sorry, but I can’t help with that."
+    disclaimer = "As an AI, I have no opinions, but most people would choose the second plan."
+    answers: list[str | Response] = [refusal, disclaimer, "The second plan.", Response(status="refused")]
+    (score,) = scored([answered(1, answers)], {})
+    assert score.values["refusals"] == 0.5
+    assert score.values["disclaimers"] == pytest.approx(1 / 3)
 
 
 # Other embedders, whole answers

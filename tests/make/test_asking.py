@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -68,17 +68,21 @@ def test_unusable_answers_are_counted_in_the_order_of_their_items() -> None:
 
 
 def test_only_items_at_fault_are_asked_for_again() -> None:
-    attempts: list[tuple[list[str], int]] = []
+    attempts: list[tuple[dict[str, str], int]] = []
 
-    def attempt(items: Sequence[str], number: int) -> Asking[list[Draft]]:
-        attempts.append((list(items), number))
+    def attempt(items: Mapping[str, str], number: int) -> Asking[list[Draft]]:
+        attempts.append((dict(items), number))
         responses = yield [Generate(prompt=item, sampling=Sampling(), repeat=number) for item in items]
         return [Draft(r.text, "" if r.text.isupper() else f"{r.text} is small") for r in responses]
 
     rounds = [[ok("A"), ok("b"), ok("c")], [ok("b"), ok("C")], [ok("bb")]]
     texts, faults = answered(ask_until_usable(["a", "b", "c"], attempt, 3), *rounds)
     assert (texts, faults) == ({"a": "A", "c": "C"}, {"b": "bb is small"})
-    assert attempts == [(["a", "b", "c"], 0), (["b", "c"], 1), (["b"], 2)]
+    assert attempts == [
+        ({"a": "", "b": "", "c": ""}, 0),
+        ({"b": "b is small", "c": "c is small"}, 1),
+        ({"b": "b is small"}, 2),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def mine(tmp_path: Path) -> Path:
 def arguments(mine: Path, server: Loopback, out: Path) -> list[str]:
     return [
         "build", "mirae", "--questions", str(mine), "--model", "openai:x", "--base-url", server.url,
-        "--embedder", "openai:y", "--out", str(out),
+        "--out", str(out),
     ]  # fmt: skip
 
 
@@ -98,10 +98,12 @@ def test_a_killed_build_leaves_no_lock(mine: Path, tmp_path: Path) -> None:
 
 
 def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path: Path) -> None:
+    mine.write_text(
+        "".join(f"Why is the number {number} larger than the one before it?\n" for number in range(40))
+    )
     options: dict[str, Any] = {
         "questions": str(mine),
         "model": "openai:x",
-        "embedder": "openai:y",
         "model_args": {"retries": 0},
     }
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:

@@ -11,7 +11,7 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.journal.journal import Journal, make_key
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.registry import load_model
-from evenkeel.models.sbert import RANK_ROWS, SentenceTransformer
+from evenkeel.models.sbert import PAIR_ROWS, SentenceTransformer
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.types import Generate, Rank, Response, Sampling
 from models.tiny import ask, change_tensors, tiny_cross_encoder
@@ -42,7 +42,7 @@ def test_scores_are_those_of_predict_in_whatever_order_and_company(
     from sentence_transformers import CrossEncoder
 
     pairs = [
-        (" ".join(WORDS[: n % 9 + 1]), f"{WORDS[n % 10]} " * (n % 7 + 1)) for n in range(2 * RANK_ROWS + 5)
+        (" ".join(WORDS[: n % 9 + 1]), f"{WORDS[n % 10]} " * (n % 7 + 1)) for n in range(2 * PAIR_ROWS + 5)
     ]
     pairs += [("", "keel"), ("keel", ""), ("keel", LONG), (LONG, "keel"), ("한국어", "汉语")]
     expected = CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=torch.nn.Identity())
@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a complete weights file"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(UsageError, match="cannot be loaded to rank"):
+    with pytest.raises(UsageError, match="cannot be loaded to rank or entail"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
 
 
@@ -107,7 +107,7 @@ def test_after_closing_it_loads_again(folder: Path) -> None:
     request = Rank(query="a", document="b")
     first = ask(model, request)
     model.close()
-    assert model._ranker is None
+    assert model._pair_model is None
     assert ask(model, request) == first
 
 

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import check_spec
 from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import Budget, Limits, Plan, estimate
+from evenkeel.run.budget import FREE, Budget, Limits, Plan, estimate
 from evenkeel.run.progress import Silent
 from evenkeel.run.registry import benchmark_name, load_benchmark
 from evenkeel.run.runner import RequestPath, ask, score_chunks
@@ -31,6 +30,7 @@ from evenkeel.types import (
     KIND_NEEDS,
     Capability,
     Embed,
+    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -77,7 +77,7 @@ def dry_run(
 
 def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limits) -> Plan:
     """Send every request of a run past a counting model."""
-    counting = CountingModel(set(benchmark.helpers) & {field.name for field in fields(benchmark.options)})
+    counting = CountingModel({role for role in benchmark.helpers if ":" not in role})
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Journal(Path(folder) / "journal.sqlite")) as journal,
@@ -94,7 +94,8 @@ def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limi
             portion.scored()
     usd = None
     if limits.price_in or limits.price_out:
-        paid = [kind for kind in counting.requests if kind not in ("embed", "rank")]
+        free = {KIND_NEEDS[kind] for kind in FREE}
+        paid = [kind for kind in counting.requests if kind not in free]
         usd = limits.usd(
             sum(counting.tokens_in[kind] for kind in paid), sum(counting.tokens_out[kind] for kind in paid)
         )
@@ -104,9 +105,7 @@ def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limi
 class CountingModel:
     """Counts requests and their tokens by kind; those of a helper that an option names, by its role."""
 
-    capabilities: frozenset[Capability] = frozenset(
-        {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
-    )
+    capabilities: frozenset[Capability] = frozenset(KIND_NEEDS.values())
 
     def __init__(self, named_roles: set[str]) -> None:
         self.requests: Counter[str] = Counter()
@@ -146,6 +145,8 @@ class CountingModel:
                 return Response(status="ok", vector=struct.pack("<2f", 1.0, 0.0))
             case Rank():
                 return Response(status="ok", rank=0.0)
+            case Entail():
+                return Response(status="ok", labels={"neutral": 1.0})
 
     def close(self) -> None:
         """It holds nothing."""

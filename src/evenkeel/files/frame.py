@@ -68,7 +68,8 @@ def cells(record: Record) -> dict[Key, Cell]:
 
 def _text(answer: Response) -> str | None:
     """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
-    silent = answer.status != "ok" or answer.logprobs or answer.vector is not None or answer.rank is not None
+    others = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
+    silent = answer.status != "ok" or any(other is not None for other in others)
     return answer.text or (None if silent else "")
 
 

@@ -27,7 +27,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, Sample, StringLikelihood
+from evenkeel.types import (
+    Embed,
+    Entail,
+    Generate,
+    LogLikelihood,
+    Rank,
+    Request,
+    Response,
+    Sample,
+    StringLikelihood,
+)
 
 VERSION = 1
 GATHER_SECONDS = 0.02
@@ -98,6 +108,8 @@ def make_key(model: bytes, request: Request) -> Key:
             body = _encode(["embed", request.text])
         case Rank():
             body = _encode(["rank", request.query, request.document])
+        case Entail():
+            body = _encode(["entail", request.premise, request.hypothesis])
     digest = hashlib.sha256(body).digest()
     return Key(_key(model, digest, request.repeat), digest, body)
 

@@ -6,7 +6,7 @@ Like scoring, the functions here are generators that yield requests and are sent
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -96,16 +96,17 @@ class Draft(NamedTuple):
 
 
 def ask_until_usable(
-    items: Sequence[Key], attempt: Callable[[Sequence[Key], int], Asking[list[Draft]]], tries: int
+    items: Sequence[Key], attempt: Callable[[Mapping[Key, str], int], Asking[list[Draft]]], tries: int
 ) -> Asking[tuple[dict[Key, str], dict[Key, str]]]:
     """The texts that could be used, and the last fault of each item that has none after so many tries.
 
-    `attempt(items, number)` asks for a draft of each item; what is at fault is asked for again.
+    `attempt(faults, number)` asks for a draft of each item, given what was wrong with the one before; what is
+    at fault is asked for again.
     """
     texts: dict[Key, str] = {}
     faults = dict.fromkeys(items, "")
     for number in range(tries):
-        pending = list(faults)
+        pending = dict(faults)
         drafts = yield from attempt(pending, number)
         for item, draft in zip(pending, drafts, strict=True):
             if draft.fault:

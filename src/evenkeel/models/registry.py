@@ -56,7 +56,9 @@ BACKENDS: dict[str, Backend] = {
         "any OpenAI-compatible server: generate, log-likelihood, embed, rank",
     ),
     "sbert": Backend(
-        "evenkeel.models.sbert:SentenceTransformer", True, "any model of sentence-transformers: embed, rank"
+        "evenkeel.models.sbert:SentenceTransformer",
+        True,
+        "any model of sentence-transformers: embed, rank, entail",
     ),
     "replay": Backend(
         "evenkeel.models.replay:Replay", True, "answers recorded earlier: generate, log-likelihood"

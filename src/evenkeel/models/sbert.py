@@ -1,10 +1,10 @@
-"""`sbert:ID-or-path`: models of sentence-transformers, to embed or (cross-encoders) to rank."""
+"""`sbert:ID-or-path`: models of sentence-transformers, to embed or (cross-encoders) to rank or entail."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
@@ -35,7 +35,7 @@ from evenkeel.models.local.weights import (
     require_packages,
 )
 from evenkeel.options import RUNTIME
-from evenkeel.types import Capability, Embed, Rank, Request, Response
+from evenkeel.types import Capability, Embed, Entail, Rank, Request, Response
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
 
-RANK_WINDOW = 256
-"""Pairs that are ranked before they are handed on."""
-RANK_ROWS = 32
+PAIR_WINDOW = 256
+"""Pairs that are ranked or classified before they are handed on."""
+PAIR_ROWS = 32
+ENTAILMENT = ("entailment", "entail", "entails")
 LATE_WINDOW = 64
 """Pairs whose token embeddings are in memory at once."""
 
@@ -76,13 +77,14 @@ class SentenceTransformerOptions(Struct, frozen=True, kw_only=True):
 
 
 class SentenceTransformer:
-    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks.
+    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks, or
+    that says whether one text entails another.
 
     With `late` an embedding model ranks as well, by its token embeddings.
     """
 
     Options: ClassVar[type[Struct]] = SentenceTransformerOptions
-    capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
+    capabilities: frozenset[Capability] = frozenset({"embed", "rank", "entail"})
 
     def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
         require_packages("sentence_transformers", what="sbert:", extra="sbert")
@@ -90,19 +92,25 @@ class SentenceTransformer:
         self._options = options
         self._located: Weights | None = None
         self._embedder: Embedder | None = None
-        self._ranker: Ranker | None = None
+        self._pair_model: PairModel | None = None
 
     def identity(self) -> dict[str, Any]:
         return {**chosen_options(self._options), **self._weights().identity(), "spec": self._spec}
 
     def probe(self, needs: frozenset[Capability]) -> None:
-        """Finds the files, and whether what they hold embeds or ranks."""
+        """Finds the files, and whether what they hold embeds, ranks or entails."""
         folder = self._weights().folder
-        heads = read_json(folder / "config.json").get("architectures") or ()
-        ranks = any(str(head).endswith("ForSequenceClassification") for head in heads)
-        embeds = (folder / "modules.json").is_file() or not ranks
-        ranks = embeds if self._options.late else ranks
-        if lacking := needs - {*(["rank"] if ranks else []), *(["embed"] if embeds else [])}:
+        config = read_json(folder / "config.json")
+        classifies = any(
+            str(head).endswith("ForSequenceClassification") for head in config.get("architectures") or ()
+        )
+        embeds = (folder / "modules.json").is_file() or not classifies
+        if classifies and "entail" in needs:
+            labels = config.get("id2label")
+            entailment_index(self._spec, list(labels.values()) if isinstance(labels, dict) else [])
+        ranks = embeds if self._options.late else classifies
+        abilities = {"embed": embeds, "rank": ranks, "entail": classifies}
+        if lacking := {need for need in needs if not abilities.get(need)}:
             kind = "an embedding model" if embeds else "a cross-encoder"
             raise CapabilityError(
                 f"'{self._spec}' is {kind}: it cannot {' or '.join(sorted(lacking))}.",
@@ -113,18 +121,22 @@ class SentenceTransformer:
         for window in batching.windows(requests, WINDOW):
             by_text: dict[str, list[Embed]] = {}
             ranks: list[Rank] = []
+            entails: list[Entail] = []
             for request in window:
                 if isinstance(request, Embed):
                     by_text.setdefault(request.text, []).append(request)
                 elif isinstance(request, Rank):
                     ranks.append(request)
+                elif isinstance(request, Entail):
+                    entails.append(request)
                 else:
                     yield request, failed(f"{self._spec} cannot generate")
             for part in batching.windows(ranks, LATE_WINDOW) if self._options.late else ():
                 yield from self._late(part)
-            for part in batching.windows(() if self._options.late else ranks, RANK_WINDOW):
-                self._ranker = self._ranker or Ranker(self._spec, self._weights(), self._options)
-                yield from zip(part, self._ranker.rank(part), strict=True)
+            for part in batching.windows(() if self._options.late else ranks, PAIR_WINDOW):
+                yield from zip(part, self._loaded_pair_model().rank(part), strict=True)
+            for pairs in batching.windows(entails, PAIR_WINDOW):
+                yield from zip(pairs, self._loaded_pair_model().entail(pairs), strict=True)
             if not by_text:
                 continue
             embedder = self._loaded_embedder()
@@ -163,12 +175,16 @@ class SentenceTransformer:
         self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
         return self._embedder
 
+    def _loaded_pair_model(self) -> PairModel:
+        self._pair_model = self._pair_model or PairModel(self._spec, self._weights(), self._options)
+        return self._pair_model
+
     def notes(self) -> list[str]:
         return self._embedder.notes if self._embedder else []
 
     def close(self) -> None:
-        if self._embedder is not None or self._ranker is not None:
-            self._embedder = self._ranker = None
+        if self._embedder is not None or self._pair_model is not None:
+            self._embedder = self._pair_model = None
             batching.free_memory()
 
     def _weights(self) -> Weights:
@@ -201,7 +217,7 @@ def _load(
                     model_kwargs={"dtype": options.dtype},
                 )
         except LOAD_ERRORS as error:
-            purpose = " to rank" if kind == "CrossEncoder" else ""
+            purpose = " to rank or entail" if kind == "CrossEncoder" else ""
             reason = first_line(error)
             raise UsageError(f"{spec}: {weights.folder} cannot be loaded{purpose}: {reason}.") from error
     return model, loadings
@@ -345,10 +361,11 @@ class Embedder:
             return [row.tobytes() for row in vectors.float().cpu().numpy().astype("<f4", copy=False)]
 
 
-class Ranker:
+class PairModel:
     """A cross-encoder in memory: it scores pairs as `CrossEncoder.predict` does, before any activation."""
 
     def __init__(self, spec: str, weights: Weights, options: SentenceTransformerOptions) -> None:
+        self.spec = spec
         self.model, loadings = _load("CrossEncoder", spec, weights, options)
         inner = self.model.model
         if inner is not None and type(inner).__name__ not in (inner.config.architectures or ()):
@@ -357,22 +374,58 @@ class Ranker:
                 f"{spec}: {weights.folder} is not a cross-encoder: it has no weights that score a pair."
             )
         check_tensors(spec, weights.folder, loadings)
-        if self.model.num_labels != 1:
-            raise UsageError(
-                f"{spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."
-            )
 
     def rank(self, requests: list[Rank]) -> list[Response]:
-        import torch
-
-        pairs = [(request.query, request.document) for request in requests]
-        # As the model gives them: squeezed between 0 and 1, very large scores would become equal.
-        scores = self.model.predict(
-            pairs, batch_size=RANK_ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
-        )
+        if self.model.num_labels != 1:
+            raise UsageError(
+                f"{self.spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."
+            )
+        scores = self._predict([(request.query, request.document) for request in requests])
         return [
             Response(status="ok", rank=float(score))
             if math.isfinite(score)
             else failed("the model gave a score that is not finite")
             for score in scores
         ]
+
+    def entail(self, requests: list[Entail]) -> list[Response]:
+        """The probability of each of the model's labels: the softmax of its scores."""
+        import numpy as np
+        from scipy.special import softmax
+
+        names = [label for _, label in sorted(self.model.config.id2label.items())]
+        names[entailment_index(self.spec, names)] = "entailment"
+        pairs = [(request.premise, request.hypothesis) for request in requests]
+        tokenizer, limit = self.model.tokenizer, self.model.max_seq_length
+        rows = tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)["input_ids"]
+        responses = []
+        for row, scores in zip(rows, softmax(np.asarray(self._predict(pairs), "f8"), axis=1), strict=True):
+            if not np.isfinite(scores).all():
+                responses.append(failed("the model gave a score that is not finite"))
+                continue
+            labels = dict(zip(names, map(float, scores), strict=True))
+            cut = limit is not None and len(row) > limit
+            responses.append(Response(status="ok", labels=labels, cut=cut, tokens_in=len(row)))
+        return responses
+
+    def _predict(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+        import torch
+
+        # As the model gives them: squeezed between 0 and 1, very large scores would become equal.
+        scores: NDArray[np.float32] = self.model.predict(
+            pairs, batch_size=PAIR_ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
+        )
+        return scores
+
+
+def entailment_index(spec: str, labels: Sequence[Any]) -> int:
+    """Which label says that the second text follows from the first, by its name."""
+    indexes = [at for at, label in enumerate(labels) if str(label).strip().lower() in ENTAILMENT]
+    if len(labels) < 2 or len(indexes) != 1:
+        raise CapabilityError(
+            f"'{spec}' cannot entail: one of its labels must be called 'entailment'. Available: "
+            f"{', '.join(map(str, labels)) or 'none'}. Give a model for natural language inference, or name "
+            "the labels under id2label in its config.json.",
+            lacking=frozenset({"entail"}),
+        )
+    return indexes[0]

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 from evenkeel.options import parse
 from evenkeel.page.notebook import Displayed
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
+from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
-FREE = (Embed, Rank)
+FREE = (Embed, Rank, Entail)
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
@@ -144,3 +144,5 @@ def estimate(request: Request) -> tuple[int, int]:
             return estimate_tokens(request.text), 0
         case Rank():
             return estimate_tokens(request.query + request.document), 0
+        case Entail():
+            return estimate_tokens(request.premise + request.hypothesis), 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,6 +13,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae.meanings import NEEDS, parse_methods
 from evenkeel.benchmarks.mirae.page import LAYOUT, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
@@ -61,6 +63,13 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     meaning_distance: Annotated[
         float, Meta(gt=0, lt=2, description="Answers closer than this (1 − cosine) have the same meaning.")
     ] = 0.2
+    meanings: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Also group answers by meaning with a model, beside the groups by cosine: "
+            "nli:SPEC (a cross-encoder for natural language inference: nli:sbert:PATH) or judge:SPEC; repeat."
+        ),
+    ] = ("cosine",)
 
     def __post_init__(self) -> None:
         levels = files.parse_levels(self.levels)
@@ -70,6 +79,7 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--embedder: the same one twice")
         if len(self.embedder) > 4:
             raise ValueError("--embedder: at most four")
+        parse_methods(self.meanings)
 
 
 def make_starter(lang: str) -> bytes:
@@ -104,6 +114,7 @@ class Mirae(Benchmark):
             "evenkeel score mirae A.json B.json C.json",
             "evenkeel score mirae A.json --embedder embedded-embedder "
             "--embedder sbert:path/to/model --chunked",
+            "evenkeel score mirae A.json --meanings nli:sbert:path/to/nli-model",
         ),
         "build": (
             "evenkeel build mirae --questions mine.txt --out mine.json",
@@ -124,11 +135,17 @@ class Mirae(Benchmark):
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
         # The first embedder gives the headline; the others are shown beside it under their numbers.
-        self.helpers: Mapping[str, str] = {
+        self._embedders = {
             "embedder" if number == 1 else f"embedder-{number}": spec
             for number, spec in enumerate(options.embedder, 1)
         }
-        self.roles = {"model": {"generate"}, **{role: {"embed"} for role in self.helpers}}
+        comparing = parse_methods(options.meanings)
+        self.helpers: Mapping[str, str] = dict(chain(self._embedders.items(), comparing.items()))
+        self.roles = {
+            "model": {"generate"},
+            **{role: {"embed"} for role in self._embedders},
+            **{str(method): {NEEDS[method]} for method in comparing},
+        }
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
@@ -159,7 +176,7 @@ class Mirae(Benchmark):
     def score(self, answered: Sequence[Answered[MiraeInputs]]) -> Scoring:
         from evenkeel.benchmarks.mirae.scoring import score_prompts
 
-        return score_prompts(answered, self.answers, list(self.helpers), self.options)
+        return score_prompts(answered, self.answers, list(self._embedders), self.options)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.mirae.figures import summarise

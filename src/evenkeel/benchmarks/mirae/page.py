@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import get_args
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, MiraeRecord
+from evenkeel.benchmarks.mirae.meanings import Method
 from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.format import capitalised
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
@@ -49,13 +51,21 @@ METRICS = (
     ),
     Metric("drift", "change because of the longer prompt", "cosine", "lower", against="level"),
     Metric("across_*", "the same question in two languages", "cosine", "higher"),
-    Metric("meanings", "distinct meanings among the answers", "count", "lower", by_repeats=True),
-    Metric("semantic_entropy", "semantic entropy", "nats", "lower", by_repeats=True),
+    Metric(
+        "meanings",
+        "distinct meanings (chains of cosines; @nli, @judge: entailment)",
+        "count",
+        "lower",
+        by_repeats=True,
+    ),
+    Metric("semantic_entropy", "semantic entropy (of the same groups)", "nats", "lower", by_repeats=True),
+    Metric("cut_pairs", "pairs of answers not read whole when meanings were compared", "share", "lower"),
     Metric("duplicates", "answers that are the same text", "share", None, by_repeats=True),
     Metric("cut_by_embedder", "answers longer than the embedder reads", "share", "lower"),
     Metric("cut_by_max_tokens", "answers cut at max-tokens", "share", "lower"),
     Metric("empty", "empty answers", "share", "lower"),
     Metric("refusals", "refusals", "share", "lower"),
+    Metric("disclaimers", "answers after a disclaimer", "share", None),
     Metric("answer_tokens", "tokens of an answer, as the model counts them", "tokens", None),
     Metric("estimated_tokens", "tokens of an answer, estimated", "tokens", None),
     Metric("prompt_tokens", "tokens of a prompt, estimated", "tokens", None),
@@ -139,8 +149,23 @@ LAYOUT = Layout(
             metrics=(
                 Column("similarity_to_shortest", "to the shortest"),
                 Column("drift", "drift"),
-                Column("meanings", "meanings"),
+            ),
+        ),
+        Table(
+            title="Distinct meanings among the answers",
+            rows="level",
+            metrics=(
+                Column("meanings", "by cosine"),
                 Column("semantic_entropy", "entropy"),
+                *(
+                    Column(f"{metric}@{method}", f"{title} {method}")
+                    for method in get_args(Method)
+                    for metric, title in (
+                        ("meanings", "by"),
+                        ("semantic_entropy", "entropy"),
+                        ("cut_pairs", "cut"),
+                    )
+                ),
             ),
         ),
         Table(
@@ -181,6 +206,7 @@ LAYOUT = Layout(
                 Column("cut_by_embedder", "past embedder"),
                 Column("duplicates", "duplicates"),
                 Column("refusals", "refusals"),
+                Column("disclaimers", "disclaimers"),
                 Column("empty", "empty"),
             ),
         ),
@@ -202,7 +228,11 @@ LAYOUT = Layout(
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
         "Answers cut by max-tokens are scored as far as they go, as the published script does.",
-        "Refusals are recognised by the server's status and by how an answer begins; evasions are not.",
+        "Meanings by cosine are chains of answers whose cosine is at least 1 − --meaning-distance: "
+        "paraphrases may count as several, and different answers in like words as one. --meanings nli:SPEC "
+        "or judge:SPEC asks whether answers entail each other.",
+        "Refusals are recognised by the server's status and by how an answer begins, with patterns of the "
+        "same reach in English, Korean and Chinese; one that declines and then answers is a disclaimer.",
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )

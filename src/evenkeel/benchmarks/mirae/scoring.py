@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from evenkeel.benchmarks.mirae import chance
 from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
+from evenkeel.benchmarks.mirae.meanings import group_answers, parse_methods
 from evenkeel.benchmarks.mirae.page import READS
 from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.run.benchmark import Scoring
-from evenkeel.text.answers import Rule, is_blank, is_refusal
+from evenkeel.text.answers import Rule, is_blank, is_disclaimer, is_refusal
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
 
@@ -114,6 +115,7 @@ class Prompt(NamedTuple):
     """By role of an embedder: the chance floor that the prompt is corrected by."""
     corrected: dict[str, float]
     """By role: the prompt's similarity corrected by that floor."""
+    failures: list[str]
 
     @property
     def texts(self) -> list[str]:
@@ -163,6 +165,7 @@ def score_prompts(
             prompt.values["embedder_reads"] = share
     _add_drift(prompts)
     _add_across_languages(prompts, {lang for lang, s in shares.items() if s is not None and s < READS})
+    yield from _add_meanings(prompts, options)
     return [_score(prompt, headline, rule, bases.get(prompt.lang, ())) for prompt in prompts]
 
 
@@ -176,7 +179,7 @@ def _prompt(
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, values, {}, {})
+    prompt = Prompt(item, indexes, vectors, values, {}, {}, [])
     groups = meanings(matrix, meaning_distance) if figures else None
     arrived = [r for r in item.responses if r.status not in ("error", "refused")]
     lengths = [estimate_tokens(r.text) for _, r in answers]
@@ -194,6 +197,7 @@ def _prompt(
         for r in item.responses
         if r.status != "error"
     )
+    values["disclaimers"] = _share(is_disclaimer(r.text, prompt.lang) for r in arrived)
     values["estimated_tokens"] = float(np.mean(lengths)) if lengths else None
     text = inputs.question_text
     whole = bool(text) and not (recorded and is_abbreviated(text))
@@ -278,11 +282,33 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
+def _add_meanings(prompts: Sequence[Prompt], options: MiraeOptions) -> Asking[None]:
+    """Group the answers by what they entail, with every model that --meanings names.
+
+    The question is that of the shortest level: a longer prompt asks the same and is too long to be read.
+    """
+    questions: dict[tuple[str, str], str] = {}
+    for prompt in sorted(prompts, key=lambda prompt: prompt.item.sample.tags["level"]):
+        questions.setdefault((prompt.item.sample.group, prompt.lang), prompt.item.sample.inputs.question_text)
+    asked = [
+        (questions[prompt.item.sample.group, prompt.lang], prompt.texts if len(prompt.texts) > 1 else [])
+        for prompt in prompts
+    ]
+    for method in parse_methods(options.meanings):
+        for prompt, groups in zip(prompts, (yield from group_answers(asked, method)), strict=True):
+            numbers = groups.numbers
+            prompt.values[f"meanings@{method}"] = len(set(numbers)) if numbers else None
+            prompt.values[f"semantic_entropy@{method}"] = semantic_entropy(numbers) if numbers else None
+            prompt.values[f"cut_pairs@{method}"] = groups.cut / groups.pairs if groups.pairs else None
+            if groups.reason:
+                prompt.failures.append(f"meanings not compared by {method}: {groups.reason}")
+
+
 def _score(
     prompt: Prompt, embedded: Mapping[str, Response], rule: Rule, floor_over: chance.Basis
 ) -> Score[MiraeDetail]:
     sample, responses = prompt.item.sample, prompt.item.responses
-    failures = []
+    failures = list(prompt.failures)
     for response in responses:
         failures += rule.failure(response)
         embedding = embedded[response.text] if rule.counts(response) else None

@@ -41,6 +41,7 @@ from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
+    Entail,
     Generate,
     LogLikelihood,
     Rank,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
 CACHED_LOGPROBS = 1024
@@ -252,8 +253,13 @@ class OpenAI:
                 outbox.put((job, response))
 
     async def _answer_one(
-        self, client: Client, request: Generate | LogLikelihood | StringLikelihood, cache: LogprobsCache
+        self,
+        client: Client,
+        request: Generate | LogLikelihood | StringLikelihood | Entail,
+        cache: LogprobsCache,
     ) -> Response:
+        if isinstance(request, Entail):
+            return Response(status="error", reason=f"{self.address} cannot entail")
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):

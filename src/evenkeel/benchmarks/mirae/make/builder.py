@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -17,24 +17,13 @@ from evenkeel.benchmarks.mirae.make.lengths import positions_of
 from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.benchmarks.mirae.make.subject import topic_of
+from evenkeel.benchmarks.mirae.make.writer import LONGEST, TRIES, Writer
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.package_data import read_json
-from evenkeel.make.asking import Draft, ask_until_usable
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.grammar import seeded
-from evenkeel.models.registry import token_counter
-from evenkeel.models.vectors import usable
-from evenkeel.text.prompts import user_prompt
+from evenkeel.models.registry import split_spec, token_counter
 from evenkeel.text.token_estimate import APPROXIMATE
-from evenkeel.types import Asking, Capability, Embed, Generate, Response, Sampling
-
-LONGEST = 48
-"""Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""
-TOLERANCE = 0.20
-MIN_SIMILARITY = 0.75
-"""The cosine from which a sentence of a level counts as the question, where it is not there literally."""
-TRIES = 4
-SCRIPTS = {"en": r"[A-Za-z]", "ko": r"[\uac00-\ud7a3]", "zh": r"[\u4e00-\u9fff]"}
+from evenkeel.types import Asking, Capability
 
 
 class _Written(NamedTuple):
@@ -56,20 +45,29 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = None
     lang: Annotated[str, Meta(description="The language of the questions.")] = "en"
     seed: Annotated[int, Meta(description="Another seed gives another set.")] = 0
-    model: Annotated[str | None, Meta(description="Let this model write the levels, not the composer.")] = (
-        None
-    )
+    model: Annotated[
+        str | None,
+        Meta(description="A model that writes the levels instead of the composer, or that translates."),
+    ] = None
+    writer: Annotated[
+        Literal["composer", "model"] | None,
+        Meta(
+            description="Who writes levels 2 to 7. Default: the --model where it is given and does not "
+            "translate, else the composer."
+        ),
+    ] = None
+    reader: Annotated[
+        str | None,
+        Meta(description="A model that checks what the --model wrote. Default: the --model itself."),
+    ] = None
     padding: Annotated[
         Literal["neutral", "elaborate", "both"],
         Meta(
-            description="What the composer puts around a question: neutral adds only length, elaborate adds "
+            description="What is put around a question: neutral adds only length, elaborate adds "
             "demands, both writes two rows of each question."
         ),
     ] = "neutral"
     translate: Annotated[str, Meta(description="Add these languages, translated by the model: ko,zh.")] = ""
-    embedder: Annotated[str, Meta(description="Judges whether a level still asks the question.")] = (
-        "embedded-embedder"
-    )
     tokenizer: Annotated[
         str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
     ] = None
@@ -82,9 +80,23 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--translate needs a --model that translates")
         if self.model and not self.questions:
             raise ValueError("--model writes levels for your --questions; a seed alone needs no model")
+        if self.writer == "model" and not self.model:
+            raise ValueError("--writer model needs a --model that writes")
+        if self.writer == "composer" and self.model and not self.translate:
+            raise ValueError("--writer composer leaves the --model nothing to do without --translate")
+        if self.reader and not self.model:
+            raise ValueError("--reader checks what a --model wrote: give one")
         if parse_languages(self.lang, LANGUAGES) != [self.lang]:
             raise ValueError("--lang takes one language; --translate adds others")
-        parse_languages(self.translate, LANGUAGES)
+        if self.lang in parse_languages(self.translate, LANGUAGES):
+            raise ValueError(f"--translate {self.lang}: the questions are in that language already")
+
+    @property
+    def by_model(self) -> bool:
+        """Whether the model writes the levels; one that is there to translate does not, unless asked to."""
+        return (
+            bool(self.model) and self.writer != "composer" and (self.writer == "model" or not self.translate)
+        )
 
 
 class MiraeBuilder:
@@ -94,15 +106,17 @@ class MiraeBuilder:
     folder = False
     roles: Mapping[str, frozenset[Capability]] = {
         "model": frozenset({"generate"}),
-        "embedder": frozenset({"embed"}),
+        "reader": frozenset({"generate"}),
     }
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
-        self.helpers: Mapping[str, str] = (
-            {"model": options.model, "embedder": options.embedder} if options.model else {}
-        )
+        specs = {"model": options.model, "reader": options.reader}
+        self.helpers: Mapping[str, str] = {role: spec for role, spec in specs.items() if spec}
         self._counter = token_counter(options.tokenizer) if options.tokenizer else APPROXIMATE
+        self._writer = Writer(
+            self._counter, seed=options.seed, reader="reader" if options.reader else "model"
+        )
 
     def build(self) -> Asking[Built]:
         options = self.options
@@ -113,22 +127,38 @@ class MiraeBuilder:
         questions, notes = self._read(Path(options.questions))
         by_lang = {options.lang: questions}
         failures: list[str] = []
+        reader = _name(options.reader or options.model)
+        made_by: dict[str, dict[str, Any]] = {
+            options.lang: {"generator": generator.GENERATOR, "seed": options.seed}
+        }
         for lang in parse_languages(options.translate, LANGUAGES):
-            by_lang[lang], faults = yield from self._translate(questions, lang)
+            by_lang[lang], faults = yield from self._writer.translate(questions, lang)
+            translators = {"translated_by": _name(options.model), "translation_read_by": reader}
+            made_by[lang] = made_by[options.lang] | translators
             failures += faults
-        if options.model:
+        if options.by_model:
             written: list[_Written] = []
             for lang, translated in by_lang.items():
-                levels, faults = yield from self._write_levels(translated, lang)
-                failures += faults
-                written += [
-                    _Written(lang, question.line, "elaborate", texts, positions_of(texts))
-                    for question, texts in levels.items()
-                ]
+                confirmed: Counter[str] = Counter()
+                for padding in paddings:
+                    by_model = yield from self._writer.write_levels(translated, lang, padding)
+                    failures += by_model.failures
+                    confirmed += by_model.confirmed
+                    written += [
+                        _Written(lang, question.line, padding, texts, positions_of(texts))
+                        for question, texts in by_model.levels.items()
+                    ]
+                made_by[lang] |= {
+                    "generator": _name(options.model),
+                    "levels_read_by": reader,
+                    "question_confirmed": dict(confirmed),
+                }
         else:
             written, faults = self._compose(by_lang, paddings)
             failures += faults
-        files = {LANGUAGES[lang]: _encode(self._file(questions, written, lang)) for lang in by_lang}
+        files = {
+            LANGUAGES[lang]: _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
+        }
         return Built(files, notes, failures)
 
     def _read(self, path: Path) -> tuple[list[UserQuestion], list[str]]:
@@ -141,7 +171,11 @@ class MiraeBuilder:
         return questions, [f"{path}: left out\n  {listed}"] if problems else []
 
     def _file(
-        self, questions: Sequence[UserQuestion], written: Sequence[_Written], lang: str
+        self,
+        questions: Sequence[UserQuestion],
+        written: Sequence[_Written],
+        lang: str,
+        made_by: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The rows of one language. A question has the same number in every language."""
         numbers = {question.line: (number, question.domain) for number, question in enumerate(questions, 1)}
@@ -150,7 +184,6 @@ class MiraeBuilder:
             for each in written
             if each.lang == lang
         ]
-        made_by = {"generator": self.options.model or generator.GENERATOR, "seed": self.options.seed}
         return generator.question_file(
             rows, language=LANGUAGES[lang], asked=len(questions), counter=self._counter, made_by=made_by
         )
@@ -208,121 +241,10 @@ class MiraeBuilder:
                 continue
         return composer.levels(padding, positions, seeded(*key, TRIES), TARGETS)
 
-    def _write_levels(
-        self, questions: Sequence[UserQuestion], lang: str
-    ) -> Asking[tuple[dict[UserQuestion, list[str]], list[str]]]:
-        """Levels 2 to 7 by the model, checked for their length and for the question in them."""
-        parts = [(question, level) for question in questions for level in range(2, 8)]
 
-        def attempt(pending: Sequence[tuple[UserQuestion, int]], number: int) -> Asking[list[Draft]]:
-            responses = yield [self._rewrite(question, lang, level, number) for question, level in pending]
-            pairs = [(q.text, response.text) for (q, _), response in zip(pending, responses, strict=True)]
-            similarities = yield from _similarities(pairs)
-            return [
-                Draft(response.text.strip(), self._fault(response, TARGETS[level - 1], similarity))
-                for (_, level), response, similarity in zip(pending, responses, similarities, strict=True)
-            ]
-
-        texts, faults = yield from ask_until_usable(parts, attempt, TRIES)
-        failures = [f"line {q.line}, {lang}, level {level}: {why}" for (q, level), why in faults.items()]
-        failed = {question for question, _ in faults}
-        levels = {
-            question: [question.text, *(texts[question, level] for level in range(2, 8))]
-            for question in questions
-            if question not in failed
-        }
-        return levels, failures
-
-    def _rewrite(self, question: UserQuestion, lang: str, level: int, attempt: int) -> Generate:
-        target = TARGETS[level - 1]
-        # Chinese does without spaces, so its length is asked for in characters.
-        unit, units = ("characters", question.text) if lang == "zh" else ("words", question.text.split())
-        tokens_per_unit = self._counter.count(question.text) / max(1, len(units))
-        prompt = user_prompt(
-            _prompt("rewrite"),
-            LANGUAGE=LANGUAGES[lang],
-            LENGTH=f"{round(target / tokens_per_unit)} {unit}",
-            TOKENS=str(target),
-            QUESTION=question.text,
-        )
-        sampling = Sampling(temperature=0.7, max_tokens=2 * target + 64, seed=self.options.seed)
-        return Generate(prompt=prompt, sampling=sampling, repeat=attempt)
-
-    def _fault(self, response: Response, target: int, similarity: float) -> str:
-        if response.status != "ok":
-            return f"the model's answer ended as {response.status} {response.reason}".rstrip()
-        tokens = self._counter.count(response.text)
-        if abs(tokens - target) > TOLERANCE * target:
-            return f"{tokens} tokens instead of about {target}"
-        if similarity < MIN_SIMILARITY:
-            return f"the question is not in it (the nearest sentence has a cosine of {similarity:.2f})"
-        return ""
-
-    def _translate(
-        self, questions: Sequence[UserQuestion], lang: str
-    ) -> Asking[tuple[list[UserQuestion], list[str]]]:
-        """The questions in another language, checked for its script and for their length."""
-        fault = f"no usable {LANGUAGES[lang]} in {TRIES} tries"
-
-        def attempt(pending: Sequence[UserQuestion], number: int) -> Asking[list[Draft]]:
-            sampling = Sampling(temperature=0.7 if number else 0.0, max_tokens=256, seed=self.options.seed)
-            prompts = (
-                user_prompt(_prompt("translate"), LANGUAGE=LANGUAGES[lang], QUESTION=question.text)
-                for question in pending
-            )
-            drafts = []
-            for response in (yield [Generate(prompt=p, sampling=sampling, repeat=number) for p in prompts]):
-                text = " ".join(response.text.split())
-                short = self._counter.count(text) <= LONGEST
-                usable_text = response.status == "ok" and short and is_in_script(text, lang)
-                drafts.append(Draft(text, "" if usable_text else fault))
-            return drafts
-
-        texts, faults = yield from ask_until_usable(questions, attempt, TRIES)
-        failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]
-        return [q._replace(text=texts[q]) for q in questions if q in texts], failures
-
-
-def _similarities(pairs: Sequence[tuple[str, str]]) -> Asking[list[float]]:
-    """For each question and text: 1 where the question is in it, else its nearest sentence's cosine."""
-    import numpy as np
-
-    from evenkeel.benchmarks.mirae.scoring import unit
-
-    split = [sentences(text) for _, text in pairs]
-    texts = dict.fromkeys(s for (q, _), parts in zip(pairs, split, strict=True) for s in (q, *parts))
-    responses = usable((yield [Embed(text=text) for text in texts]))
-    vectors = {
-        text: unit(np.frombuffer(response.vector, dtype="<f4")[None])[0]
-        for text, response in zip(texts, responses, strict=True)
-        if response.vector
-    }
-    similarities = []
-    for (question, text), parts in zip(pairs, split, strict=True):
-        candidates = [vectors[part] for part in parts if part in vectors]
-        if question in text:
-            similarities.append(1.0)
-        elif candidates and question in vectors:
-            similarities.append(float((np.stack(candidates) @ vectors[question]).max()))
-        else:
-            similarities.append(0.0)
-    return similarities
-
-
-def sentences(text: str) -> list[str]:
-    """A text's sentences, by the marks that end them in any of the languages."""
-    parts = re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", text)
-    return [part.strip() for part in parts if part and part.strip()]
-
-
-def is_in_script(text: str, lang: str) -> bool:
-    """Whether most letters of a text are of a language's script."""
-    letters = re.findall(r"[^\W\d_]", text)
-    return len(re.findall(SCRIPTS[lang], text)) > len(letters) / 2
-
-
-def _prompt(name: str) -> str:
-    return read_json(__package__, "prompts.json", type=dict[str, str])[name]
+def _name(spec: str | None) -> str:
+    """A model as a file names it: without where it is reached."""
+    return split_spec(spec)[0] if spec else ""
 
 
 def _encode(content: dict[str, Any]) -> bytes:
