@@ -38,8 +38,8 @@ SPARE = 8
 """Tokens of a word, beyond those that a target is estimated to have, until it must have ended."""
 
 STARTER_SHA256 = {
-    "en": "e8d0738a3f062f987c4d7add798dc394e749de033dee7034f462eb4f7f71175b",
-    "ru": "397b251313649fafe2458cb34bccda6108560b052a389d77252e9b1dc1cd9865",
+    "en": "5e49702e10c7483a3f6f2cfa943b8d9430879d70ede62f1a95c4a3b5e3e6cda8",
+    "ru": "132cc1dbc64fb0dd4da389d3a8889eea67314d5fd9cd03d87ade3fe83a457d58",
 }
 
 
