@@ -15,7 +15,7 @@ from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
-from evenkeel.benchmarks.mirae.make.writer import is_in_script
+from evenkeel.benchmarks.mirae.make.writer import has_question, is_in_script
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built
 from evenkeel.models.embedded import embedded_folder
@@ -313,6 +313,7 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
         retries = [request for request in session.orders if request.repeat]
         assert len(retries) == 3
         assert all(fault in content_of(request) for request in retries)
+        assert len({content_of(request) for request in retries}) == 3
         assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
 
 
@@ -334,6 +335,80 @@ def test_neutral_padding_takes_the_question_word_for_word_and_no_demands(
         "it asks for more than the question, says the reader"
     }
     assert driven(builder(padding="elaborate"), model(demanding)).built.failures == []
+
+
+QUOTING = {
+    "en": 'My son was once asked "{}" at school. Tell me about the price of kettles instead.',
+    "ko": '예전에 아들이 학교에서 "{}"라는 질문을 받았습니다. 그 대신 주전자 가격을 알려 주세요.',
+    "zh": "我儿子以前在学校被问过“{}”。现在请告诉我水壶的价格。",
+}
+
+
+@pytest.mark.parametrize("padding", ["neutral", "elaborate"])
+@pytest.mark.parametrize("lang", list(LANGUAGES))
+def test_a_question_that_is_quoted_but_not_asked_is_refused(
+    builder: Callable[..., MiraeBuilder], lang: str, padding: str
+) -> None:
+    def quoting(request: Generate) -> str:
+        return padded(QUOTING[lang].format(asked_question(request)), target_of(request), lang)
+
+    def read(prompt: str) -> dict[str, bool]:
+        return {**honest_reader(prompt), "asks_the_question": False}
+
+    session = driven(builder(lang, padding=padding), model(quoting, read))
+    assert len(session.built.failures) == 12
+    # Level 2 has no room for a story around a long question.
+    assert {failure.partition(": ")[2] for failure in session.built.failures if "level 2" not in failure} == {
+        "it does not ask the question, says the reader"
+    }
+    assert msgspec.json.decode(session.built.files[LANGUAGES[lang]])["questions"] == []
+
+
+SHORT = {
+    "en": ("Why is it so?", "Why is it not so?"),
+    "ko": ("하늘은 왜 파란가요?", "하늘은 왜 안 파란가요?"),
+    "zh": ("为什么天空是蓝色的？", "为什么天空有时不是蓝色的？"),
+}
+
+
+@pytest.mark.parametrize("lang", list(LANGUAGES))
+def test_a_short_question_is_taken_word_for_word_too(tmp_path: Path, lang: str) -> None:
+    question, altered = SHORT[lang]
+    path = tmp_path / "short.txt"
+    path.write_text(question, encoding="utf-8")
+
+    def built(write: Callable[[Generate], str]) -> Built:
+        believing = {
+            "asks_the_question": True, "answers_the_question": False, "adds_demands": False,
+            "has_remarks": False, "in_the_language": True,
+        }  # fmt: skip
+        options = BuildOptions(questions=str(path), lang=lang, model="openai:x")
+        return driven(MiraeBuilder(options), model(write, lambda prompt: believing)).built
+
+    failures = built(lambda request: padded(altered, target_of(request), lang)).failures
+    assert len(failures) == 6
+    assert all(failure.endswith(": the question is not in it word for word") for failure in failures)
+    exact = built(lambda request: good_level(request, lang))
+    assert exact.failures == []
+    metadata = msgspec.json.decode(exact.files[LANGUAGES[lang]])["metadata"]
+    assert metadata["question_confirmed"] == {"literal": 6}
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "has"),
+    [
+        ("Tell me: “why  is it SO”, please", "Why is it so?", True),
+        ("Was this it so far?", "Is it so?", False),
+        ("I wonder. Is it sound?", "Is it so?", False),
+        ("Was this it so far? Is it so?", "Is it so?", True),
+        ("나비가 오나요?", "비가 오나요?", False),
+        ("오늘 비가오나요?", "비가 오나요?", True),
+        ("你知道AI 是什么吗？", "AI是什么？", True),
+        ("…", "?!", False),
+    ],
+)
+def test_a_question_is_found_at_the_borders_of_words(text: str, question: str, has: bool) -> None:
+    assert has_question(text, question) is has
 
 
 def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
@@ -383,6 +458,27 @@ def test_a_request_that_failed_is_asked_again_as_it_was(builder: Callable[..., M
     assert session.built.failures == []
     first, again = session.orders[:12], session.orders[12:]
     assert [request.prompt for request in first] == [request.prompt for request in again]
+
+
+def test_a_request_that_failed_does_not_bring_back_the_prompt_of_a_text_at_fault(
+    builder: Callable[..., MiraeBuilder],
+) -> None:
+    bad = model(lambda request: padded("", target_of(request)))
+
+    def answer(requests: Sequence[Request]) -> list[Response]:
+        failed = Response(status="error", reason="HTTP 500")
+        second = [isinstance(each, Generate) and each.repeat == 1 for each in requests]
+        return [failed if fails else each for fails, each in zip(second, bad(requests), strict=True)]
+
+    session = driven(builder(), answer)
+    assert len(session.orders) == len({request.prompt for request in session.orders}) == 4 * 12
+
+
+def test_a_refused_order_is_put_in_other_words_each_time(builder: Callable[..., MiraeBuilder]) -> None:
+    refused = Response(status="refused", reason="content_filter")
+    session = driven(builder(), lambda requests: [refused] * len(requests))
+    assert len(session.orders) == len({request.prompt for request in session.orders}) == 4 * 12
+    assert session.built.failures[0].endswith(": there is no text: refused content_filter")
 
 
 def test_another_model_can_read_what_the_first_wrote(builder: Callable[..., MiraeBuilder]) -> None:
@@ -456,7 +552,9 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     assert fault in failure
     (korean,) = msgspec.json.decode(session.built.files["Korean"])["questions"]
     assert (korean["question_id"], korean["level_1_text"]) == (2, QUESTIONS["ko"][1])
-    assert all(fault in content_of(request) for request in session.orders if request.repeat)
+    retries = [content_of(request) for request in session.orders if request.repeat]
+    assert all(fault in retry for retry in retries)
+    assert len(set(retries)) == 3
 
     def learns(request: Generate) -> str:
         return translated(request) if fault in content_of(request) else stubborn(request)

@@ -3,14 +3,15 @@
 What can be checked without reading is: the length, the script, the question itself word for word, the words
 that it shares with the question, and whether the order was copied. The rest takes a reader of the language:
 the model itself, or another one, is asked what the text does. A text at fault is asked for again with what
-was wrong.
+was wrong, in other words each time.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -34,15 +35,15 @@ MIN_OVERLAP = 0.5
 """The share of a question's words from which a text that has it in other words is read at all."""
 COPIED = 8
 """Words in a row of the order that a message has by copying them."""
-NO_TEXT = "the model gave no text"
-"""A request that failed: nothing was wrong with a text."""
-SHORTEST = 10
-"""Letters of a question from which a text that has them in a row has the question."""
+FAILED = "the request failed"
+"""Nothing was wrong with a text, so there is nothing to tell the model."""
 TRIES = 4
 SCRIPTS = {"en": r"[A-Za-z]", "ko": r"[\uac00-\ud7a3]", "zh": r"[\u4e00-\u9fff]"}
 KANA = r"[\u3040-\u30ff]"
+WORD = r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+"
 
 Fields = TypeVar("Fields", bound=Struct)
+Key = TypeVar("Key", bound=Hashable)
 
 
 class LevelReading(Struct):
@@ -95,9 +96,14 @@ class Writer:
         """Levels 2 to 7 of each question; a question of which one cannot be written has none."""
         parts = [Level(question, number) for question in questions for number in range(2, 8)]
         confirmed: dict[Level, str] = {}
+        text_faults: dict[Level, str] = {}
 
         def attempt(pending: Mapping[Level, str], number: int) -> Asking[list[Draft]]:
-            orders = [self._order(level, lang, padding, fault) for level, fault in pending.items()]
+            text_faults.update(_of_texts(pending))
+            orders = [
+                self._order(level, lang, padding) + _again(text_faults.get(level, ""), number)
+                for level in pending
+            ]
             responses = yield [
                 self._request(level, order, number) for level, order in zip(pending, orders, strict=True)
             ]
@@ -111,8 +117,8 @@ class Writer:
                 LevelReading, "read_level", lang, [(level.question.text, texts[level]) for level in sound]
             )
             for level, reading in zip(sound, readings, strict=True):
+                faults[level] = reading_fault(reading, lang, padding)
                 literal = has_question(texts[level], level.question.text)
-                faults[level] = reading_fault(reading, lang, padding, literal=literal)
                 confirmed[level] = "literal" if literal else "read"
             return [Draft(texts[level], fault) for level, fault in faults.items()]
 
@@ -128,19 +134,18 @@ class Writer:
             Counter(how for level, how in confirmed.items() if level.question not in failed),
         )
 
-    def _order(self, level: Level, lang: str, padding: Padding, fault: str) -> str:
+    def _order(self, level: Level, lang: str, padding: Padding) -> str:
         question = level.question.text
         # Chinese does without spaces, so its length is asked for in characters.
         unit, units = ("characters", question) if lang == "zh" else ("words", question.split())
         tokens_per_unit = self._counter.count(question) / max(1, len(units))
-        order = fill(
+        return fill(
             _prompt(padding),
             LANGUAGE=LANGUAGES[lang],
             LENGTH=f"{round(level.target / tokens_per_unit)} {unit}",
             TOKENS=str(level.target),
             QUESTION=question,
         )
-        return order + _again(fault)
 
     def _request(self, level: Level, order: str, number: int) -> Generate:
         sampling = Sampling(temperature=0.7, max_tokens=2 * level.target + 64, seed=self._seed)
@@ -156,7 +161,7 @@ class Writer:
         if repeats(text, order, but=question):
             return "it repeats the order instead of carrying it out"
         if not has_question(text, question):
-            if padding == "neutral" and len(_squeezed(question)) >= SHORTEST:
+            if padding == "neutral":
                 return "the question is not in it word for word"
             if overlap(text, question) < MIN_OVERLAP:
                 return "the question is not in it"
@@ -173,12 +178,15 @@ class Writer:
     ) -> Asking[tuple[list[UserQuestion], list[str]]]:
         """The questions in another language, checked and compared with the original by the reader."""
         taken: dict[str, UserQuestion] = {}
+        text_faults: dict[UserQuestion, str] = {}
 
         def attempt(pending: Mapping[UserQuestion, str], number: int) -> Asking[list[Draft]]:
+            text_faults.update(_of_texts(pending))
             sampling = Sampling(temperature=0.7 if number else 0.0, max_tokens=256, seed=self._seed)
             orders = [
-                fill(_prompt("translate"), LANGUAGE=LANGUAGES[lang], QUESTION=question.text) + _again(fault)
-                for question, fault in pending.items()
+                fill(_prompt("translate"), LANGUAGE=LANGUAGES[lang], QUESTION=question.text)
+                + _again(text_faults.get(question, ""), number)
+                for question in pending
             ]
             responses = yield [
                 Generate(prompt=(Message("user", order),), sampling=sampling, repeat=number)
@@ -244,16 +252,14 @@ class Writer:
         ]
 
 
-def reading_fault(
-    reading: tuple[LevelReading | None, str], lang: str, padding: Padding, *, literal: bool
-) -> str:
-    """What is wrong with a level by its reading. That it asks needs no reader where the question is in it."""
+def reading_fault(reading: tuple[LevelReading | None, str], lang: str, padding: Padding) -> str:
+    """What is wrong with a level by its reading. A question that is only quoted in it is not asked."""
     found, reason = reading
     if found is None:
         return reason
     checks = {
         f"it is not in {LANGUAGES[lang]}": not found.in_the_language,
-        "it does not ask the question": not literal and not found.asks_the_question,
+        "it does not ask the question": not found.asks_the_question,
         "it answers the question": found.answers_the_question,
         "it asks for more than the question": padding == "neutral" and found.adds_demands,
         "it has a title, a remark or rules beside the message": found.has_remarks,
@@ -261,16 +267,25 @@ def reading_fault(
     return next((f"{fault}, says the reader" for fault, applies in checks.items() if applies), "")
 
 
-def _again(fault: str) -> str:
-    """What an order is followed by where an earlier text was at fault."""
-    return fill(_prompt("again"), FAULT=fault) if fault and not fault.startswith(NO_TEXT) else ""
+def _of_texts(faults: Mapping[Key, str]) -> dict[Key, str]:
+    """The faults that a text had: not those of requests that failed, nor of the first attempt."""
+    return {item: fault for item, fault in faults.items() if fault and not fault.startswith(FAILED)}
+
+
+def _again(fault: str, number: int) -> str:
+    """What follows an order where a text was at fault: firmer each time, so that no prompt is repeated."""
+    if not fault:
+        return ""
+    return fill(_prompt(f"again_{number}"), FAULT=fault, ATTEMPT=str(number + 1), TRIES=str(TRIES))
 
 
 def _ending_fault(response: Response) -> str:
     if response.status == "truncated":
         return "it was cut off: it is too long"
+    if response.status == "error":
+        return f"{FAILED}: {response.reason}"
     if response.status != "ok":
-        return f"{NO_TEXT}: {response.status} {response.reason}".rstrip()
+        return f"there is no text: {response.status} {response.reason}".rstrip()
     return "it is empty" if is_blank(response.text) else ""
 
 
@@ -279,8 +294,12 @@ def _ending_fault(response: Response) -> str:
 
 def has_question(text: str, question: str) -> bool:
     """Whether a question is in a text word for word, whatever its spaces, case and punctuation."""
-    letters = _squeezed(question)
-    return len(letters) >= SHORTEST and letters in _squeezed(text)
+    letters, words = _squeezed(question), _words(text)
+    if not letters:
+        return question in text
+    borders = {0, *accumulate(map(len, words))}
+    starts = (match.start() for match in re.finditer(f"(?={re.escape(letters)})", "".join(words)))
+    return any({start, start + len(letters)} <= borders for start in starts)
 
 
 def overlap(text: str, question: str) -> float:
@@ -301,8 +320,13 @@ def is_in_script(text: str, lang: str) -> bool:
     return len(re.findall(SCRIPTS[lang], text)) > len(letters) / 2 and foreign <= len(letters) / 20
 
 
+def _words(text: str) -> list[str]:
+    """Words without punctuation; of Chinese, which does without spaces, every character."""
+    return re.findall(WORD, normalized("NFKC", text).casefold())
+
+
 def _squeezed(text: str) -> str:
-    return re.sub(r"[\W_]+", "", normalized("NFKC", text).casefold())
+    return "".join(_words(text))
 
 
 def _terms(text: str) -> Iterator[str]:
