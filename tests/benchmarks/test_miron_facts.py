@@ -82,6 +82,37 @@ def test_accepted_answers_differ_from_the_target_and_each_other(lang: str) -> No
         assert all(answer == answer.strip() != "" for answer in one.answers), one
 
 
+@every_language
+def test_a_currency_may_be_named_with_its_country(lang: str) -> None:
+    """Mexico: peso, Mexican peso. The euro belongs to no country."""
+    currencies = [one for one in asked(lang) if one.table.name == "currencies"]
+    assert len(currencies) > 150
+    assert [
+        one for one in currencies if one.answers not in (("euro",), ("евро",)) and len(one.answers) == 1
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "first", "answers"),
+    [
+        ("en", "Francisco", {"Goya", "de Goya"}),
+        ("en", "Mary", {"Shelley", "Wollstonecraft Shelley"}),
+        ("ru", "Герберт", {"Уэллс", "Джордж Уэллс"}),
+        ("ru", "Франсиско", {"Гойя", "де Гойя"}),
+    ],
+)
+def test_further_first_names_may_come_before_a_surname(lang: str, first: str, answers: set[str]) -> None:
+    people = [
+        way
+        for table in fact_tables(lang)
+        for ways in wordings(table)
+        for way in ways
+        if way.values.get("first") == first
+    ]
+    assert people
+    assert all(answers <= {way.target, *way.accepted} for way in people)
+
+
 # --- Russian ----------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from evenkeel.benchmarks.miron.files import LANGUAGES, Example
@@ -20,6 +21,7 @@ from evenkeel.benchmarks.miron.make.generator import (
     EDIT_KINDS,
     EDITED,
     add_typos,
+    bank_vocabulary,
     compose,
     decapitalised,
     editable,
@@ -95,7 +97,10 @@ def test_a_typo_leaves_numbers_codes_pseudo_words_and_the_answer_as_they_are(lan
         assert row.accepted == clean.accepted
         if clean.category == "Morphology":
             stem = draft.about[: max(3, len(draft.about) - 2)]
-            assert not any(stem in before.lower() for before, _ in edited_words(row)), row
+            words = {
+                decapitalised(word) for before, _ in edited_words(row) for word in re.findall(r"\w+", before)
+            }
+            assert not any(stem in word for word in words - bank_vocabulary(lang)), row
 
 
 def test_content_words_that_decide_the_answer_come_first() -> None:
@@ -153,6 +158,38 @@ def test_a_typo_never_makes_another_word_of_the_set(lang: str) -> None:
     for row in noise(lang):
         for _, after in edited_words(row):
             assert not {decapitalised(word) for word in re.findall(r"\w+", after)} <= vocabulary, row
+
+
+@every_language
+def test_what_a_typo_makes_of_a_content_word_is_as_near_to_no_other_word(lang: str) -> None:
+    """Of all words of the bank that begin with the same letter."""
+    vocabulary = sorted(word for word in bank_vocabulary(lang) if word.isalpha())
+    initials = {first: [word for word in vocabulary if word[0] == first] for first in LETTERS[lang]}
+    for row in (row for row in noise(lang) if row.edited == "content"):
+        for kind, (before, after) in zip(row.edit_kinds, edited_words(row), strict=True):
+            if kind in ("case", "lookalike"):  # these read as the word itself
+                continue
+            (word,) = set(re.findall(r"[^\W\d_]+", before)) - set(re.findall(r"[^\W\d_]+", after))
+            (edited,) = set(re.findall(r"[^\W\d_]+", after)) - set(re.findall(r"[^\W\d_]+", before))
+            edited, others = decapitalised(edited), initials[word[0].lower()]
+            near = process.extract(edited, others, scorer=OSA.distance, score_cutoff=1, limit=None)
+            assert {other for other, *_ in near} <= {decapitalised(word)}, row
+
+
+@pytest.mark.parametrize(
+    ("lang", "word", "wrong"),
+    [
+        ("en", "Thursday", "Tursday"),
+        ("en", "Tuesday", "Tursday"),
+        ("ru", "июль", "июь"),
+        ("ru", "июня", "июя"),
+    ],
+)
+def test_a_typo_that_could_be_of_two_words_is_refused(lang: str, word: str, wrong: str) -> None:
+    keys, kind = keyboard(lang), "drop" if len(wrong) < len(word) else "neighbour"
+    assert wrong in generator.edited_forms(word, kind, keys)
+    typos = {typo(word, kind, keys, rng_for(lang, seed, "test")) for seed in range(60)}
+    assert wrong not in typos
 
 
 @given(st.sampled_from(sorted(LANGUAGES)), st.sampled_from(EDIT_KINDS), st.integers(0, 999), st.data())

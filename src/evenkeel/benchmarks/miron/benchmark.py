@@ -38,8 +38,8 @@ SPARE = 8
 """Tokens of a word, beyond those that a target is estimated to have, until it must have ended."""
 
 STARTER_SHA256 = {
-    "en": "5e49702e10c7483a3f6f2cfa943b8d9430879d70ede62f1a95c4a3b5e3e6cda8",
-    "ru": "132cc1dbc64fb0dd4da389d3a8889eea67314d5fd9cd03d87ade3fe83a457d58",
+    "en": "6ce620b8357516bd012b46a05618040ba0af427974aacadd853ae77b08352f01",
+    "ru": "aa583ecd889966f27fb4286257a6dd58b8b677f62b56a3ee2666accdf5f7aa70",
 }
 
 

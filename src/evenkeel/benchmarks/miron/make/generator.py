@@ -39,6 +39,8 @@ MOST_REPEATS = 2000
 EDITED = {"function": 3, "content": 4}
 """The sorts of words that typos fall on, with the letters that such a word has at least."""
 EDIT_KINDS = ("swap", "drop", "double", "neighbour", "case", "lookalike")
+SAME_READING = ("case", "lookalike")
+"""The kinds after which a reader still sees all letters of the word."""
 MORPHOLOGY: Mapping[str, Callable[[int], Kinds]] = {"en": english.examples, "ru": russian.examples}
 
 
@@ -132,11 +134,13 @@ class Keyboard(Struct, frozen=True):
     """Words that no typo may change."""
     avoid: tuple[str, ...] = ()
     """What a typo must not bring about: parts of rude words."""
+    words: frozenset[str] = frozenset()
+    """The words of the bank: what a typo makes of one must not be as near to another."""
 
 
 def keyboard(lang: str) -> Keyboard:
     avoid = read_bank(lang, "sounds", dict[str, object])["avoid"]
-    return structs.replace(read_bank(lang, "noise", Keyboard), avoid=avoid)
+    return structs.replace(read_bank(lang, "noise", Keyboard), avoid=avoid, words=bank_vocabulary(lang))
 
 
 def _noise(
@@ -238,12 +242,40 @@ def typo(
 ) -> str | None:
     """The word with one edit of a kind inside, or None where there is no room for it.
 
-    A typo must not make another word of the vocabulary: "three" is not a typo of "there".
+    A typo must not make another word of the vocabulary: "three" is not a typo of "there". Nor may a content
+    word become as near to another one: "Tursday" could be Thursday or Tuesday.
     """
     for edited in shuffled(edited_forms(word, kind, keys), rng):
-        if decapitalised(edited) not in vocabulary and not _rude(edited, word, keys):
+        if (
+            decapitalised(edited) not in vocabulary
+            and not _rude(edited, word, keys)
+            and (word.lower() in keys.function or not ambiguous(edited, word, kind, keys))
+        ):
             return edited
     return None
+
+
+def ambiguous(edited: str, word: str, kind: str, keys: Keyboard) -> bool:
+    """Whether what a typo made of a word is one letter away from another word of the bank too.
+
+    Another case and a letter that looks the same leave the word as it reads.
+    """
+    if kind in SAME_READING:
+        return False
+    return not keys.words.isdisjoint(
+        set(one_letter_away(decapitalised(edited), keys)) - {decapitalised(word)}
+    )
+
+
+def one_letter_away(word: str, keys: Keyboard) -> Iterator[str]:
+    """All strings that differ by one letter after the first: missing, added, another, or two swapped."""
+    for at in range(1, len(word) + 1):
+        before, after = word[:at], word[at:]
+        yield before + after[1:]
+        yield before + after[1:2] + after[:1] + after[2:]
+        for letter in keys.neighbours:
+            yield before + letter + after
+            yield before + letter + after[1:]
 
 
 def edited_forms(word: str, kind: str, keys: Keyboard) -> Iterator[str]:
