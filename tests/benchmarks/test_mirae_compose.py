@@ -258,7 +258,7 @@ WISHES = {
     "en": r"(?i)(?:^|[,;] )please\b|\byour (?:answer|reply)\b|I would ask you"
     r"|\b(?:I|they|we) (?:would|should) (?:like|love|prefer|rather)\b"
     r"|\bI (?:have )?(?:often )?wish(?:ed)?\b|\bI am (?:asking|looking) for\b|\bin the mood for\b",
-    "ko": r"주십시오|주시기|주셨으면|답변|싶습니다|좋겠습니다|[았었]으면 합니다",
+    "ko": r"주십시오|주시기|주셨으면|답변|싶습니다|(?<!편이 )좋겠습니다|[았었]으면 합니다",
     "zh": r"^请(?!允许|店主)|希望您|[您这][的份]?回[答复]"
     r"|我(?:很|真)?(?:希望|想要|盼望)|我想(?:读|听|看到|知道|得到)",
 }
