@@ -255,9 +255,12 @@ def test_a_language_alone_has_the_text_of_the_set_of_all_three() -> None:
 # --- padding -----------------------------------------------------------------------------------------
 
 WISHES = {
-    "en": r"(?i)(?:^|[,;] )please\b|\byour (?:answer|reply)\b|I would ask you",
-    "ko": r"주십시오|주시기|주셨으면|답변",
-    "zh": r"^请(?!允许|店主)|希望您|[您这][的份]?回[答复]",
+    "en": r"(?i)(?:^|[,;] )please\b|\byour (?:answer|reply)\b|I would ask you"
+    r"|\b(?:I|they|we) (?:would|should) (?:like|love|prefer|rather)\b"
+    r"|\bI (?:have )?(?:often )?wish(?:ed)?\b|\bI am (?:asking|looking) for\b|\bin the mood for\b",
+    "ko": r"주십시오|주시기|주셨으면|답변|싶습니다|(?<!편이 )좋겠습니다|[았었]으면 합니다",
+    "zh": r"^请(?!允许|店主)|希望您|[您这][的份]?回[答复]"
+    r"|我(?:很|真)?(?:希望|想要|盼望)|我想(?:读|听|看到|知道|得到)",
 }
 
 
@@ -270,6 +273,15 @@ def test_neutral_padding_asks_for_nothing(language: str) -> None:
             for ask in asks:
                 around = around.replace(ask, "")
             assert [each for each in split(around) if re.search(WISHES[language], each)] == []
+
+
+@every_language
+def test_no_neutral_sentence_of_the_banks_voices_a_wish(language: str) -> None:
+    for material in (*topics(language), generic(language)):
+        neutral = [text for kind in PADDINGS["neutral"] for part in getattr(material, kind) for text in part]
+        assert len(neutral) > 10
+        sentences = [*material.askers, *neutral]
+        assert [each for each in sentences if re.search(WISHES[language], each)] == []
 
 
 @every_language
