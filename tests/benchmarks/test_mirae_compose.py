@@ -722,7 +722,9 @@ def test_a_question_keeps_its_number_when_another_is_not_translated(tmp_path: Pa
     english, translated = (
         next(row for row in files[lang]["questions"] if row["question_id"] == 3) for lang in ("en", "ko")
     )
-    assert "“하늘”" in translated["level_7_text"]
+    assert "this subject" in english["level_7_text"]  # plain in Korean alone, so named in neither
+    assert "이 주제" in translated["level_7_text"]
+    assert "“하늘”" not in translated["level_7_text"]
     assert [english[f"level_{level}_position"] for level in LEVELS[1:]] == [
         translated[f"level_{level}_position"] for level in LEVELS[1:]
     ]
