@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
 from evenkeel.benchmarks.mirae.files import (
     Question,
     abbreviated,
@@ -294,6 +294,20 @@ def samples(
 def test_a_limit_is_spread_over_the_domains(questions: Path) -> None:
     chosen = samples(questions, limit=2, levels="1")
     assert [sample.id for sample in chosen] == ["en-1-L1", "en-3-L1"]
+
+
+def test_a_limit_takes_the_questions_that_all_languages_have() -> None:
+    """Also where a translation failed, or the files have another order."""
+    ids = {"en": "123456", "ko": "23456", "zh": "65431"}
+    rows = [
+        Question(id=each, domain="AB"[int(each) % 2], lang=lang, texts={1: "?"})
+        for lang, of_lang in ids.items()
+        for each in of_lang
+    ]
+    for limit in (1, 2, 3):
+        chosen = {lang: {q.id for q in spread(rows, limit) if q.lang == lang} for lang in ids}
+        assert chosen["en"] == chosen["ko"] == chosen["zh"] == set("345"[:limit])
+    assert {q.id for q in spread(rows, 5) if q.lang == "zh"} == set("65431")
 
 
 def test_a_level_that_the_file_lacks_is_refused(questions: Path) -> None:

@@ -14,6 +14,7 @@ from commandline import evenkeel
 from evenkeel.api import build
 from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
+from evenkeel.benchmarks.mirae.make.generator import VERSION
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.mirae.make.writer import has_question, is_in_script
 from evenkeel.errors import DataError, UsageError
@@ -246,6 +247,7 @@ def test_a_good_writer_is_asked_once_for_each_level(
     assert (len(session.orders), len(session.verdicts)) == (12, 12)
     content = msgspec.json.decode(session.built.files[LANGUAGES[lang]])
     assert content["metadata"]["generator"] == "openai:x"
+    assert "generator_version" not in content["metadata"]
     assert content["metadata"]["levels_read_by"] == "openai:x"
     assert content["metadata"]["question_confirmed"] == {"literal": 12}
     assert len(content["questions"]) == 2
@@ -510,6 +512,7 @@ def test_a_model_that_translates_does_not_write_levels_unless_asked(
     for lang, name in LANGUAGES.items():
         content = msgspec.json.decode(session.built.files[name])
         assert content["metadata"]["generator"] == "evenkeel-mirae"
+        assert content["metadata"]["generator_version"] == VERSION
         assert content["metadata"].get("translated_by") == (None if lang == "en" else "openai:x")
         assert [question["level_1_text"] for question in content["questions"]] == QUESTIONS[lang]
 

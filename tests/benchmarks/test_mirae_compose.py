@@ -45,7 +45,7 @@ from evenkeel.benchmarks.mirae.make.phrases import (
     topics,
 )
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion
-from evenkeel.benchmarks.mirae.make.subject import topic_of
+from evenkeel.benchmarks.mirae.make.subject import topics_of
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import package_data
 from evenkeel.files.datasets import data_file
@@ -435,7 +435,7 @@ def by_characters(text: str) -> int:
 
 
 def composed(question: str, padding: Padding, seed: int = 0, count: Any = estimate_tokens) -> Levels:
-    bank = generic_bank("en", topic_of(question, "en"))
+    bank = generic_bank("en", topics_of({"en": question})["en"])
     positions = balanced_positions([0], random.Random(seed), 6)[0]
     return Composer({"en": question}, {"en": bank}, count).levels(
         padding, positions, random.Random(seed), TARGETS
@@ -463,31 +463,107 @@ def test_any_question_fits_the_generic_bank_by_any_counter(
     )
 
 
+PARALLEL = [
+    # What it is about is plain in all three languages.
+    ("What is the capital of Australia?", "호주의 수도는 어디인가요?", "澳大利亚的首都是哪里？",
+     "capital of Australia", "호주의 수도", "澳大利亚的首都"),
+    ("Write a poem about the sea.", "바다에 관한 시를 써 주세요.", "请写一首关于大海的诗。",
+     "sea", "바다", "大海"),
+    ("What is the boiling point of water at sea level?", "해수면에서 물의 끓는점은 몇 도입니까?",
+     "水的沸点是多少？", "boiling point of water", "물의 끓는점", "水的沸点"),
+    ("What is a vaccine?", "백신은 무엇인가요?", "什么是疫苗？", "vaccine", "백신", "疫苗"),
+    ("What is the history of bread?", "빵의 역사는 어떻게 되나요?", "面包的历史是怎样的？",
+     "history of bread", "빵의 역사", "面包的历史"),
+    ("Explain the difference between TCP and UDP.", "TCP와 UDP의 차이를 설명해 주세요.",
+     "TCP和UDP有什么不同？", "difference between TCP and UDP", "TCP와 UDP의 차이", "TCP和UDP"),
+    ("Who was Napoleon? Name the main weakness of your own view.",
+     "나폴레옹은 누구입니까? 견해의 약점도 밝혀 주세요.", "拿破仑是谁？请指出自己看法的主要弱点。",
+     "Napoleon", "나폴레옹", "拿破仑"),
+    ("Be brief. What is the population of Ghana in 2020?", "짧게 답해 주세요. 가나의 인구는 얼마인가요?",
+     "请简短回答。加纳的人口是多少？", "population of Ghana", "가나의 인구", "加纳的人口"),
+]  # fmt: skip
+UNPLAIN = [
+    ("What makes the wind blow at night?", "밤에 바람이 부는 까닭은 무엇인가요?", "夜里为什么会刮风？"),
+    ("How is bread baked at home?", "집에서 빵은 어떻게 굽나요?", "在家里怎么烤面包？"),
+    ("What effect does artificial intelligence have on jobs?",
+     "인공지능이 일자리에 미치는 영향은 무엇입니까?", "人工智能对就业有什么影响？"),
+    ("Who wrote Hamlet?", "햄릿은 누가 썼나요?", "《哈姆雷特》是谁写的？"),
+    ("At what temperature does water boil?", "물은 몇 도에서 끓나요?", "水在多少度沸腾？"),
+    ("Why did King Sejong create Hangul?", "세종대왕이 한글을 만든 이유는 무엇인가요?",
+     "世宗大王为什么创造韩文？"),
+    ("Should children learn to cook at school?", "아이들이 학교에서 요리를 배워야 할까요?",
+     "孩子们应该在学校学做饭吗？"),
+    ("Can you explain why the sky is blue and sunsets are red?", "왜 하늘은 파란가요?",
+     "为什么天空是蓝色的？"),
+    ("How do I make good kimchi?", "김치를 맛있게 담그는 방법을 알려 주세요.", "怎样才能做好吃的泡菜？"),
+    ("How long does it take to get from Paris to Rome by train?",
+     "파리에서 로마까지 기차로 얼마나 걸리나요?", "从巴黎坐火车到罗马要多久？"),
+    ("What is the best way to learn?", "가장 좋은 학습 방법은 무엇인가요?", "最好的学习方法是什么？"),
+    ("Why?", "왜?", "为什么？"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARALLEL)
+def test_the_topic_of_a_question_is_found_in_its_words(case: tuple[str, ...]) -> None:
+    topics = topics_of(dict(zip(("en", "ko", "zh"), case[:3], strict=True)))
+    assert list(topics.values()) == [f"“{topic}”" for topic in case[3:]]
+
+
+@pytest.mark.parametrize("case", UNPLAIN)
+def test_a_topic_that_is_not_plain_in_one_language_is_named_in_none(case: tuple[str, ...]) -> None:
+    topics = topics_of(dict(zip(("en", "ko", "zh"), case, strict=True)))
+    assert list(topics.values()) == ["this subject", "이 주제", "这个话题"]
+
+
 @pytest.mark.parametrize(
     ("lang", "question", "topic"),
     [
-        ("en", "What is the boiling point of water at sea level?", "“boiling point of water at sea level”"),
-        ("en", "Why do cats purr?", "“cats purr”"),
-        ("en", "Why?", "this subject"),
-        ("en", "photosynthesis", "this subject"),  # the whole question would be asked again
-        ("ko", "물이 끓는 온도는 얼마입니까?", "“끓는 온도”"),
-        ("ko", "고양이는 왜 가르랑거립니까?", "“고양이”"),
-        ("ko", "해수면 높이에서 물의 끓는점은 몇 도입니까?", "“물의 끓는점”"),
-        ("ko", "왜?", "이 주제"),
-        ("zh", "法国的首都是哪里？", "“法国的首都”"),
-        ("zh", "猫为什么会发出呼噜声？", "“发出呼噜声”"),
-        ("zh", "为什么？", "这个话题"),
+        ("ko", "물은 몇 도에서 끓나요?", "“물”"),
+        ("ko", "집에서 빵은 어떻게 굽나요?", "“빵”"),
+        ("zh", "水在多少度沸腾？", "“水”"),
     ],
 )
-def test_the_topic_of_a_question_is_found_in_its_words(lang: str, question: str, topic: str) -> None:
-    assert topic_of(question, lang) == topic
+def test_a_topic_may_have_one_syllable(lang: str, question: str, topic: str) -> None:
+    assert topics_of({lang: question})[lang] == topic
+
+
+@pytest.mark.parametrize(
+    ("lang", "question"),
+    [
+        ("en", "photosynthesis"),
+        ("en", "???"),
+        ("en", "What are the odds a coin lands heads?"),
+        ("en", "What is the sky made of?"),
+        ("en", "What is the cat eating for lunch?"),
+        ("en", "What was Caesar killed with?"),
+        ("en", "What is the biggest, oldest tree?"),
+        ("ko", "집에서는 어떻게 하나요?"),
+        ("ko", "당신의 이름은 무엇인가요?"),
+        ("ko", "인공지능이 미치는 영향은 무엇인가요?"),
+        ("ko", "다음은 무엇인가요?"),
+        ("zh", "你是谁？"),
+        ("zh", "最近有什么新闻？"),
+        ("zh", "地球上的海洋潮汐是由什么引起的？"),
+        ("zh", "大多数海岸在大约一天之内会出现两次高潮的原因是什么？"),
+    ],
+)
+def test_a_fragment_is_no_topic(lang: str, question: str) -> None:
+    assert topics_of({lang: question})[lang] in ("this subject", "이 주제", "这个话题")
+
+
+@every_padding
+def test_a_question_without_an_end_mark_is_a_paragraph(padding: Padding) -> None:
+    for seed in range(3):
+        for text in composed("Is it raining", padding, seed).texts["en"]:
+            paragraph = next(each for each in text.split("\n\n") if "Is it raining" in each)
+            assert paragraph.endswith("Is it raining")
 
 
 @every_padding
 def test_padding_of_a_users_question_names_its_topic(padding: Padding) -> None:
     text = composed("What is the boiling point of water at sea level?", padding).texts["en"][4]
     least = 0.6 if padding == "neutral" else 0.15
-    assert text.count("“boiling point of water at sea level”") >= least * len(split(text))
+    assert text.count("“boiling point of water”") >= least * len(split(text))
 
 
 @pytest.mark.parametrize(
@@ -658,7 +734,9 @@ def test_a_question_keeps_its_number_when_another_is_not_translated(tmp_path: Pa
     english, translated = (
         next(row for row in files[lang]["questions"] if row["question_id"] == 3) for lang in ("en", "ko")
     )
-    assert "“하늘”" in translated["level_7_text"]
+    assert "this subject" in english["level_7_text"]  # plain in Korean alone, so named in neither
+    assert "이 주제" in translated["level_7_text"]
+    assert "“하늘”" not in translated["level_7_text"]
     assert [english[f"level_{level}_position"] for level in LEVELS[1:]] == [
         translated[f"level_{level}_position"] for level in LEVELS[1:]
     ]

@@ -229,15 +229,30 @@ def with_padding(questions: Sequence[Question], padding: str | None) -> list[Que
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
     """The first `limit` questions of each language, taking turns among the domains, in their own order.
 
-    A question with two kinds of padding is one question.
+    Questions that all languages have come first, so that the languages are asked the same ones. A question
+    with two kinds of padding is one question.
     """
     if limit is None:
         return list(questions)
-    seen: Counter[tuple[str, str]] = Counter()
-    turns: defaultdict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    for index, question in enumerate(questions):
-        if question.id not in turns[question.lang]:
-            turns[question.lang][question.id] = (seen[question.lang, question.domain], index)
-            seen[question.lang, question.domain] += 1
-    chosen = {lang: set(sorted(of_lang, key=of_lang.__getitem__)[:limit]) for lang, of_lang in turns.items()}
+    ids: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for question in questions:
+        ids[question.lang].setdefault(question.id, question.domain)
+    first = next(iter(ids.values()), {})
+    shared = {
+        each: domain for each, domain in first.items() if all(each in of_lang for of_lang in ids.values())
+    }
+    chosen: dict[str, set[str]] = {}
+    for lang, of_lang in ids.items():
+        others = {each: domain for each, domain in of_lang.items() if each not in shared}
+        chosen[lang] = set([*_in_turns(shared), *_in_turns(others)][:limit])
     return [question for question in questions if question.id in chosen[question.lang]]
+
+
+def _in_turns(domains: Mapping[str, str]) -> list[str]:
+    """The ids of questions: the first of each domain, the second of each, and so on."""
+    seen: Counter[str] = Counter()
+    turns: dict[str, int] = {}
+    for question_id, domain in domains.items():
+        turns[question_id] = seen[domain]
+        seen[domain] += 1
+    return sorted(turns, key=turns.__getitem__)

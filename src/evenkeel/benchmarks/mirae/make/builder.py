@@ -14,9 +14,9 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make import generator, lengths
 from evenkeel.benchmarks.mirae.make.lengths import positions_of
-from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
+from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Bank, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
-from evenkeel.benchmarks.mirae.make.subject import topic_of
+from evenkeel.benchmarks.mirae.make.subject import topics_of
 from evenkeel.benchmarks.mirae.make.writer import LONGEST, TRIES, Writer
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built, parse_languages
@@ -156,6 +156,8 @@ class MiraeBuilder:
         else:
             written, faults = self._compose(by_lang, paddings)
             failures += faults
+            for lang in by_lang:
+                made_by[lang]["generator_version"] = generator.VERSION
         files = {
             LANGUAGES[lang]: _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
         }
@@ -203,6 +205,7 @@ class MiraeBuilder:
             of_question = {
                 lang: by_line[question.line] for lang, by_line in texts.items() if question.line in by_line
             }
+            topics = topics_of(of_question)
             # Few tokenizers count all languages alike, so that lengths by one of them are fitted one by one.
             together = (
                 [list(of_question)] if self._counter is APPROXIMATE else [[lang] for lang in of_question]
@@ -211,6 +214,7 @@ class MiraeBuilder:
                 try:
                     levels = self._composed(
                         {lang: of_question[lang] for lang in langs},
+                        {lang: generic_bank(lang, topics[lang]) for lang in langs},
                         padding,
                         positions[question.line],
                         (*key, question.text),
@@ -227,12 +231,12 @@ class MiraeBuilder:
     def _composed(
         self,
         texts: Mapping[str, str],
+        banks: Mapping[str, Bank],
         padding: Padding,
         positions: Sequence[lengths.Position],
         key: Sequence[object],
     ) -> lengths.Levels:
         """One question. A draw that misses the tolerance is drawn again."""
-        banks = {lang: generic_bank(lang, topic_of(text, lang)) for lang, text in texts.items()}
         composer = lengths.Composer(texts, banks, self._counter.count)
         for attempt in range(1, TRIES):
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, groupby
@@ -55,6 +56,8 @@ ORDERS = ((0, 1, 2, 3), (1, 2, 0, 3))
 LONGEST_PARAGRAPH = 5
 LONGEST_NOTE = 7
 """Up to this many sentences around a question are one paragraph without connectives."""
+_END = re.compile(r"""[.?!…。？！][\s"'”’»)\]」』》）]*$""")
+"""What ends a sentence."""
 LONGEST_LETTER = 12
 """Up to this many are paragraphs that no sentence announces."""
 
@@ -153,6 +156,8 @@ class Composer:
         self.bank = next(iter(banks.values()))  # the banks of all languages have the same pieces
         self.break_size = count("\n\n")
         self.question_sizes = tuple(map(count, questions.values()))
+        # A question without an end mark would run into the sentence after it.
+        self.question_apart = not all(map(_END.search, questions.values()))
         self._sizes: dict[Piece, tuple[int, ...]] = {}
 
     def levels(
@@ -330,8 +335,10 @@ class Composer:
         ordered = layout.ordered(sentences)
         if len(sentences) <= LONGEST_NOTE:
             lines = [_Line(sentence) for part in ordered for sentence in part]
-            lines.insert(self._place([[line] for line in lines], position), _Line(None))
-            return [lines]
+            at = self._place([[line] for line in lines], position)
+            if self.question_apart:
+                return [block for block in (lines[:at], [_Line(None)], lines[at:]) if block]
+            return [[*lines[:at], _Line(None), *lines[at:]]]
         draft = _Draft(layout, announces=len(sentences) > LONGEST_LETTER)
         blocks = [draft.paragraph(group) for part in ordered for group in _grouped(part)]
         at = self._place(blocks, position)

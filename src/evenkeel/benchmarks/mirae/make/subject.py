@@ -1,121 +1,57 @@
-"""What a question is about, from its own words, so that its padding can name it."""
+"""What a question is about, where its own words say so plainly, so that its padding can name it."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from evenkeel.files.package_data import read_json
 
-MAX_CHARACTERS = 48
-_WORD = re.compile(r"\w+(?:['’.-]\w+)*")
+_SENTENCE = re.compile(r"[^?？!！。\n]+?(?:[?？!！。\n]|\.(?=\s|$)|$)")
+_MARKS = "?？!！。.… \n"
 
 
 class _Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the topic of a question is found in one language."""
+    """How the topic of a question is found in one language, as regular expressions."""
 
     quotes: str
     fallback: str
-    """The topic of a question in which none is found."""
+    """What a question is about whose topic is not plain."""
     longest: int
-    """The longest topic, in words (in Chinese, in characters)."""
-    breaks: frozenset[str]
-    """Words that are no part of a topic: of asking, of telling, pronouns, auxiliary verbs."""
-    edges: frozenset[str]
-    """Words that may be inside a topic, but not at its ends."""
-    particles: tuple[str, ...]
-    """What ends a noun phrase in Korean, the longer ones first."""
-    arguments: tuple[str, ...]
-    """Those of them that mark what a sentence is about."""
-    stems: tuple[str, ...]
-    """Endings that look like a particle and are none."""
-    endings: tuple[str, ...]
-    """Endings of a Korean verb that closes a sentence."""
+    """The longest topic, in characters."""
+    patterns: tuple[str, ...]
+    """Sentences whose topic is plain, with the group `topic`; the first that fits counts."""
+    cut: str
+    """What a topic leaves off at its end or start: an adjunct, an article."""
+    never: str
+    """What no topic contains: verbs, pronouns, words of asking, nouns that say nothing alone."""
 
 
-class _Phrase(NamedTuple):
-    text: str
-    is_argument: bool = False
-    """Whether a particle marks it as what the sentence is about."""
+def topics_of(questions: Mapping[str, str]) -> dict[str, str]:
+    """What one question is about in each of its languages, in quotation marks.
 
+    A wrong phrase would be worse than none. So a topic is taken only from a few plain forms of sentence, and
+    where it is not plain in one of the languages, the question is about "this subject" in all of them.
 
-def topic_of(question: str, lang: str) -> str:
-    """The longest phrase of a question that could be a topic, in quotation marks.
-
-    >>> topic_of("What is the boiling point of water at sea level?", "en")
-    '“boiling point of water at sea level”'
+    >>> topics_of({"en": "What is the capital of Australia?", "zh": "澳大利亚的首都是哪里？"})
+    {'en': '“capital of Australia”', 'zh': '“澳大利亚的首都”'}
+    >>> topics_of({"en": "Who wrote Hamlet?", "zh": "《哈姆雷特》是谁写的？"})
+    {'en': 'this subject', 'zh': '这个话题'}
     """
-    rules = read_json(__package__, "bank", lang, "subject.json", type=_Rules)
-    phrases = _chinese(question, rules) if lang == "zh" else _spaced(question, rules)
-    # A phrase that is the whole question would ask it again wherever the topic is named.
-    usable = [
-        each for each in phrases if 1 < len(each.text) <= MAX_CHARACTERS and question.strip() not in each.text
-    ]
-    topic = max(usable, key=lambda phrase: (phrase.is_argument, len(phrase.text)), default=_Phrase("")).text
-    return f"{rules.quotes[0]}{topic}{rules.quotes[1]}" if topic else rules.fallback
+    rules = {lang: read_json(__package__, "bank", lang, "subject.json", type=_Rules) for lang in questions}
+    topics = {lang: _topic(question, rules[lang]) for lang, question in questions.items()}
+    if not all(topics.values()):
+        return {lang: of_lang.fallback for lang, of_lang in rules.items()}
+    return {lang: f"{rules[lang].quotes[0]}{topic}{rules[lang].quotes[1]}" for lang, topic in topics.items()}
 
 
-def _spaced(question: str, rules: _Rules) -> list[_Phrase]:
-    """The phrases of a language with spaces: between breaks and punctuation, as written there."""
-    phrases: list[list[str]] = [[]]
-    arguments: set[int] = set()
-    end = 0
-    for match in _WORD.finditer(question):
-        word = match[0]
-        if re.search(r"[^\s]", question[end : match.start()]):
-            phrases.append([])
-        end = match.end()
-        bare = _without_particle(word, rules)
-        if word.lower() in rules.breaks or bare in rules.breaks or word.endswith(rules.endings):
-            phrases.append([])
-        elif bare != word:
-            phrases[-1].append(bare)
-            if word.removeprefix(bare) in rules.arguments:
-                arguments.add(len(phrases) - 1)
-            phrases.append([])
-        else:
-            phrases[-1].append(word)
-    return [_Phrase(" ".join(_trimmed(words, rules)), at in arguments) for at, words in enumerate(phrases)]
-
-
-def _trimmed(words: list[str], rules: _Rules) -> list[str]:
-    inner = [at for at, word in enumerate(words) if word.lower() not in rules.edges]
-    if not inner:
-        return []
-    words = words[inner[0] : inner[0] + rules.longest]
-    while words[-1].lower() in rules.edges:
-        words.pop()
-    return words
-
-
-def _without_particle(word: str, rules: _Rules) -> str:
-    """A Korean word without the particle that ends a noun phrase, if it has one."""
-    if word.endswith(rules.stems):
-        return word
-    for particle in rules.particles:
-        noun = word.removesuffix(particle)
-        if noun and noun != word and _fits(noun[-1], particle):
-            return noun
-    return word
-
-
-def _fits(last: str, particle: str) -> bool:
-    """Whether a particle has the form that follows this syllable: 은 after a consonant, 는 after a vowel."""
-    closed = "가" <= last <= "힣" and (ord(last) - ord("가")) % 28 != 0
-    if particle in ("은", "이", "을", "으로"):
-        return closed
-    return not closed or particle not in ("는", "가", "를")
-
-
-def _chinese(question: str, rules: _Rules) -> list[_Phrase]:
-    breaks = "|".join(map(re.escape, sorted(rules.breaks, key=len, reverse=True)))
-    phrases = re.split(rf"{breaks}|[^\w]+", question)
-    return [_Phrase(_trimmed_characters(phrase, rules)) for phrase in phrases if phrase]
-
-
-def _trimmed_characters(phrase: str, rules: _Rules) -> str:
-    edges = "|".join(map(re.escape, sorted(rules.edges, key=len, reverse=True)))
-    phrase = re.sub(rf"^(?:{edges})+", "", phrase)[: rules.longest]
-    return re.sub(rf"(?:{edges})+$", "", phrase)
+def _topic(question: str, rules: _Rules) -> str:
+    """The topic of the first sentence that asks, or of the first one where none does; empty if not plain."""
+    sentences = [match[0].strip() for match in _SENTENCE.finditer(question)]
+    first = sentences[0] if sentences else ""
+    sentence = next((each for each in sentences if each.endswith(("?", "？"))), first).rstrip(_MARKS)
+    match = next(filter(None, (re.search(pattern, sentence) for pattern in rules.patterns)), None)
+    topic = re.sub(rules.cut, "", match["topic"]) if match else ""
+    return topic if len(topic) <= rules.longest and not re.search(rules.never, topic) else ""
