@@ -53,7 +53,8 @@ def test_a_reason_is_not_an_answer_and_a_whole_text_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["i do not ", "sorry, ", "저는 ", "作为AI,", "while i, ", "but ", "\u0301", "a, "]
+    "text",
+    ["i do not ", "sorry, ", "저는 ", "作为AI,", "while i, ", "but ", "\u0301", "a, ", "我不能在", "我对"],
 )
 def test_only_the_beginning_of_a_long_answer_is_read(text: str) -> None:
     for lang in LANGUAGES:
