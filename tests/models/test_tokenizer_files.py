@@ -73,13 +73,19 @@ def varint(value: int) -> bytes:
 
 
 def sentencepiece(
-    pieces: Sequence[tuple[str, float, int]], *, kind: int, fallback: bool = False, dummy: bool = True
+    pieces: Sequence[tuple[str, float, int]],
+    *,
+    kind: int,
+    fallback: bool = False,
+    dummy: bool = True,
+    joined: bool = True,
 ) -> bytes:
     content = b"".join(
         field(1, field(1, text.encode()) + field(2, score) + field(3, of)) for text, score, of in pieces
     )
     trainer = field(3, kind) + field(35, int(fallback))
-    return content + field(2, trainer) + field(3, field(1, b"identity") + field(3, int(dummy)) + field(4, 1))
+    normaliser = field(1, b"identity") + field(3, int(dummy)) + field(4, int(joined))
+    return content + field(2, trainer) + field(3, normaliser)
 
 
 SPECIAL = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
@@ -115,6 +121,30 @@ def test_a_byte_pair_model_of_sentencepiece_is_read(tmp_path: Path) -> None:
     assert loaded.vocabulary.spell(loaded("the ж")) == " the ж".encode()
     (tmp_path / "bare.model").write_bytes(sentencepiece(pieces, kind=2, fallback=True, dummy=False))
     assert tokens(opened(tmp_path / "bare.model"), "the", pieces) == ["th", "e"]
+
+
+def test_user_defined_pieces_are_found_in_the_normalised_text(tmp_path: Path) -> None:
+    """The space in front is put before the whole text, not after each of them; one may have spaces in it."""
+    defined = [(text, 0.0, 4) for text in (".", "(", ")", "▁▁", "▁▁▁▁", "\n\n")]
+    letters = [(letter, -9.0, 1) for letter in "▁theipUS314"]
+    pieces = [*SPECIAL, *defined, ("▁the", -3.0, 1), ("▁ship", -4.0, 1), ("s", -9.0, 1), *letters]
+    (tmp_path / "spiece.model").write_bytes(sentencepiece(pieces, kind=1))
+    loaded = opened(tmp_path)
+    assert tokens(loaded, "the U.S. ship", pieces) == ["▁the", "▁", "U", ".", "S", ".", "▁ship"]
+    assert tokens(loaded, "3.14", pieces) == ["▁", "3", ".", "1", "4"]
+    assert tokens(loaded, "(the ship)", pieces) == ["▁", "(", "t", "h", "e", "▁ship", ")"]
+    assert loaded.encode("the (ship").spans == [(0, 3), (3, 4), (4, 5), *((n, n + 1) for n in range(5, 9))]
+    assert loaded.vocabulary is not None
+    assert loaded.vocabulary.spell(loaded("the U.S.")) == b" the U.S."
+    # `hi` is no piece, so that `▁ship` cannot be merged: it is not taken where it is all that is between two.
+    merged = [("th", -1.0, 1), ("▁th", -2.0, 1), ("▁the", -3.0, 1), ("▁ship", -4.0, 1)]
+    pieces = [*SPECIAL, *defined, *merged, ("s", -9.0, 1), *letters]
+    (tmp_path / "bare.model").write_bytes(sentencepiece(pieces, kind=2, dummy=False, joined=False))
+    loaded = opened(tmp_path / "bare.model")
+    assert tokens(loaded, "t  h    e\n\nt", pieces) == ["t", "▁▁", "h", "▁▁▁▁", "e", "\n\n", "t"]
+    assert tokens(loaded, "the (the)", pieces) == ["th", "e", "▁", "(", "th", "e", ")"]
+    assert tokens(loaded, ". ship. the", pieces) == [".", "▁", "s", "h", "i", "p", ".", "▁the"]
+    assert tokens(loaded, "     ", pieces) == ["▁▁▁▁", "▁"]
 
 
 # tiktoken

@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -236,35 +237,51 @@ def from_sentencepiece(content: bytes) -> Any:
 
     Read are its pieces (1: text, 2: score, 3: type), of the trainer's settings the kind of model (3) and byte
     fallback (35), and how texts are normalised (2: a compiled table, 3: a space in front, 4: spaces joined).
+
+    User-defined pieces are found in the normalised text. In a unigram model they have a score that wins; in a
+    BPE model they are cut out, the longest first, and nothing is merged with them. There, a stretch of text
+    that is a piece as a whole is taken as it is (`ignore_merges`), which gives user-defined pieces their
+    number; pieces that no merges make are therefore left out.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     message = _message(content)
     trainer, normaliser = (_message(_last(message, field, b"")) for field in (2, 3))
     pieces = [_piece(piece) for piece in message.get(1, ()) if isinstance(piece, bytes)]
     kind, fallback = _last(trainer, 3, UNIGRAM), bool(_last(trainer, 35, 0))
     unknown = [number for number, piece in enumerate(pieces) if piece.type == UNKNOWN]
+    defined = {piece.text for piece in pieces if piece.type == USER_DEFINED and piece.text}
     if not pieces or len(unknown) != 1:
         raise ValueError("it is neither JSON, nor ranks of tiktoken, nor a SentencePiece model")
     if kind not in (UNIGRAM, BYTE_PAIRS) or _last(trainer, 24, 0):
         raise ValueError("of SentencePiece's models, unigram and BPE with spaces before words can be read")
     model: Any
     if kind == UNIGRAM:
-        scored = [(piece.text, piece.score) for piece in pieces]
+        highest = max((piece.score for piece in pieces if piece.type == NORMAL), default=0.0)
+        scored = [(piece.text, _score(piece, highest)) for piece in pieces]
         model = models.Unigram(scored, unk_id=unknown[0], byte_fallback=fallback)
     else:
         numbers = {piece.text: number for number, piece in enumerate(pieces)}
         by_score = sorted((piece for piece in pieces if piece.type == NORMAL), key=lambda piece: -piece.score)
-        model = models.BPE(
-            vocab=numbers,
-            merges=_merges((piece.text for piece in by_score), numbers),
-            unk_token=pieces[unknown[0]].text,
-            fuse_unk=True,
-            byte_fallback=fallback,
-        )
+        merges = _merges((piece.text for piece in by_score), numbers)
+        settings: dict[str, Any] = {
+            "unk_token": pieces[unknown[0]].text,
+            "fuse_unk": True,
+            "byte_fallback": fallback,
+        }
+        model = models.BPE(vocab=numbers, merges=merges, **settings)
+        if defined:
+            for token in _unreachable(model, pieces):
+                del numbers[token]
+            merges = [pair for pair in merges if {*pair, "".join(pair)} <= numbers.keys()]
+            model = models.BPE(vocab=numbers, merges=merges, ignore_merges=True, **settings)
     backend = Tokenizer(model)
+    if defined and kind == BYTE_PAIRS:
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_any_of(defined)), behavior="isolated")
     table = _last(normaliser, 2, b"")
     steps: list[Any] = [normalizers.Precompiled(table)] if table else []
+    if changed := [text for text in sorted(defined) for step in steps if step.normalize_str(text) != text]:
+        raise ValueError(f"its normalisation changes its user-defined piece {changed[0]!r}")
     if _last(normaliser, 4, 1):
         steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip(left=True, right=True)]
     if _last(normaliser, 3, 1):
@@ -273,10 +290,32 @@ def from_sentencepiece(content: bytes) -> Any:
     backend.decoder = decoders.Sequence(
         [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     )
-    named = {kind: [p.text for p in pieces if p.type == kind] for kind in (CONTROL, UNKNOWN, USER_DEFINED)}
-    backend.add_special_tokens([AddedToken(text, special=True) for text in named[CONTROL] + named[UNKNOWN]])
-    backend.add_tokens([AddedToken(text, normalized=False) for text in named[USER_DEFINED]])
+    special = [piece.text for kind in (CONTROL, UNKNOWN) for piece in pieces if piece.type == kind]
+    backend.add_special_tokens([AddedToken(text, special=True) for text in special])
     return backend
+
+
+def _score(piece: _Piece, highest: float) -> float:
+    """A piece's score in a unigram model. That of a user-defined one is nearly 0: it is nearly always taken."""
+    if piece.type != USER_DEFINED:
+        return piece.score
+    return max(highest, 0.0) * len(piece.text.encode()) - 0.1
+
+
+def _unreachable(model: Any, pieces: Iterable[_Piece]) -> list[str]:
+    """The pieces of text that merging their own characters does not make: no text has them."""
+    texts = (piece.text for piece in pieces if piece.type not in (UNKNOWN, CONTROL, USER_DEFINED, BYTE))
+    return [text for text in texts if [token.value for token in model.tokenize(text)] != [text]]
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    """A regular expression for the longest of some texts. There may be thousands: the first letter decides
+    which are tried."""
+    rests: defaultdict[str, list[str]] = defaultdict(list)
+    for text in sorted(texts, key=len, reverse=True):
+        first, *rest = (f"\\x{{{ord(character):x}}}" for character in text)
+        rests[first].append("".join(rest))
+    return "|".join(f"{first}(?:{'|'.join(following)})" for first, following in rests.items())
 
 
 class _Piece(NamedTuple):
