@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 import struct
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -80,6 +81,11 @@ def is_alone(path: Path) -> bool:
     return path.is_file() and path.suffix != ".gguf"
 
 
+def needs_conversion(folder: Path) -> bool:
+    """Whether a folder has a tokenizer, but not as `tokenizer.json`."""
+    return not (folder / NAMES[0]).is_file() and any(file for name in NAMES for file in folder.glob(name))
+
+
 def read_tokenizer(path: Path) -> TextTokenizer:
     """The tokenizer of a file, or of the first file of a folder that may hold one."""
     file = next((file for name in NAMES for file in sorted(path.glob(name))), None) if path.is_dir() else path
@@ -104,12 +110,13 @@ def read_tokenizer(path: Path) -> TextTokenizer:
 def _read(content: bytes, file: Path) -> TextTokenizer:
     from tokenizers import Tokenizer
 
+    content = content.removeprefix(BOM_UTF8)
     first_line = content.lstrip()[:4096].partition(b"\n")[0]
     if content.lstrip()[:1] == b"{":
         return wrap(Tokenizer.from_str(content.decode()))
     if RANK.fullmatch(first_line):
         ranks = _read_ranks(content, file)
-        return from_ranks(ranks, f"{file.parent.resolve().name}/{file.name}")
+        return from_ranks(ranks, file.name, folder=file.parent.resolve().name)
     if first_line.startswith(b"version https://git-lfs"):
         raise UsageError(f"{file} is a pointer of Git LFS: `git lfs pull` replaces it by the file.")
     return wrap(from_sentencepiece(content))
@@ -166,6 +173,7 @@ def from_encoding(name: str) -> TextTokenizer:
 
 def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
     ranks: dict[bytes, int] = {}
+    taken: set[int] = set()
     for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue
@@ -176,23 +184,29 @@ def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
             token = base64.b64decode(encoded, validate=True)
         except (ValueError, binascii.Error):
             raise UsageError(f"{file}, line {number}: expected a token in base64 and its rank.") from None
-        if len(token) > LONGEST or token in ranks:
-            problem = (
-                f"a token of {len(token)} bytes" if len(token) > LONGEST else "a token that appears twice"
-            )
+        problems = {
+            f"a token of {len(token)} bytes": len(token) > LONGEST,
+            "a token that appears twice": token in ranks,
+            f"the rank {int(rank)} appears twice": int(rank) in taken,
+        }
+        if problem := next((text for text, applies in problems.items() if applies), ""):
             raise UsageError(f"{file}, line {number}: {problem}.")
         ranks[token] = int(rank)
+        taken.add(int(rank))
     if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
         raise UsageError(f"{file} has no token for the byte {missing[0]:#04x}: every byte must have one.")
     return ranks
 
 
-def from_ranks(ranks: Mapping[bytes, int], name: str) -> TextTokenizer:
-    """Byte pairs merged by rank. How texts are split before that is in no such file: it goes by the name."""
+def from_ranks(ranks: Mapping[bytes, int], name: str, *, folder: str = "") -> TextTokenizer:
+    """Byte pairs merged by rank. How texts are split before that is in no such file: it goes by the name, and
+    by the folder's where the name says nothing."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     known = read_json(__package__, "tiktoken.json", type=_Patterns)
-    pattern = next((of for part, of in known.names.items() if part in name.lower()), "")
+    pattern = next(
+        (of for text in (name, folder) for part, of in known.names.items() if part in text.lower()), ""
+    )
     note = ""
     if not pattern:
         pattern = "o200k" if len(ranks) > 150_000 else "cl100k"
@@ -296,7 +310,7 @@ def from_sentencepiece(content: bytes) -> Any:
 
 
 def _score(piece: _Piece, highest: float) -> float:
-    """A piece's score in a unigram model. That of a user-defined one is nearly 0: it is nearly always taken."""
+    """A piece's score in a unigram model: of a user-defined one nearly 0, so that it is taken."""
     if piece.type != USER_DEFINED:
         return piece.score
     return max(highest, 0.0) * len(piece.text.encode()) - 0.1
