@@ -24,12 +24,12 @@ Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood",
 Tag: TypeAlias = str | int
 
 Unit: TypeAlias = Literal[
-    "cosine", "share", "score", "points", "tokens", "count", "nats", "bits", "correlation", "agreement",
-    "variance", "deviations",
+    "cosine", "share", "score", "points", "tokens", "count", "nats", "bits", "signed_bits", "correlation",
+    "agreement", "variance", "deviations",
 ]  # fmt: skip
 """What a figure counts; it decides how the figure is written and which interval it has. Points are a
-difference of scores, a correlation is Spearman's ρ, an agreement Cohen's κ, a variance is one of values
-between 0 and 1, and deviations are those of a d′.
+difference of scores, signed bits one of bits, a correlation is Spearman's ρ, an agreement Cohen's κ, a
+variance is one of values between 0 and 1, and deviations are those of a d′.
 """
 
 

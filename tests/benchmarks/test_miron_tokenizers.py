@@ -302,6 +302,7 @@ def test_tokenizers_are_compared_without_their_models(
     )
     assert bpe["tokens_per_word"]["value"] < naive["tokens_per_word"]["value"]
     assert naive["bytes_per_token"]["value"] == 1
+    assert naive["usual_split"] == {str(digits): "+".join("1" * digits) for digits in range(1, 9)}
     letters = [len(text) / len(text.encode()) for text in whole]
     assert naive["characters_per_token"]["value"] == pytest.approx(sum(letters) / 8)
     # Every byte of a Cyrillic letter is part of a character, and " Капитан видит море" has 15 such letters.

@@ -55,6 +55,28 @@ def test_a_limit_on_the_length_in_the_file_does_not_count(embedded: TextTokenize
     assert opened(tmp_path / "limited.json")(TEXTS[0]) == embedded(TEXTS[0])
 
 
+def test_a_byte_order_mark_before_the_file_does_not_count(embedded: TextTokenizer, tmp_path: Path) -> None:
+    content = (embedded_folder() / "tokenizer.json").read_bytes()
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + content)
+    assert opened(tmp_path / "marked.json")(TEXTS[0]) == embedded(TEXTS[0])
+
+
+def test_added_tokens_spell_their_letters(tmp_path: Path) -> None:
+    """`ü` stands for the byte 0xFC in the other tokens of a byte-level tokenizer."""
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    added = Tokenizer(models.BPE({letter: number for number, letter in enumerate(letters)}, []))
+    added.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    added.add_tokens([AddedToken("für", normalized=False)])
+    added.save(str(tmp_path / "added.json"))
+    loaded = opened(tmp_path / "added.json")
+    assert loaded.vocabulary is not None
+    assert len(loaded("für")) == 1
+    for text in ("One für two", "café über"):
+        assert loaded.vocabulary.spell(loaded(text)) == text.encode()
+
+
 # SentencePiece
 
 
@@ -73,13 +95,19 @@ def varint(value: int) -> bytes:
 
 
 def sentencepiece(
-    pieces: Sequence[tuple[str, float, int]], *, kind: int, fallback: bool = False, dummy: bool = True
+    pieces: Sequence[tuple[str, float, int]],
+    *,
+    kind: int,
+    fallback: bool = False,
+    dummy: bool = True,
+    joined: bool = True,
 ) -> bytes:
     content = b"".join(
         field(1, field(1, text.encode()) + field(2, score) + field(3, of)) for text, score, of in pieces
     )
     trainer = field(3, kind) + field(35, int(fallback))
-    return content + field(2, trainer) + field(3, field(1, b"identity") + field(3, int(dummy)) + field(4, 1))
+    normaliser = field(1, b"identity") + field(3, int(dummy)) + field(4, int(joined))
+    return content + field(2, trainer) + field(3, normaliser)
 
 
 SPECIAL = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
@@ -117,6 +145,47 @@ def test_a_byte_pair_model_of_sentencepiece_is_read(tmp_path: Path) -> None:
     assert tokens(opened(tmp_path / "bare.model"), "the", pieces) == ["th", "e"]
 
 
+def test_user_defined_pieces_are_found_in_the_normalised_text(tmp_path: Path) -> None:
+    """The space in front is put before the whole text, not after each of them; one may have spaces in it."""
+    defined = [(text, 0.0, 4) for text in (".", "(", ")", "▁▁", "▁▁▁▁", "\n\n")]
+    letters = [(letter, -9.0, 1) for letter in "▁theipUS314"]
+    pieces = [*SPECIAL, *defined, ("▁the", -3.0, 1), ("▁ship", -4.0, 1), ("s", -9.0, 1), *letters]
+    (tmp_path / "spiece.model").write_bytes(sentencepiece(pieces, kind=1))
+    loaded = opened(tmp_path)
+    assert tokens(loaded, "the U.S. ship", pieces) == ["▁the", "▁", "U", ".", "S", ".", "▁ship"]
+    assert tokens(loaded, "3.14", pieces) == ["▁", "3", ".", "1", "4"]
+    assert tokens(loaded, "(the ship)", pieces) == ["▁", "(", "t", "h", "e", "▁ship", ")"]
+    assert loaded.encode("the (ship").spans == [(0, 3), (3, 4), (4, 5), *((n, n + 1) for n in range(5, 9))]
+    assert loaded.vocabulary is not None
+    assert loaded.vocabulary.spell(loaded("the U.S.")) == b" the U.S."
+    # `hi` is no piece, so that `▁ship` cannot be merged: it is not taken where it is all that is between two.
+    merged = [("th", -1.0, 1), ("▁th", -2.0, 1), ("▁the", -3.0, 1), ("▁ship", -4.0, 1)]
+    pieces = [*SPECIAL, *defined, *merged, ("s", -9.0, 1), *letters]
+    (tmp_path / "bare.model").write_bytes(sentencepiece(pieces, kind=2, dummy=False, joined=False))
+    loaded = opened(tmp_path / "bare.model")
+    assert tokens(loaded, "t  h    e\n\nt", pieces) == ["t", "▁▁", "h", "▁▁▁▁", "e", "\n\n", "t"]
+    assert tokens(loaded, "the (the)", pieces) == ["th", "e", "▁", "(", "th", "e", ")"]
+    assert tokens(loaded, ". ship. the", pieces) == [".", "▁", "s", "h", "i", "p", ".", "▁the"]
+    assert tokens(loaded, "     ", pieces) == ["▁▁▁▁", "▁"]
+
+
+def test_a_models_folder_with_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
+    pieces = [*SPECIAL, *WORDS, *LETTERS]
+    (tmp_path / "tokenizer.model").write_bytes(sentencepiece(pieces, kind=1))
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}')
+    for spec in (str(tmp_path), f"hf:{tmp_path}"):
+        assert tokens(opened(spec), "the ships", pieces) == ["▁the", "▁ship", "s"]
+
+
+def test_a_space_before_the_text_is_no_part_of_its_first_word(tmp_path: Path) -> None:
+    pieces = [*SPECIAL, ("▁", -1.0, 1), ("the", -2.0, 1), ("ship", -2.0, 1), *LETTERS]
+    (tmp_path / "tokenizer.model").write_bytes(sentencepiece(pieces, kind=1))
+    loaded = opened(tmp_path)
+    assert tokens(loaded, "the ship", pieces) == ["▁", "the", "▁", "ship"]
+    values = comparison.text_values("the ship", loaded.encode("the ship"), loaded)
+    assert values["whole_words"] == 1
+
+
 # tiktoken
 
 
@@ -138,6 +207,14 @@ def test_ranks_of_tiktoken_are_read(tmp_path: Path) -> None:
     assert [spellings[token] for token in opened(tmp_path / "gpt2.tiktoken")("1234")] == [b"1234"]
     (tmp_path / "mine.tiktoken").write_text(ranks(*merged))
     assert "does not say how a text is split" in opened(tmp_path / "mine.tiktoken").note
+    # The file's name decides; the folder's only where it says nothing.
+    for folder, name, digits in (
+        *(("gpt2-vs-gpt4", "cl100k_base", (3, 1)), ("gpt2_like", "qwen", (1, 1, 1, 1))),
+        *(("gpt2", "mine", (4,)), ("plain", "mine", (3, 1))),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.tiktoken").write_text(ranks(*merged))
+        assert comparison.split_of(opened(tmp_path / folder / f"{name}.tiktoken"), 1234) == digits
 
 
 # What is refused
@@ -156,6 +233,7 @@ def test_ranks_of_tiktoken_are_read(tmp_path: Path) -> None:
         ("x.model", sentencepiece([*SPECIAL, ("a" * 600, 0.0, 1)], kind=2), "a piece of 600 characters"),
         ("x.tiktoken", b"IQ== 0\nnot a line\n", "x.tiktoken, line 2: expected a token in base64"),
         ("x.tiktoken", b"IQ== 0\nIQ== 1\n", "line 2: a token that appears twice"),
+        ("x.tiktoken", b"IQ== 0\nIg== 0\n", "line 2: the rank 0 appears twice"),
         ("x.tiktoken", b"IQ== 0\n", "has no token for the byte 0x00"),
     ],
 )

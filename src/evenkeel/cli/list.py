@@ -192,7 +192,7 @@ def tokenizers_command(
             show_table(console, grid)
             console.print()
 
-    print_result(comparison.summaries, show, json=json)
+    print_result(tokenizers.figures(comparison), show, json=json)
     for note in comparison.notes:
         say(note, err=True)
     if out:

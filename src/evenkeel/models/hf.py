@@ -16,7 +16,7 @@ from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
-from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, read_tokenizer
+from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, needs_conversion, read_tokenizer
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.text.word_splitting import has_whole_words
@@ -194,7 +194,13 @@ class HuggingFace:
             return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
         spec = f"hf:{name}"
-        loaded = load_tokenizer(spec, locate(spec, weights=False))
+        located = locate(spec, weights=False)
+        try:
+            loaded = load_tokenizer(spec, located)
+        except UsageError:
+            if not needs_conversion(located.path):
+                raise
+            return read_tokenizer(located.folder)  # transformers needs further packages for it
         fast = getattr(loaded, "is_fast", False)
 
         def encode(text: str) -> Encoded:

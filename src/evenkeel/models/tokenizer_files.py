@@ -10,6 +10,8 @@ import base64
 import binascii
 import re
 import struct
+from codecs import BOM_UTF8
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +81,11 @@ def is_alone(path: Path) -> bool:
     return path.is_file() and path.suffix != ".gguf"
 
 
+def needs_conversion(folder: Path) -> bool:
+    """Whether a folder has a tokenizer, but not as `tokenizer.json`."""
+    return not (folder / NAMES[0]).is_file() and any(file for name in NAMES for file in folder.glob(name))
+
+
 def read_tokenizer(path: Path) -> TextTokenizer:
     """The tokenizer of a file, or of the first file of a folder that may hold one."""
     file = next((file for name in NAMES for file in sorted(path.glob(name))), None) if path.is_dir() else path
@@ -103,12 +110,13 @@ def read_tokenizer(path: Path) -> TextTokenizer:
 def _read(content: bytes, file: Path) -> TextTokenizer:
     from tokenizers import Tokenizer
 
+    content = content.removeprefix(BOM_UTF8)
     first_line = content.lstrip()[:4096].partition(b"\n")[0]
     if content.lstrip()[:1] == b"{":
         return wrap(Tokenizer.from_str(content.decode()))
     if RANK.fullmatch(first_line):
         ranks = _read_ranks(content, file)
-        return from_ranks(ranks, f"{file.parent.resolve().name}/{file.name}")
+        return from_ranks(ranks, file.name, folder=file.parent.resolve().name)
     if first_line.startswith(b"version https://git-lfs"):
         raise UsageError(f"{file} is a pointer of Git LFS: `git lfs pull` replaces it by the file.")
     return wrap(from_sentencepiece(content))
@@ -165,6 +173,7 @@ def from_encoding(name: str) -> TextTokenizer:
 
 def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
     ranks: dict[bytes, int] = {}
+    taken: set[int] = set()
     for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue
@@ -175,23 +184,29 @@ def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
             token = base64.b64decode(encoded, validate=True)
         except (ValueError, binascii.Error):
             raise UsageError(f"{file}, line {number}: expected a token in base64 and its rank.") from None
-        if len(token) > LONGEST or token in ranks:
-            problem = (
-                f"a token of {len(token)} bytes" if len(token) > LONGEST else "a token that appears twice"
-            )
+        problems = {
+            f"a token of {len(token)} bytes": len(token) > LONGEST,
+            "a token that appears twice": token in ranks,
+            f"the rank {int(rank)} appears twice": int(rank) in taken,
+        }
+        if problem := next((text for text, applies in problems.items() if applies), ""):
             raise UsageError(f"{file}, line {number}: {problem}.")
         ranks[token] = int(rank)
+        taken.add(int(rank))
     if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
         raise UsageError(f"{file} has no token for the byte {missing[0]:#04x}: every byte must have one.")
     return ranks
 
 
-def from_ranks(ranks: Mapping[bytes, int], name: str) -> TextTokenizer:
-    """Byte pairs merged by rank. How texts are split before that is in no such file: it goes by the name."""
+def from_ranks(ranks: Mapping[bytes, int], name: str, *, folder: str = "") -> TextTokenizer:
+    """Byte pairs merged by rank. How texts are split before that is in no such file: it goes by the name, and
+    by the folder's where the name says nothing."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     known = read_json(__package__, "tiktoken.json", type=_Patterns)
-    pattern = next((of for part, of in known.names.items() if part in name.lower()), "")
+    pattern = next(
+        (of for text in (name, folder) for part, of in known.names.items() if part in text.lower()), ""
+    )
     note = ""
     if not pattern:
         pattern = "o200k" if len(ranks) > 150_000 else "cl100k"
@@ -236,35 +251,51 @@ def from_sentencepiece(content: bytes) -> Any:
 
     Read are its pieces (1: text, 2: score, 3: type), of the trainer's settings the kind of model (3) and byte
     fallback (35), and how texts are normalised (2: a compiled table, 3: a space in front, 4: spaces joined).
+
+    User-defined pieces are found in the normalised text. In a unigram model they have a score that wins; in a
+    BPE model they are cut out, the longest first, and nothing is merged with them. There, a stretch of text
+    that is a piece as a whole is taken as it is (`ignore_merges`), which gives user-defined pieces their
+    number; pieces that no merges make are therefore left out.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     message = _message(content)
     trainer, normaliser = (_message(_last(message, field, b"")) for field in (2, 3))
     pieces = [_piece(piece) for piece in message.get(1, ()) if isinstance(piece, bytes)]
     kind, fallback = _last(trainer, 3, UNIGRAM), bool(_last(trainer, 35, 0))
     unknown = [number for number, piece in enumerate(pieces) if piece.type == UNKNOWN]
+    defined = {piece.text for piece in pieces if piece.type == USER_DEFINED and piece.text}
     if not pieces or len(unknown) != 1:
         raise ValueError("it is neither JSON, nor ranks of tiktoken, nor a SentencePiece model")
     if kind not in (UNIGRAM, BYTE_PAIRS) or _last(trainer, 24, 0):
         raise ValueError("of SentencePiece's models, unigram and BPE with spaces before words can be read")
     model: Any
     if kind == UNIGRAM:
-        scored = [(piece.text, piece.score) for piece in pieces]
+        highest = max((piece.score for piece in pieces if piece.type == NORMAL), default=0.0)
+        scored = [(piece.text, _score(piece, highest)) for piece in pieces]
         model = models.Unigram(scored, unk_id=unknown[0], byte_fallback=fallback)
     else:
         numbers = {piece.text: number for number, piece in enumerate(pieces)}
         by_score = sorted((piece for piece in pieces if piece.type == NORMAL), key=lambda piece: -piece.score)
-        model = models.BPE(
-            vocab=numbers,
-            merges=_merges((piece.text for piece in by_score), numbers),
-            unk_token=pieces[unknown[0]].text,
-            fuse_unk=True,
-            byte_fallback=fallback,
-        )
+        merges = _merges((piece.text for piece in by_score), numbers)
+        settings: dict[str, Any] = {
+            "unk_token": pieces[unknown[0]].text,
+            "fuse_unk": True,
+            "byte_fallback": fallback,
+        }
+        model = models.BPE(vocab=numbers, merges=merges, **settings)
+        if defined:
+            for token in _unreachable(model, pieces):
+                del numbers[token]
+            merges = [pair for pair in merges if {*pair, "".join(pair)} <= numbers.keys()]
+            model = models.BPE(vocab=numbers, merges=merges, ignore_merges=True, **settings)
     backend = Tokenizer(model)
+    if defined and kind == BYTE_PAIRS:
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_any_of(defined)), behavior="isolated")
     table = _last(normaliser, 2, b"")
     steps: list[Any] = [normalizers.Precompiled(table)] if table else []
+    if changed := [text for text in sorted(defined) for step in steps if step.normalize_str(text) != text]:
+        raise ValueError(f"its normalisation changes its user-defined piece {changed[0]!r}")
     if _last(normaliser, 4, 1):
         steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip(left=True, right=True)]
     if _last(normaliser, 3, 1):
@@ -273,10 +304,32 @@ def from_sentencepiece(content: bytes) -> Any:
     backend.decoder = decoders.Sequence(
         [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     )
-    named = {kind: [p.text for p in pieces if p.type == kind] for kind in (CONTROL, UNKNOWN, USER_DEFINED)}
-    backend.add_special_tokens([AddedToken(text, special=True) for text in named[CONTROL] + named[UNKNOWN]])
-    backend.add_tokens([AddedToken(text, normalized=False) for text in named[USER_DEFINED]])
+    special = [piece.text for kind in (CONTROL, UNKNOWN) for piece in pieces if piece.type == kind]
+    backend.add_special_tokens([AddedToken(text, special=True) for text in special])
     return backend
+
+
+def _score(piece: _Piece, highest: float) -> float:
+    """A piece's score in a unigram model: of a user-defined one nearly 0, so that it is taken."""
+    if piece.type != USER_DEFINED:
+        return piece.score
+    return max(highest, 0.0) * len(piece.text.encode()) - 0.1
+
+
+def _unreachable(model: Any, pieces: Iterable[_Piece]) -> list[str]:
+    """The pieces of text that merging their own characters does not make: no text has them."""
+    texts = (piece.text for piece in pieces if piece.type not in (UNKNOWN, CONTROL, USER_DEFINED, BYTE))
+    return [text for text in texts if [token.value for token in model.tokenize(text)] != [text]]
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    """A regular expression for the longest of some texts. There may be thousands: the first letter decides
+    which are tried."""
+    rests: defaultdict[str, list[str]] = defaultdict(list)
+    for text in sorted(texts, key=len, reverse=True):
+        first, *rest = (f"\\x{{{ord(character):x}}}" for character in text)
+        rests[first].append("".join(rest))
+    return "|".join(f"{first}(?:{'|'.join(following)})" for first, following in rests.items())
 
 
 class _Piece(NamedTuple):

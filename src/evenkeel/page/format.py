@@ -20,6 +20,7 @@ FORMATS: dict[Unit, str] = {
     "score": ".2f",
     "points": ".2f",
     "bits": ".3f",
+    "signed_bits": ".3f",
     "tokens": ",.0f",
     "count": ".2f",
     "nats": ".3f",

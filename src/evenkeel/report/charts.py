@@ -268,7 +268,7 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     least, most = RANGES.get(unit, (low, high))
     if low < least:  # a difference, which may be negative where the unit itself is not
         least = -most
-    elif min(point["y"] for point in points) >= 0 and unit != "points":
+    elif min(point["y"] for point in points) >= 0 and unit not in ("points", "signed_bits"):
         least = max(least, 0.0)
     low, high = max(low, least), min(high, most)
     margin = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)

@@ -21,7 +21,7 @@ METRICS = (
     Metric("tokenizer_cost", "bits lost to other tokens that begin with the target", "bits", "lower"),
     Metric("tokenizer_cost_high", "bits lost to other tokens, at most", "bits", "lower"),
     Metric("spelling_cost", "bits lost to other tokens that spell the target", "bits", "lower"),
-    Metric("boundary_cost", "bits lost to the token before the target", "bits", "lower"),
+    Metric("boundary_cost", "bits lost to the token before the target", "signed_bits", "lower"),
     Metric("string_bits_per_byte", "bits per byte of the target as a string", "bits", "lower"),
     Metric("strings_known", "targets whose probability as a string is known to 0.001 bits", "share", None),
 )

@@ -11,13 +11,14 @@ from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
 from evenkeel.models.boundary import find_boundary
+from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer
 from evenkeel.page.layout import Bars
 from evenkeel.page.metrics import Metric, units
 from evenkeel.page.tables import Content, Grid, figure, values_of
 from evenkeel.run.benchmark import Data
-from evenkeel.types import Score, Summary
+from evenkeel.types import Figure, Score, Summary
 
 TEXT = (
     Metric("tokens_per_word", "Tokens per word", "count", "lower"),
@@ -151,13 +152,21 @@ def text_values(text: str, encoded: Encoded, tokenise: TextTokenizer) -> dict[st
     if encoded.spans is None:
         values["whole_words"] = None
     elif words:  # a text of numbers and marks has no word that could be whole
-        counts = covering(words, encoded.spans)
+        counts = covering(words, _without_spaces(encoded, vocabulary))
         lost = covering(
             words, [span for span, is_unknown in zip(encoded.spans, unknown, strict=True) if is_unknown]
         )
         whole = sum(count == 1 and not missing for count, missing in zip(counts, lost, strict=True))
         values["whole_words"] = whole / len(words)
     return values
+
+
+def _without_spaces(encoded: Encoded, vocabulary: Vocabulary | None) -> list[tuple[int, int]]:
+    """The characters of tokens that spell more than spaces: a space that the tokenizer puts before a text has
+    the place of its first letter."""
+    spellings = vocabulary.spellings if vocabulary is not None else {}
+    pairs = zip(encoded.ids, encoded.spans or (), strict=True)
+    return [span for token, span in pairs if not spellings.get(token, b"").isspace()]
 
 
 def covering(parts: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> list[int]:
@@ -230,6 +239,14 @@ def usual_split(tokenise: TextTokenizer, digits: int) -> str:
     splits = Counter(split_of(tokenise, number) for number in numbers_of(digits))
     split = splits.most_common(1)[0][0]
     return "+".join(map(str, split)) if split else "unknown"
+
+
+def figures(comparison: Comparison) -> dict[str, dict[str, Figure | dict[int, str]]]:
+    """All that is known of each tokenizer by its spec, for JSON."""
+    return {
+        spec: {**summary, "usual_split": comparison.splits[spec]}
+        for spec, summary in comparison.summaries.items()
+    }
 
 
 # Tables

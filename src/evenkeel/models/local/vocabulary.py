@@ -75,9 +75,18 @@ def read_vocabulary(backend: Any) -> Vocabulary | None:
     if spell is None:
         return None
     tokens: dict[str, int] = backend.get_vocab(with_added_tokens=True)
+    plain: set[str] = set()
+    if spell is _byte_level:  # the letters of added tokens stand for themselves, not for bytes
+        plain = tokens.keys() - backend.get_vocab(with_added_tokens=False).keys()
     special = {added["id"] for added in description["added_tokens"] if added["special"]}
     special.add(unknown_token(backend, description))
-    return Vocabulary({token: spell(text) for text, token in tokens.items() if token not in special})
+    return Vocabulary(
+        {
+            token: text.encode() if text in plain else spell(text)
+            for text, token in tokens.items()
+            if token not in special
+        }
+    )
 
 
 def unknown_token(backend: Any, description: Mapping[str, Any] | None = None) -> int | None:
