@@ -413,10 +413,30 @@ def test_prompts_asked_more_often_are_compared_by_what_does_not_depend_on_it(
     comparison = ek.compare(folder / "seldom", folder / other)
     sizes = {each.metric: each.n for each in comparison.differences}
     assert (sizes["mean_similarity"], sizes["drift"], sizes["meanings"]) == (24, 16, 0)
-    note = "meanings: 24 prompts left out, because each run asks them another number of times"
+    note = "meanings: 24 prompts left out, because each run has another number of answers to them"
     assert note in comparison.notes
     with pytest.raises(UsageError, match=r"options\.samples is 2 there and"):
         gate(folder / other, folder / "seldom")
+
+
+def test_prompts_with_fewer_scored_answers_are_left_out_of_what_depends_on_their_number(
+    folder: Path, tmp_path: Path
+) -> None:
+    content = json.loads((folder / "recorded.json").read_text())
+    for question in content["experiment_results"][:2]:
+        for each in question["level_analyses"]:
+            each["responses"][2] = None
+    path = tmp_path / "fewer.json"
+    path.write_text(json.dumps(content))
+    with Loopback(words=12) as server:
+        ek.score(
+            "mirae", path, out=tmp_path / "run", embedder="openai:embed", base_url=server.url, progress=False
+        )
+    comparison = ek.compare(folder / "recorded", tmp_path / "run")
+    sizes = {each.metric: each.n for each in comparison.differences}
+    assert (sizes["mean_similarity"], sizes["meanings"], sizes["duplicates"]) == (24, 18, 18)
+    note = "meanings: 6 prompts left out, because each run has another number of answers to them"
+    assert note in comparison.notes
 
 
 @pytest.mark.parametrize("other", ["mine", "recorded"])

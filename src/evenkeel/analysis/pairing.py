@@ -150,7 +150,7 @@ def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout
 def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -> list[str]:
     """Leave samples out of metrics by which they cannot be compared, and say so.
 
-    Each run compares them with another sample or with all of its own, or asks them another number of times.
+    Each run compares them with another sample or with all of its own, or has another number of answers.
     """
     notes = []
     for name, current in second.by_metric.items():
@@ -162,9 +162,9 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
             samples = [sample for sample in current.values if second.families[sample] in families]
             reason = f"each run compares them with another {declared.against}"
         elif declared and declared.by_repeats:
-            times = {sample: asked for sample, (_, asked) in stored.requests.items()}
-            samples = [s for s in current.values if times.get(s, 0) not in (0, current.requests[s][1])]
-            reason = "each run asks them another number of times"
+            scored = {sample: answered for sample, (answered, _) in stored.requests.items()}
+            samples = [s for s in current.values if scored.get(s, 0) not in (0, current.requests[s][0])]
+            reason = "each run has another number of answers to them"
         elif declared and declared.by_others and stored.samples != current.samples:
             samples = list(current.values)
             reason = f"it depends on the other {layout.counted[0]}, and each run has others"
