@@ -147,6 +147,32 @@ def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any,
         read_recording(write(tmp_path / "x.json", entries))
 
 
+def test_a_prompt_with_more_answers_than_the_others_counts_for_itself(tmp_path: Path) -> None:
+    entries = [entry(1), second_level(responses=["a", "b", "c", None, None]), entry(3)]
+    entries[2]["level_analyses"][0]["responses"].pop()
+    sizes = [3, 3, 3, 3, 5, 3, 3, 3, 3]
+    recording = read_recording(write(tmp_path / "x.json", entries))
+    assert [len(responses) for responses in recording.responses] == sizes
+    assert [sample.inputs.samples for sample in recording.samples] == sizes
+    assert [sample.inputs.first_repeat for sample in recording.samples] == [
+        sum(sizes[:n]) for n in range(len(sizes))
+    ]
+    endings = Counter(response.status for responses in recording.responses for response in responses)
+    assert endings == {"ok": 26, "error": 3}
+    assert recording.warnings[-1] == (
+        "x.json: prompts with more than 3 answers (the usual number): 1 of 9, which are scored with all of "
+        "theirs: 2-L2."
+    )
+
+
+@pytest.mark.parametrize(("stated", "count"), [(4, 4), (3, 3), (1, 3), ("4", 3), (True, 3), (10**9, 3)])
+def test_a_file_may_state_how_often_each_prompt_was_asked(tmp_path: Path, stated: Any, count: int) -> None:
+    path = write(tmp_path / "x.json", [entry(1), entry(2)], num_repetitions=stated)
+    recording = read_recording(path)
+    assert {len(responses) for responses in recording.responses} == {count}
+    assert recording.warnings == []
+
+
 def test_numbers_that_json_does_not_have_cost_no_answer(tmp_path: Path) -> None:
     figures = {"mean_similarity": float("nan"), "std_similarity": 0.5, "max_similarity": "x"}
     path = write(
@@ -293,6 +319,11 @@ def test_each_language_joins_the_first_files_of_its_model_that_lack_it(tmp_path:
         (f"{'x' * 100}...", "x" * 99, False),
         ("Why is it so?...", "Why is it so? And since when?", False),
         ("Why is it so?...", "Why is it?", False),
+        ("Why is it so...", "Why is it so and not else?", False),
+        ("Why is it so...", "Why is it so?", False),
+        ("Why is it so...", "Why is it so", True),
+        ("Why is it so?...", f"Why is it so?... {LONG}", False),
+        ("", "Why?", True),
         (f"{'x' * 100}...", f"{'x' * 99}y and further", False),
         ("x" * 300, "x" * 301, False),
     ],
