@@ -437,6 +437,36 @@ def test_a_recording_scored_by_another_embedder_is_refused_with_what_helps(folde
     assert str(caught.value).endswith("evenkeel score … --embedder openai:embed.")
 
 
+def test_runs_that_differ_in_further_columns_are_compared_by_the_rest(folder: Path, tmp_path: Path) -> None:
+    with Loopback(words=12) as server:
+        further: dict[str, dict[str, Any]] = {
+            "second": {"embedder": ["openai:embed", "openai:more"]},
+            "whole": {"chunked": True},
+            "near": {"meaning_distance": 0.3},
+        }
+        for name, options in further.items():
+            ek.score(
+                "mirae", folder / "recorded.json", out=tmp_path / name, base_url=server.url, progress=False,
+                **({"embedder": "openai:embed"} | options),
+            )  # fmt: skip
+    metrics = {
+        "second": "chance_floor@embedder-2, corrected_similarity@embedder-2, mean_similarity@embedder-2",
+        "whole": "whole_similarity",
+        "near": "meanings, semantic_entropy",
+    }
+    for name, left_out in metrics.items():
+        comparison = ek.compare(folder / "mine", tmp_path / name)
+        sizes = {each.metric: each.n for each in comparison.differences}
+        assert (sizes["mean_similarity"], sizes["meanings"]) == (24, 0 if name == "near" else 24)
+        [note] = [note for note in comparison.notes if "left out" in note]
+        assert note.startswith(f"{left_out}: left out between {folder / 'mine'} (there) and ")
+        with pytest.raises(UsageError, match="was not asked what"):
+            gate(tmp_path / name, folder / "recorded")
+    with pytest.raises(UsageError) as caught:
+        ek.compare(folder / "other", tmp_path / "second")
+    assert "--embedder-2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("other", ["theirs", "recorded"])
 def test_prompts_asked_more_often_are_compared_by_what_does_not_depend_on_it(
     folder: Path, other: str
@@ -514,6 +544,15 @@ def test_two_runs_are_compared_level_by_level_over_those_that_both_have(folder: 
         assert difference.n == 8
     scoped = ek.compare(folder / "mine", folder / "theirs", metrics="drift/level=2", by=["domain"])
     assert scoped.metrics == ("drift/level=2", "drift/level=2,domain=A", "drift/level=2,domain=B")
+
+
+def test_a_row_of_a_breakdown_without_values_is_left_out_by_name(folder: Path) -> None:
+    """There is no drift at the shortest level."""
+    comparison = ek.compare(folder / "mine", folder / "theirs", metrics="drift", by="level")
+    assert comparison.metrics == ("drift", "drift/level=2", "drift/level=3")
+    assert comparison.notes == ("no sample has a value: drift/level=1",)
+    with pytest.raises(UsageError, match="'drift/level=1': no sample of these runs has"):
+        ek.compare(folder / "mine", folder / "theirs", metrics="drift/level=1")
 
 
 def test_several_runs_are_set_side_by_side_level_by_level(folder: Path) -> None:

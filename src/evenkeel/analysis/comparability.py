@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isclose
 from typing import Any
 
@@ -273,9 +273,12 @@ def _requests(score: Score, metric: str) -> tuple[int, int]:
 
 
 def comparable(
-    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: bool
+    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: Collection[str]
 ) -> list[str]:
-    """The metrics that can be compared sample by sample; those that a person named must be among them."""
+    """The metrics that can be compared sample by sample; those that a person named must be among them.
+
+    A row of a breakdown that has no value in any run is left out.
+    """
     common = set.intersection(*(each.metrics for each in values))
     means = [
         name
@@ -295,8 +298,8 @@ def comparable(
             f"Available: {', '.join(sorted(common)) or 'none'}."
         )
     in_scope = [name for name in means if any(each.by_metric[name].requests for each in values)]
-    for name in means if explicit or not in_scope else ():
-        if name not in in_scope:
+    for name in means:
+        if name not in in_scope and (name in explicit or not in_scope):
             raise UsageError(f"'{name}': {_empty_scope(split_name(name, common)[1], common, values)}.")
     return in_scope
 
