@@ -268,7 +268,8 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
     """For each language that the embedder does not read, or where its cosines begin high, a sentence."""
     embedders = spec.options.get("embedder") or ("embedded-embedder",)
     warnings = []
-    for lang in dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"}):
+    langs = dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"})
+    for lang in langs:
         reads, floor = (summary.get(f"{name}/lang={lang}") for name in ("embedder_reads", "chance_floor"))
         sentences = []
         if reads and reads.value is not None and reads.value < READS:
@@ -276,6 +277,8 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
                 f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} "
                 "translated sentences. Its figures there say how similar the wording is, not the meaning."
             )
+            if len(langs) > 1:
+                sentences.append(f"Figures across languages are left out for '{lang}' because of it.")
         if floor and floor.value is not None and floor.value >= HIGH_FLOOR:
             sentences.append(
                 f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "
