@@ -110,6 +110,11 @@ def texts(recording: Any, index: int) -> list[str]:
     return [response.text for response in recording.responses[index]]
 
 
+def test_an_entry_without_readable_levels_keeps_its_domain(tmp_path: Path) -> None:
+    recording = read_recording(write(tmp_path / "x.json", [entry(1), entry(2, level_analyses=None)]))
+    assert [sample.tags.get("domain") for sample in recording.samples] == ["FACTUAL"] * 6
+
+
 def test_an_entry_of_raw_answers_that_cannot_be_read_costs_itself(tmp_path: Path) -> None:
     whole = {"1": {"question_text": "왜?", "responses": ["하나", "둘"]}}
     items = [

@@ -203,7 +203,8 @@ class _Reading:
         if question is None:
             stated = raw.get("question_id") if isinstance(raw, dict) else None
             question_id = str(stated) if type(stated) in (int, str) else f"entry-{number}"
-            self._domains.setdefault(question_id, "")
+            domain = raw.get("domain") if isinstance(raw, dict) else None
+            self._domains.setdefault(question_id, domain if isinstance(domain, str) else "")
             self._incomplete.add(question_id)
             return
         question_id = str(question.question_id)
