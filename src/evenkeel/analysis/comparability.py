@@ -16,7 +16,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Score, Tag
+from evenkeel.types import MIXED, Figure, Score, Tag
 
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
@@ -286,7 +286,11 @@ def comparable(
         if split_name(name, common)[0] in common
         and all(_is_mean(run, name, each.by_metric[name]) for run, each in zip(runs, values, strict=True))
     ]
-    unlike = {name: bases for name in means if len(bases := _bases(name, runs)) > 1}
+    unlike = {
+        name: bases
+        for name in means
+        if len(bases := _bases(name, runs)) > 1 or any(basis.startswith(MIXED) for basis in bases)
+    }
     for name, bases in unlike.items() if explicit else ():
         raise UsageError(f"'{name}' cannot be compared, its figures differ in kind: {'; '.join(bases)}.")
     means = [name for name in means if name not in unlike]

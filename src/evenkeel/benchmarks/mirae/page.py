@@ -11,7 +11,7 @@ from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.format import capitalised
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.types import Records, RunSpec, Summary
+from evenkeel.types import MIXED, Records, RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
@@ -256,7 +256,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             f"The chance floor is unknown: it takes at least {MIN_QUESTIONS} questions in a language, with "
             "answers."
         )
-    elif (floor := summary.get("chance_floor")) and "domain" not in floor.basis:
+    elif (floor := summary.get("chance_floor")) and floor.basis.startswith(MIXED):
+        facts.append(f"Portions of the run have floors of different kinds. {capitalised(floor.basis)}.")
+    elif floor and "domain" not in floor.basis:
         facts.append(f"There are too few questions for a floor in each domain. {capitalised(floor.basis)}.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
