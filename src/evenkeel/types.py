@@ -234,6 +234,8 @@ class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     common are not independent; where there are links, they take the place of the group in intervals."""
     failures: tuple[str, ...] = ()
     """What scoring lacked, beyond the statuses of the answers."""
+    basis: str = ""
+    """What its values depend on beside its own answers, where that may differ from sample to sample."""
     unscorable: bool = False
     """True where the benchmark could make nothing of the sample: `detail` is empty then."""
     detail: DetailT = None  # type: ignore[assignment]
@@ -250,6 +252,10 @@ class Record(Struct, Generic[InputsT, DetailT], frozen=True, kw_only=True):
 
 Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
+
+
+MIXED = "mixed"
+"""How the basis of a figure begins whose samples have several where they should have one."""
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -273,7 +279,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     """How many tests `p` is corrected for, by Holm."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
-    another basis are not compared with it."""
+    another basis are not compared with it, and neither are those whose basis begins with MIXED."""
     metric: str = ""
     scope: dict[str, str] = {}
     """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +19,8 @@ from evenkeel.benchmarks.mirae.chance import BASES, bases, corrected_for_chance
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.errors import UsageError
-from evenkeel.types import Answered, Embed, Response, RunSpec, Sample, Score, Summary
+from evenkeel.run import runner
+from evenkeel.types import Answered, Embed, Generate, Response, RunSpec, Sample, Score, Summary
 from loopback import Loopback
 
 DOMAINS = ("FACTUAL", "OPINION")
@@ -330,6 +332,49 @@ def test_figures_over_different_floors_are_not_compared(runs: dict[str, ek.Run])
         UsageError, match="differ in kind: chance floor: other questions of the same language"
     ):
         ek.compare(runs["a"], runs["few"], metrics="corrected_similarity")
+
+
+def test_floors_that_differ_in_kind_from_portion_to_portion_are_named_and_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second half has one question of the first domain, too few for a floor of its own."""
+    questions = [
+        {"question_id": n, "domain": DOMAINS[n > 5], "level_1_text": f"What is {n}?"} for n in range(10)
+    ]
+    path = tmp_path / "questions.json"
+    path.write_bytes(msgspec.json.encode({"metadata": {"language": "English"}, "questions": questions}))
+    monkeypatch.setattr(runner, "CHUNK", 28)
+    with Loopback() as server:
+        runs = [
+            ek.run(
+                "mirae", model=f"openai:{name}", base_url=server.url, data=path, out=tmp_path / name,
+                embedder=("openai:e",), samples=3, progress=False,
+            )
+            for name in "ab"
+        ]  # fmt: skip
+    taken = [record.score.detail.floor_over for record in runs[0].records()]
+    assert taken == [BASES[0]] * 5 + [BASES[1]] * 5
+    figure = runs[0].summary["corrected_similarity"]
+    assert figure.basis == (
+        "mixed chance floor: other questions of the same language, domain and level or language and level"
+    )
+    assert figure.coverage == 1
+    assert any("floors of different kinds" in note.text for note in notes(runs[0].spec, runs[0].summary))
+    assert "corrected_similarity" not in ek.compare(*runs).metrics
+    with pytest.raises(UsageError, match="differ in kind: mixed chance floor"):
+        ek.compare(*runs, metrics="corrected_similarity")
+
+
+def test_nothing_that_is_asked_before_scoring_is_one_portion() -> None:
+    class Silent(Mirae):
+        def requests(self, sample: Sample) -> list[Generate]:
+            return []
+
+    questions = [Question(str(n), "F", "en", {1: f"{n}?"}) for n in range(5)]
+    silent, asking = Silent(MiraeOptions()), Mirae(MiraeOptions())
+    samples = make_samples(questions, 5)
+    assert [len(portion) for portion in runner.in_chunks(silent, samples)] == [5]
+    assert [len(portion) for portion in runner.in_chunks(asking, samples)] == [5]
 
 
 def test_a_scope_that_cuts_through_a_floor_is_not_compared(runs: dict[str, ek.Run]) -> None:

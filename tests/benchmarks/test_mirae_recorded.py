@@ -110,6 +110,11 @@ def texts(recording: Any, index: int) -> list[str]:
     return [response.text for response in recording.responses[index]]
 
 
+def test_an_entry_without_readable_levels_keeps_its_domain(tmp_path: Path) -> None:
+    recording = read_recording(write(tmp_path / "x.json", [entry(1), entry(2, level_analyses=None)]))
+    assert [sample.tags.get("domain") for sample in recording.samples] == ["FACTUAL"] * 6
+
+
 def test_an_entry_of_raw_answers_that_cannot_be_read_costs_itself(tmp_path: Path) -> None:
     whole = {"1": {"question_text": "왜?", "responses": ["하나", "둘"]}}
     items = [
@@ -145,6 +150,32 @@ def test_an_entry_of_raw_answers_that_cannot_be_read_costs_itself(tmp_path: Path
 def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_recording(write(tmp_path / "x.json", entries))
+
+
+def test_a_prompt_with_more_answers_than_the_others_counts_for_itself(tmp_path: Path) -> None:
+    entries = [entry(1), second_level(responses=["a", "b", "c", None, None]), entry(3)]
+    entries[2]["level_analyses"][0]["responses"].pop()
+    sizes = [3, 3, 3, 3, 5, 3, 3, 3, 3]
+    recording = read_recording(write(tmp_path / "x.json", entries))
+    assert [len(responses) for responses in recording.responses] == sizes
+    assert [sample.inputs.samples for sample in recording.samples] == sizes
+    assert [sample.inputs.first_repeat for sample in recording.samples] == [
+        sum(sizes[:n]) for n in range(len(sizes))
+    ]
+    endings = Counter(response.status for responses in recording.responses for response in responses)
+    assert endings == {"ok": 26, "error": 3}
+    assert recording.warnings[-1] == (
+        "x.json: prompts with more than 3 answers (the usual number): 1 of 9, which are scored with all of "
+        "theirs: 2-L2."
+    )
+
+
+@pytest.mark.parametrize(("stated", "count"), [(4, 4), (3, 3), (1, 3), ("4", 3), (True, 3), (10**9, 3)])
+def test_a_file_may_state_how_often_each_prompt_was_asked(tmp_path: Path, stated: Any, count: int) -> None:
+    path = write(tmp_path / "x.json", [entry(1), entry(2)], num_repetitions=stated)
+    recording = read_recording(path)
+    assert {len(responses) for responses in recording.responses} == {count}
+    assert recording.warnings == []
 
 
 def test_numbers_that_json_does_not_have_cost_no_answer(tmp_path: Path) -> None:
@@ -293,6 +324,11 @@ def test_each_language_joins_the_first_files_of_its_model_that_lack_it(tmp_path:
         (f"{'x' * 100}...", "x" * 99, False),
         ("Why is it so?...", "Why is it so? And since when?", False),
         ("Why is it so?...", "Why is it?", False),
+        ("Why is it so...", "Why is it so and not else?", False),
+        ("Why is it so...", "Why is it so?", False),
+        ("Why is it so...", "Why is it so", True),
+        ("Why is it so?...", f"Why is it so?... {LONG}", False),
+        ("", "Why?", True),
         (f"{'x' * 100}...", f"{'x' * 99}y and further", False),
         ("x" * 300, "x" * 301, False),
     ],
@@ -406,6 +442,36 @@ def test_a_recording_scored_by_another_embedder_is_refused_with_what_helps(folde
     assert str(caught.value).endswith("evenkeel score … --embedder openai:embed.")
 
 
+def test_runs_that_differ_in_further_columns_are_compared_by_the_rest(folder: Path, tmp_path: Path) -> None:
+    with Loopback(words=12) as server:
+        further: dict[str, dict[str, Any]] = {
+            "second": {"embedder": ["openai:embed", "openai:more"]},
+            "whole": {"chunked": True},
+            "near": {"meaning_distance": 0.3},
+        }
+        for name, options in further.items():
+            ek.score(
+                "mirae", folder / "recorded.json", out=tmp_path / name, base_url=server.url, progress=False,
+                **({"embedder": "openai:embed"} | options),
+            )  # fmt: skip
+    metrics = {
+        "second": "chance_floor@embedder-2, corrected_similarity@embedder-2, mean_similarity@embedder-2",
+        "whole": "whole_similarity",
+        "near": "meanings, semantic_entropy",
+    }
+    for name, left_out in metrics.items():
+        comparison = ek.compare(folder / "mine", tmp_path / name)
+        sizes = {each.metric: each.n for each in comparison.differences}
+        assert (sizes["mean_similarity"], sizes["meanings"]) == (24, 0 if name == "near" else 24)
+        [note] = [note for note in comparison.notes if "left out" in note]
+        assert note.startswith(f"{left_out}: left out between {folder / 'mine'} (there) and ")
+        with pytest.raises(UsageError, match="was not asked what"):
+            gate(tmp_path / name, folder / "recorded")
+    with pytest.raises(UsageError) as caught:
+        ek.compare(folder / "other", tmp_path / "second")
+    assert "--embedder-2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("other", ["theirs", "recorded"])
 def test_prompts_asked_more_often_are_compared_by_what_does_not_depend_on_it(
     folder: Path, other: str
@@ -413,10 +479,30 @@ def test_prompts_asked_more_often_are_compared_by_what_does_not_depend_on_it(
     comparison = ek.compare(folder / "seldom", folder / other)
     sizes = {each.metric: each.n for each in comparison.differences}
     assert (sizes["mean_similarity"], sizes["drift"], sizes["meanings"]) == (24, 16, 0)
-    note = "meanings: 24 prompts left out, because each run asks them another number of times"
+    note = "meanings: 24 prompts left out, because each run has another number of answers to them"
     assert note in comparison.notes
     with pytest.raises(UsageError, match=r"options\.samples is 2 there and"):
         gate(folder / other, folder / "seldom")
+
+
+def test_prompts_with_fewer_scored_answers_are_left_out_of_what_depends_on_their_number(
+    folder: Path, tmp_path: Path
+) -> None:
+    content = json.loads((folder / "recorded.json").read_text())
+    for question in content["experiment_results"][:2]:
+        for each in question["level_analyses"]:
+            each["responses"][2] = None
+    path = tmp_path / "fewer.json"
+    path.write_text(json.dumps(content))
+    with Loopback(words=12) as server:
+        ek.score(
+            "mirae", path, out=tmp_path / "run", embedder="openai:embed", base_url=server.url, progress=False
+        )
+    comparison = ek.compare(folder / "recorded", tmp_path / "run")
+    sizes = {each.metric: each.n for each in comparison.differences}
+    assert (sizes["mean_similarity"], sizes["meanings"], sizes["duplicates"]) == (24, 18, 18)
+    note = "meanings: 6 prompts left out, because each run has another number of answers to them"
+    assert note in comparison.notes
 
 
 @pytest.mark.parametrize("other", ["mine", "recorded"])
@@ -463,6 +549,15 @@ def test_two_runs_are_compared_level_by_level_over_those_that_both_have(folder: 
         assert difference.n == 8
     scoped = ek.compare(folder / "mine", folder / "theirs", metrics="drift/level=2", by=["domain"])
     assert scoped.metrics == ("drift/level=2", "drift/level=2,domain=A", "drift/level=2,domain=B")
+
+
+def test_a_row_of_a_breakdown_without_values_is_left_out_by_name(folder: Path) -> None:
+    """There is no drift at the shortest level."""
+    comparison = ek.compare(folder / "mine", folder / "theirs", metrics="drift", by="level")
+    assert comparison.metrics == ("drift", "drift/level=2", "drift/level=3")
+    assert comparison.notes == ("no sample has a value: drift/level=1",)
+    with pytest.raises(UsageError, match="'drift/level=1': no sample of these runs has"):
+        ek.compare(folder / "mine", folder / "theirs", metrics="drift/level=1")
 
 
 def test_several_runs_are_set_side_by_side_level_by_level(folder: Path) -> None:

@@ -308,6 +308,9 @@ def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
     spec = of_source("starter")
     (note,) = [note for note in notes(spec, blind) if note.warning]
     assert "does not read 'ko': it matched 12% of 8 translated sentences" in note.text
+    assert "Figures across languages are left out for 'ko' because of it." in note.text
+    alone = {name: figure for name, figure in blind.items() if figure.scope.get("lang") != "en"}
+    assert not any("across languages" in note.text for note in notes(spec, alone))
     assert not any(note.warning for note in notes(spec, benchmark.summarise(in_two_languages(match=True))))
 
 

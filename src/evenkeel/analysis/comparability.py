@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isclose
 from typing import Any
 
@@ -16,7 +16,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Score, Tag
+from evenkeel.types import MIXED, Figure, Score, Tag
 
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
@@ -273,9 +273,12 @@ def _requests(score: Score, metric: str) -> tuple[int, int]:
 
 
 def comparable(
-    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: bool
+    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: Collection[str]
 ) -> list[str]:
-    """The metrics that can be compared sample by sample; those that a person named must be among them."""
+    """The metrics that can be compared sample by sample; those that a person named must be among them.
+
+    A row of a breakdown that has no value in any run is left out.
+    """
     common = set.intersection(*(each.metrics for each in values))
     means = [
         name
@@ -283,7 +286,11 @@ def comparable(
         if split_name(name, common)[0] in common
         and all(_is_mean(run, name, each.by_metric[name]) for run, each in zip(runs, values, strict=True))
     ]
-    unlike = {name: bases for name in means if len(bases := _bases(name, runs)) > 1}
+    unlike = {
+        name: bases
+        for name in means
+        if len(bases := _bases(name, runs)) > 1 or any(basis.startswith(MIXED) for basis in bases)
+    }
     for name, bases in unlike.items() if explicit else ():
         raise UsageError(f"'{name}' cannot be compared, its figures differ in kind: {'; '.join(bases)}.")
     means = [name for name in means if name not in unlike]
@@ -295,8 +302,8 @@ def comparable(
             f"Available: {', '.join(sorted(common)) or 'none'}."
         )
     in_scope = [name for name in means if any(each.by_metric[name].requests for each in values)]
-    for name in means if explicit or not in_scope else ():
-        if name not in in_scope:
+    for name in means:
+        if name not in in_scope and (name in explicit or not in_scope):
             raise UsageError(f"'{name}': {_empty_scope(split_name(name, common)[1], common, values)}.")
     return in_scope
 

@@ -148,7 +148,8 @@ def compare_values(
     names = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
     check_subjects(names, layout, runs)
     values = [read_values(run, names, layout.metrics) for run in runs]
-    names = comparable(names, runs, values, explicit=bool(metrics))
+    rows, names = names, comparable(names, runs, values, explicit=metrics or ())
+    empty = [name for name in rows if by and not any(each.by_metric[name].requests for each in values)]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
     pairing = check_pairing(runs, values, layout, paired=not unpaired, strict=strict)
@@ -173,7 +174,7 @@ def compare_values(
         ),
         metrics=tuple(names),
         differs=tuple(pairing.differs),
-        notes=tuple(pairing.notes),
+        notes=(*pairing.notes, *([f"no sample has a value: {', '.join(empty)}"] if empty else ())),
         differences=differences,
         ranking=tuple(
             ranked

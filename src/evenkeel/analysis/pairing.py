@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import NamedTuple
 
-from evenkeel.analysis.comparability import RunValues
+from evenkeel.analysis.comparability import RunValues, split_name
 from evenkeel.errors import UsageError
 from evenkeel.options import describe
 from evenkeel.page.layout import Layout
@@ -43,16 +44,18 @@ def check_pairing(
     Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
     the same, whatever file they came from and however many others there are. Where most do, the others are
     removed from the later run, and settings that recorded answers leave unknown are named, unless `strict`.
+    So are metrics that alone depend on a setting in which the runs differ.
     """
     differs: list[str] = []
     notes = _unknown_settings(runs)
     for a, b in combinations(range(len(runs)), 2):
         by_setting = _settings(runs[a], runs[b], strict=strict)
         visible = [] if strict else [f"options.{name}" for name in _in_samples(runs[a])]
+        partial = {} if strict else _partial(runs[a], by_setting)
         reasons = [
             text
             for name, text in by_setting.items()
-            if not name.startswith(VISIBLE_IN_SAMPLES) and name not in visible
+            if not name.startswith(VISIBLE_IN_SAMPLES) and name not in visible and name not in partial
         ]
         common = [sample for sample in values[a].asked if sample in values[b].asked]
         benchmark = benchmark_class(runs[a].spec.benchmark)
@@ -72,6 +75,7 @@ def check_pairing(
         if paired:
             notes += [f"left out: {sentence}"] if unlike else []
             _leave_out(unlike, values[b])
+            notes += _leave_out_metrics(partial, by_setting, (runs[a], runs[b]), (values[a], values[b]))
             notes += _overlap(runs[a], runs[b], values[a], values[b], layout)
             notes += _leave_out_of_metrics(values[a], values[b], layout)
         elif unlike or not common:
@@ -124,6 +128,41 @@ def _unknown_settings(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
+def _partial(run: Run, settings: Iterable[str]) -> dict[str, Sequence[str]]:
+    """The settings that decide some metrics only, with the patterns of these."""
+    decides = benchmark_class(run.spec.benchmark).decides
+    return {
+        name: metrics
+        for name in settings
+        for pattern, metrics in decides.items()
+        if fnmatchcase(name, pattern)
+    }
+
+
+def _leave_out_metrics(
+    partial: Mapping[str, Sequence[str]],
+    by_setting: Mapping[str, str],
+    runs: tuple[Run, Run],
+    values: tuple[RunValues, RunValues],
+) -> list[str]:
+    """Leave out the metrics that depend on a setting in which two runs differ; each with one reason."""
+    reasons: dict[str, list[str]] = {}
+    for metric in sorted(values[0].metrics | values[1].metrics):
+        for name, patterns in partial.items():
+            if any(fnmatchcase(metric, pattern) for pattern in patterns):
+                reasons.setdefault(by_setting[name], []).append(metric)
+                break
+    metrics = {metric for each in reasons.values() for metric in each}
+    for name, metric_values in values[1].by_metric.items():
+        if split_name(name, metrics)[0] in metrics:
+            for sample in list(metric_values.requests):
+                metric_values.leave_out(sample)
+    pair = f"{runs[0].path} (there) and {runs[1].path} (here)"
+    return [
+        f"{', '.join(each)}: left out between {pair}, because {reason}" for reason, each in reasons.items()
+    ]
+
+
 def _listed(unlike: Sequence[str], common: int, layout: Layout) -> str:
     more = ", …" if len(unlike) > MOST_SAMPLES else ""
     named = f"{', '.join(unlike[:MOST_SAMPLES])}{more}"
@@ -150,7 +189,7 @@ def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout
 def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -> list[str]:
     """Leave samples out of metrics by which they cannot be compared, and say so.
 
-    Each run compares them with another sample or with all of its own, or asks them another number of times.
+    Each run compares them with another sample or with all of its own, or has another number of answers.
     """
     notes = []
     for name, current in second.by_metric.items():
@@ -162,9 +201,9 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
             samples = [sample for sample in current.values if second.families[sample] in families]
             reason = f"each run compares them with another {declared.against}"
         elif declared and declared.by_repeats:
-            times = {sample: asked for sample, (_, asked) in stored.requests.items()}
-            samples = [s for s in current.values if times.get(s, 0) not in (0, current.requests[s][1])]
-            reason = "each run asks them another number of times"
+            scored = {sample: answered for sample, (answered, _) in stored.requests.items()}
+            samples = [s for s in current.values if scored.get(s, 0) not in (0, current.requests[s][0])]
+            reason = "each run has another number of answers to them"
         elif declared and declared.by_others and stored.samples != current.samples:
             samples = list(current.values)
             reason = f"it depends on the other {layout.counted[0]}, and each run has others"
@@ -179,7 +218,8 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
 def _advice(stored: Run, current: Run) -> str:
     """What helps where helpers differ and a run is of recorded answers, which can be scored with any."""
     recorded = [run for run in (stored, current) if run.spec.data.get("source") == "recorded"]
-    helpers = [role for role in stored.spec.models if role != "model"]
+    options = [option.name for option in describe(benchmark_class(stored.spec.benchmark).Options)]
+    helpers = [role for role in stored.spec.models if role in options]
     differ = [r for r in helpers if stored.spec.models[r] != current.spec.models.get(r)]
     if not recorded or not differ:
         return ""

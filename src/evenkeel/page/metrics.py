@@ -33,7 +33,8 @@ class Metric(Struct, frozen=True):
     """A tag: a sample's value compares it with the sample of its group that has the lowest value of the tag.
     Runs are not compared by samples for which that is another one in each."""
     by_repeats: bool = False
-    """Whether it depends on how often a sample is asked. Runs that differ in that are not compared by it."""
+    """Whether it depends on how many answers of a sample are scored. Runs are not compared by it over samples
+    of which that differs."""
     by_others: bool = False
     """Whether it depends on which other samples there are: runs that differ in them are not compared."""
     by: Sequence[str] = ()

@@ -124,6 +124,9 @@ class Benchmark:
     says otherwise."""
     about: ClassVar[str] = ""
     """What the help of `run` says further, after the question."""
+    decides: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Settings that decide some metrics only, as patterns of both: `{"options.chunked": ["whole_*"]}`. Runs
+    that differ in such a setting are compared by the other metrics."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}

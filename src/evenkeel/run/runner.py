@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from math import ceil
 from typing import Any, TypeAlias
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
@@ -216,19 +217,26 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
 
 
 def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:
-    """Samples in portions of about CHUNK requests; a group is never torn apart."""
+    """Samples in equal portions of at most about CHUNK requests; a group is never torn apart.
+
+    None of them is small: a benchmark may compare the samples of a portion with each other.
+    """
     groups: defaultdict[str, list[Sample]] = defaultdict(list)
+    requests: Counter[str] = Counter()
     for sample in samples:
         groups[sample.group].append(sample)
+        requests[sample.group] += len(_requests(benchmark, sample))
+    # Where nothing is asked before scoring, all are one portion.
+    portion = requests.total() / max(1, ceil(requests.total() / CHUNK)) or CHUNK
     order = {sample.id: index for index, sample in enumerate(samples)}
     chunk: list[Sample] = []
-    size = 0
-    for members in groups.values():
+    size, portions = 0, 1
+    for group, members in groups.items():
         chunk += members
-        size += sum(len(_requests(benchmark, sample)) for sample in members)
-        if size >= CHUNK:
+        size += requests[group]
+        if size >= portions * portion:
             yield sorted(chunk, key=lambda sample: order[sample.id])
-            chunk, size = [], 0
+            chunk, portions = [], portions + 1
     if chunk:
         yield sorted(chunk, key=lambda sample: order[sample.id])
 

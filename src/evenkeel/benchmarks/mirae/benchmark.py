@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.meanings import NEEDS, parse_methods
-from evenkeel.benchmarks.mirae.page import LAYOUT, examples, notes
+from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, examples, notes
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING, IN_SAMPLES
@@ -102,6 +102,14 @@ class Mirae(Benchmark):
     notes = staticmethod(notes)
     examples = staticmethod(examples)
     starter = Starter(STARTER_SHA256, make_starter)
+    decides: ClassVar[Mapping[str, Sequence[str]]] = {
+        # Which models these name is compared role by role; that of the role `embedder` decides every metric.
+        "options.embedder": (),
+        "options.meanings": (),
+        **{f"models.{role}.*": (f"*@{role}",) for role in (*FURTHER, *NEEDS)},
+        "options.chunked": ("whole_similarity",),
+        "options.meaning_distance": ("meanings", "semantic_entropy"),
+    }
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run mirae --model embedded --limit 4 --levels 1-3",

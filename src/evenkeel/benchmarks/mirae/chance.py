@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel.benchmarks.mirae.page import MIN_QUESTIONS
-from evenkeel.types import Sample, Score, Tag
+from evenkeel.types import MIXED, Sample, Score, Tag
 
 BASES = (("lang", "domain", "level", "padding"), ("lang", "level", "padding"), ("lang",))
 """The tags that prompts have in common whose answers give the floor, the preferred ones first."""
@@ -37,6 +37,15 @@ def bases(samples: Iterable[Sample | Score]) -> dict[str, Basis]:
     }
 
 
+def bases_taken(scores: Iterable[Score]) -> dict[str, set[Basis]]:
+    """By language, over what the floors of its prompts were taken: several where portions of a run differ."""
+    by_lang: defaultdict[str, set[Basis]] = defaultdict(set)
+    for score in scores:
+        if score.basis or score.answered:  # one that could not be scored beside the others has neither
+            by_lang[str(score.tags["lang"])].add(tuple(score.basis.split()))
+    return dict(by_lang)
+
+
 def _enough(samples: Iterable[Sample | Score], basis: Basis) -> bool:
     questions: defaultdict[Hashable, set[str]] = defaultdict(set)
     for sample in samples:
@@ -55,14 +64,15 @@ def stratum(tags: Mapping[str, Tag], basis: Basis) -> Hashable | None:
     return tuple(tags.get(tag) for tag in basis)
 
 
-def described(floor_over: Iterable[Basis]) -> str:
+def described(by_lang: Mapping[str, set[Basis]]) -> str:
     """What the floors of some prompts were taken over, in words."""
     words = {"lang": "language", "domain": "domain", "level": "level"}
     phrases = []
-    for basis in sorted(set(floor_over), key=BASES.index):
+    for basis in sorted({basis for each in by_lang.values() for basis in each if basis}, key=BASES.index):
         *first, last = [words[tag] for tag in basis if tag in words]
         phrases.append(" and ".join(filter(None, (", ".join(first), last))))
-    return f"chance floor: other questions of the same {' or '.join(phrases)}" if phrases else ""
+    mixed = f"{MIXED} " if any(len(each) > 1 for each in by_lang.values()) else ""
+    return f"{mixed}chance floor: other questions of the same {' or '.join(phrases)}" if phrases else ""
 
 
 class Corrected(NamedTuple):

@@ -31,7 +31,8 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
     breakdown["mean_similarity"] += BY_DOMAIN
     if "embedder_reads" in breakdown:
         breakdown["embedder_reads"] = [("lang",)]
-    floor_over = set(chance.bases(scores).values())
+    bases_taken = chance.bases_taken(scores)
+    floor_over = {basis for each in bases_taken.values() for basis in each if basis}
     for name in metrics:
         if name.partition("@")[0] in CHANCE:
             breakdown[name] = _within_strata([*BY_LEVEL, *BY_LANG, *BY_DOMAIN, *BY_PADDING], floor_over)
@@ -43,7 +44,7 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
             summary[name.replace("mean_similarity", "rank_correlation")] = analysis.rank_correlation(
                 scores, "mean_similarity", name, seed=seed
             )
-    basis = chance.described(floor_over)
+    basis = chance.described(bases_taken)
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
     for name, figure in summary.items():

@@ -70,6 +70,8 @@ class Question(Struct, frozen=True):
     texts: dict[int, str]
     published: dict[int, dict[str, float]] = {}
     """By level, the figures of a recorded file."""
+    repeats: dict[int, int] = {}
+    """By level, how often it was asked, where a recorded file has another number than usual."""
     padding: str = ""
     """What surrounds the question (`neutral`, `elaborate`), where the file says so."""
     positions: dict[int, str] = {}
@@ -85,6 +87,7 @@ class Metadata(Struct, frozen=True):
     language: str | None = None
     model: str | None = None
     embedding_model: Any = ""
+    num_repetitions: Any = None
 
 
 class QuestionRow(Struct):
@@ -157,15 +160,15 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
     samples: list[Sample] = []
     for question in questions:
         for level in levels or question.texts:
-            text = question.texts[level]
+            text, count = question.texts[level], question.repeats.get(level, repeats)
             inputs = MiraeInputs(
                 question_id=question.id,
                 question_text=text,
-                samples=repeats,
+                samples=count,
                 first_repeat=repeats_of_text[text],
                 published=question.published.get(level),
             )
-            repeats_of_text[text] += repeats
+            repeats_of_text[text] += count
             sample_id = f"{question.lang}-{question.id}-L{level}"
             tags: dict[str, Tag] = {"lang": question.lang, "domain": question.domain, "level": level}
             if not question.domain:  # a recorded entry that does not state it
@@ -184,12 +187,12 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
     """The run as published results files, one for each language and padding, written as a stream."""
     questions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     levels: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    repetitions: Counter[tuple[str, str]] = Counter()
+    repetitions: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     for record in records():
         part = _part(record)
         questions[part].add(record.sample.inputs.question_id)
         levels[part].add(int(record.sample.tags["level"]))
-        repetitions[part] = max(repetitions[part], len(record.answers))
+        repetitions[part][len(record.answers)] += 1
     model = spec.models["model"]["name"]
     for part in questions:
         lang, padding = part
@@ -200,7 +203,7 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
             "experiment_type": f"Multi-level Consistency Analysis (Levels {level_span})",
             "model": model,
             "language": language,
-            "num_repetitions": repetitions[part],
+            "num_repetitions": most_frequent(repetitions[part]),
             "embedding_model": spec.models["embedder"]["name"],
             "similarity_metric": "Cosine Similarity (SBERT)",
             "total_questions_analyzed": len(questions[part]),
@@ -258,7 +261,6 @@ def is_abbreviated(text: str) -> bool:
 
 BEGINNING = 100
 """Characters of a question in a published results file."""
-ENDINGS = (".", "?", "!", "。", "？", "！")
 
 
 class Asked(NamedTuple):
@@ -278,14 +280,18 @@ def asked(inputs: MiraeInputs) -> Asked:
 
 
 def same_text(first: Asked, second: Asked) -> bool:
-    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is."""
+    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is.
+
+    Published files add three dots to whole texts too: what is shorter than a beginning is a whole text.
+    """
     if first.digest is not None and second.digest is not None:
         return first.digest == second.digest
     shorter, longer = sorted((first, second), key=lambda each: (each.digest is not None, len(each.beginning)))
     known, text = shorter.beginning, longer.beginning
-    if len(known) < BEGINNING and known.endswith(ENDINGS):  # published files add dots to whole texts too
-        return known.rstrip(".") == text.rstrip(".")
-    return text.startswith(known)
+    if not known or len(known) == BEGINNING or known == text:
+        return text.startswith(known)
+    # Of two recorded texts one may have dots of its own, with three more or without.
+    return longer.digest is None and known == text.removesuffix("...")
 
 
 # Languages, levels, ids
@@ -330,6 +336,11 @@ def span(levels: Sequence[int]) -> str:
     if len(levels) > 1 and list(levels) == list(range(levels[0], levels[-1] + 1)):
         return f"{levels[0]}-{levels[-1]}"
     return ",".join(map(str, levels))
+
+
+def most_frequent(counts: Counter[int]) -> int:
+    """The number that is there most often; of several the largest, and 0 of none."""
+    return max(counts, key=lambda number: (counts[number], number), default=0)
 
 
 def repeated(keys: Iterable[T]) -> list[tuple[T, int]]:

@@ -11,7 +11,7 @@ from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.format import capitalised
 from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.types import Records, RunSpec, Summary
+from evenkeel.types import MIXED, Records, RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
@@ -256,7 +256,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             f"The chance floor is unknown: it takes at least {MIN_QUESTIONS} questions in a language, with "
             "answers."
         )
-    elif (floor := summary.get("chance_floor")) and "domain" not in floor.basis:
+    elif (floor := summary.get("chance_floor")) and floor.basis.startswith(MIXED):
+        facts.append(f"Portions of the run have floors of different kinds. {capitalised(floor.basis)}.")
+    elif floor and "domain" not in floor.basis:
         facts.append(f"There are too few questions for a floor in each domain. {capitalised(floor.basis)}.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
@@ -268,7 +270,8 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
     """For each language that the embedder does not read, or where its cosines begin high, a sentence."""
     embedders = spec.options.get("embedder") or ("embedded-embedder",)
     warnings = []
-    for lang in dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"}):
+    langs = dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"})
+    for lang in langs:
         reads, floor = (summary.get(f"{name}/lang={lang}") for name in ("embedder_reads", "chance_floor"))
         sentences = []
         if reads and reads.value is not None and reads.value < READS:
@@ -276,6 +279,8 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
                 f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} "
                 "translated sentences. Its figures there say how similar the wording is, not the meaning."
             )
+            if len(langs) > 1:
+                sentences.append(f"Figures across languages are left out for '{lang}' because of it.")
         if floor and floor.value is not None and floor.value >= HIGH_FLOOR:
             sentences.append(
                 f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "

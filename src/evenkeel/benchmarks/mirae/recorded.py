@@ -22,6 +22,7 @@ from evenkeel.benchmarks.mirae.files import (
     file_language,
     language_code,
     make_samples,
+    most_frequent,
     repeated,
 )
 from evenkeel.errors import DataError, Fault, explain, shown
@@ -32,6 +33,8 @@ from evenkeel.types import Response
 NOT_RECORDED = Response(status="error", reason="not recorded")
 MOST_WARNINGS = 8
 """Places in a file that warnings name one by one."""
+MOST_ANSWERS = 1000
+"""To a prompt."""
 MOST_DIGITS = 4000
 """Of a whole number: Python reads no more than 4,300."""
 _LEVEL_BY_NAME: dict[int | str, int] = {name: level for level in LEVELS for name in (level, str(level))}
@@ -52,7 +55,7 @@ class _QuestionResponses(QuestionRow):
 
 class _Level(Struct):
     question_text: str
-    responses: Annotated[list[Any], Meta(max_length=1000)]
+    responses: Annotated[list[Any], Meta(max_length=MOST_ANSWERS)]
     similarity_analysis: Any = None
 
 
@@ -82,19 +85,46 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
     stated = file_language(path, metadata, lang)
     if lang and stated != lang:
         raise DataError(path, f"the answers are in '{stated}', and --lang asks for '{lang}'.")
-    # A prompt with fewer answers than the others lacks some: they count as missing, not as never asked.
-    count = max([2, *(len(prompt.responses) for prompt in prompts)])
+    # A prompt with fewer answers than usual lacks some: they count as missing, not as never asked.
+    usual, warnings = _usual_count(path, metadata, prompts)
+    counts = [max(usual, len(prompt.responses)) for prompt in prompts]
     questions = [
-        Question(p.question_id, p.domain, stated, {p.level: p.text or ""}, {p.level: p.figures})
-        for p in prompts
+        Question(
+            p.question_id,
+            p.domain,
+            stated,
+            {p.level: p.text or ""},
+            {p.level: p.figures},
+            repeats={p.level: count},
+        )
+        for p, count in zip(prompts, counts, strict=True)
     ]
     return Recorded(
         model=metadata.model or _without_language(path.stem),
-        samples=make_samples(questions, count),
-        responses=[each.responses + [NOT_RECORDED] * (count - len(each.responses)) for each in prompts],
+        samples=make_samples(questions, usual),
+        responses=[
+            prompt.responses + [NOT_RECORDED] * (count - len(prompt.responses))
+            for prompt, count in zip(prompts, counts, strict=True)
+        ],
         embedder=str(metadata.embedding_model or "")[:200],
-        warnings=reading.warnings(),
+        warnings=[*reading.warnings(), *warnings],
     )
+
+
+def _usual_count(path: Path, metadata: Metadata, prompts: Sequence[_Prompt]) -> tuple[int, list[str]]:
+    """How often a prompt was asked: as the file states, or as most prompts have answers; and a warning that
+    names those with more, which count for themselves."""
+    number = metadata.num_repetitions
+    stated = type(number) is int and 2 <= number <= MOST_ANSWERS
+    sizes = Counter(len(prompt.responses) for prompt in prompts if prompt.responses)
+    usual = number if stated else max(2, most_frequent(sizes))
+    longer = [f"{p.question_id}-L{p.level}" for p in prompts if len(p.responses) > usual]
+    if not longer:
+        return usual, []
+    source = "metadata.num_repetitions" if stated else "the usual number"
+    named = f"{', '.join(longer[:MOST_WARNINGS])}{', …' if len(longer) > MOST_WARNINGS else ''}"
+    more = f"prompts with more than {usual} answers ({source}): {len(longer):,} of {len(prompts):,}"
+    return usual, [f"{path.name}: {more}, which are scored with all of theirs: {named}."]
 
 
 def combine(recordings: Sequence[Recorded]) -> Recorded | None:
@@ -173,7 +203,8 @@ class _Reading:
         if question is None:
             stated = raw.get("question_id") if isinstance(raw, dict) else None
             question_id = str(stated) if type(stated) in (int, str) else f"entry-{number}"
-            self._domains.setdefault(question_id, "")
+            domain = raw.get("domain") if isinstance(raw, dict) else None
+            self._domains.setdefault(question_id, domain if isinstance(domain, str) else "")
             self._incomplete.add(question_id)
             return
         question_id = str(question.question_id)

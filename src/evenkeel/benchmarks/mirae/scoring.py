@@ -322,6 +322,7 @@ def _score(
         statuses=Counter(rule.status(response) for response in responses),
         answered=len(prompt.indexes) if prompt.values["mean_similarity"] is not None else 0,
         failures=tuple(failures),
+        basis=" ".join(floor_over),
         detail=MiraeDetail(
             responses=prompt.indexes,
             pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
