@@ -22,9 +22,9 @@ from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
-    "en": "7cc8bb81dbae88950ae4154ab2d220e11185052320d587a00cf1d9bde61b44ca",
-    "ko": "69d14c0908171427c1d14d40eafd3250509939042ae11c8927508ef94f222ba2",
-    "zh": "b0250cd8716d1ac27896c385cc017c9e672cbfb7ea6c391757f56005cfb58b7e",
+    "en": "bcc9969a8113af7781b10da98e2282bcefd3b5df58dcb4fb788a7ebab9802d73",
+    "ko": "93aeb155e987ab3ca5a5f49f682c12cc53290dea953845c103b3da0659ad9129",
+    "zh": "7a4420f32cb5eaf63834325f01dc8f2fe2890406580bb302e3aaebc6a9e490f0",
 }
 
 
