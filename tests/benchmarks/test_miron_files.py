@@ -259,6 +259,31 @@ def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -
     assert [sample.id for sample in read if sample.inputs.clean_by_text] == ["en-1", "en-8"]
 
 
+@pytest.mark.parametrize(
+    ("noisy", "clean", "same"),
+    [
+        ("diviee: 25 : 5 =", "divide: 30 : 6 =", False),
+        ("diviee: 30 : 6 =", "divide: 30 : 6 =", True),
+        ("The country of the city Tartu is", "The country of the city Pärnu is", False),
+        ("A gorilla is a kind of", "A camel is a kind of", False),
+        ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
+        ("A catis a kind of", "A cat is a kind of", True),
+        ("A c at is a kind of", "A cat is a kind of", True),
+        ("A " + "ab" * 500 + " x of", "A " + "ab" * 500 + "c of", False),  # too long to compare
+    ],
+)
+def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, clean: str, same: bool) -> None:
+    rows = {"a": clean, "b": "Here is a cat", "c": noisy}
+    examples = [
+        Example(
+            id=name, prefix=prefix, target=" x" if name != "b" else " y",
+            category="Noise" if name == "c" else "Facts", lang="en",
+        )
+        for name, prefix in rows.items()
+    ]  # fmt: skip
+    assert with_clean_versions(examples)[-1].clean_id == ("a" if same else "")
+
+
 def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     examples = [example for lang in ("en", "ru") for example in compose(lang)]
     noisy = {example.id: example.clean_id for example in examples if example.clean_id}
@@ -266,6 +291,8 @@ def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}
     assert all(noisy[name] == clean_id for name, clean_id in found.items())
     assert len(found) >= 0.95 * len(noisy)
+    without = [example for example in bare if example.id not in noisy.values()]
+    assert [example.id for example in with_clean_versions(without) if example.clean_id] == []
 
 
 def test_a_file_without_clean_versions_says_that_drift_cannot_be_computed(tmp_path: Path) -> None:
@@ -311,6 +338,24 @@ def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
     (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
     assert [sample.inputs.accepted for sample in samples([plain])] == [(" vessels",)]
     assert [s.inputs.accepted for s in samples([tmp_path / "b_en.csv"])] == [(" vessels", " boats")]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "target", "answer", "read"),
+    [
+        ("Two", " ships", "vessels", " vessels"),
+        ("Two", " ships", " vessels", " vessels"),
+        ("Two", " ships", ", or more", ", or more"),
+        ("Two ", "ships", " vessels", "vessels"),
+        ("Two-", "ships", "vessels", "vessels"),
+    ],
+)
+def test_an_accepted_answer_has_the_space_before_it_that_the_target_has(
+    tmp_path: Path, prefix: str, target: str, answer: str, read: str
+) -> None:
+    row = {"prefix": prefix, "target": target, "category": "Facts", "accepted": [answer, " "]}
+    (sample,) = samples([write(tmp_path / "a_en.jsonl", [row])])
+    assert sample.inputs.accepted == (read,)
 
 
 # Which examples a limit takes

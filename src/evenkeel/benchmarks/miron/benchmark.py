@@ -136,7 +136,7 @@ class Miron(Benchmark):
             return [generate]
         answers = [inputs.target]
         if inputs.published is None:  # what was recorded has no log-probabilities of other answers
-            answers += scoring.distinct_answers(inputs.target, inputs.accepted)
+            answers += scoring.answers_of(inputs.target, inputs.accepted)
         return [
             *(
                 LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)

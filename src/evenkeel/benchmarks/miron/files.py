@@ -20,6 +20,8 @@ from evenkeel.run.benchmark import Data, Recorded
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
+ATTACHED = ".,;:!?…)]»”-–"
+"""Characters before which no space need come."""
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
@@ -187,7 +189,16 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
     fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
     example: Example = _converted(row, fields, Example)
-    return example
+    answers = (_with_lead(answer, prefix, target) for answer in example.accepted if answer.strip())
+    return replace(example, accepted=tuple(answers))
+
+
+def _with_lead(answer: str, prefix: str, target: str) -> str:
+    """An accepted answer with the spaces before it that the target has."""
+    lead = target[: len(target) - len(target.lstrip())]
+    if lead and (answer.lstrip() == answer and answer[0] in ATTACHED):
+        return answer
+    return lead + answer.lstrip() if lead or prefix[-1].isspace() else answer
 
 
 def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
