@@ -233,10 +233,28 @@ def test_a_mixed_file_is_split_by_script(tmp_path: Path) -> None:
         ("12 + 3", None),
         ("", None),
         ("aя", None),
+        ("北京是中国的首都", "zh"),
+        ("東京は日本の首都", "ja"),
+        ("Η πρωτεύουσα", "el"),
     ],
 )
 def test_the_script_of_a_text_is_that_of_most_letters(text: str, lang: str | None) -> None:
     assert script_of(text) == lang
+
+
+def test_languages_are_codes_and_a_stated_one_holds_for_its_script_alone(tmp_path: Path) -> None:
+    names = ["English", "english", "EN", "en-GB", "RU", "Russian", "DE"]
+    rows = [{**GOOD, "lang": name} for name in names]
+    codes = [sample.tags["lang"] for sample in samples([write(tmp_path / "a.jsonl", rows)])]
+    assert codes == ["en", "en", "en", "en", "ru", "ru", "de"]
+    greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
+    german = write(tmp_path / "b.jsonl", [GOOD, RUSSIAN, greek, NUMBERS])
+    assert [example.lang for example in read_examples(german, "de")] == ["de", "ru", "el", "de"]
+    assert [example.lang for example in read_examples(german, "uk")] == ["en", "uk", "el", "uk"]
+    amharic = write(tmp_path / "c.jsonl", [GOOD, {**GOOD, "prefix": "የኢትዮጵያ ዋና ከተማ", "target": " አዲስ አበባ"}])
+    with pytest.raises(DataError, match="line 2: the language is not stated"):
+        read_examples(amharic)
+    assert [example.lang for example in read_examples(amharic, "am")] == ["am", "am"]
 
 
 def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -> None:
@@ -331,6 +349,22 @@ def test_a_clone_of_a_repository_is_read_without_its_readme(tmp_path: Path) -> N
     (clone / "miron_ru.parquet").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     with pytest.raises(DataError, match="miron_ru.parquet: is a pointer of Git LFS.*git lfs pull"):
         samples([clone / "miron_ru.parquet"])
+
+
+def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path) -> None:
+    inner = tmp_path / "clone" / "data"
+    inner.mkdir(parents=True)
+    (tmp_path / "clone" / "README.md").write_text("no data\n")
+    write(inner / "miron_en.jsonl", [{**GOOD, "generated": " ships"}])
+    (inner / "config.json").write_text('{"name": "x"}')
+    benchmark = Miron(MironOptions())
+    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
+    assert [sample.id for sample in benchmark.samples(Data(files))] == ["en-1"]
+    assert benchmark.about_data([]) == {"left_out": ["config.json"]}
+    (inner / "miron_en.jsonl").unlink()
+    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
+    with pytest.raises(DataError, match="no file in it has rows with 'prefix' and 'target'"):
+        benchmark.samples(Data(files))
 
 
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:

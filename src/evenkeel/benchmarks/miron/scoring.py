@@ -238,7 +238,7 @@ def other_continuation(response: Response, target: str, stop: str) -> str | None
 
 
 def longest_text(response: Response, stop: str) -> tuple[str, bool]:
-    """All that is known of a text, up to the first line break, and whether it ends there or has all its words.
+    """All that is known of a text, up to the first line break, and whether it has ended or all its words.
 
     What was recorded elsewhere is taken as it is.
     """
