@@ -203,7 +203,7 @@ def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[
     texts = Counter(body["prompt"] for body in bodies if "capital of France" not in body["prompt"])
     for record in run.records():
         prefix, target = record.sample.inputs.prefix, record.sample.inputs.target
-        assert texts.pop(prefix) == 1  # generated
+        assert texts.pop(prefix) in (1, 2)  # generated, and where it was cut off how it goes on
         probed = record.sample.id in [
             f"{lang}-Morphology-{number}" for lang in ("en", "ru") for number in range(3)
         ]
@@ -255,7 +255,7 @@ def test_killed_in_the_middle_and_resumed_the_summary_is_the_same(
         before, server.behaviour.latency = server.answered.total(), 0
         done = subprocess.run(again, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        assert server.answered.total() - before < 60  # 72 and a probe for the whole
+        assert server.answered.total() - before < 84  # 96 and a probe for the whole
     assert ek.load_run(tmp_path / "run").summary == finished[0].summary
     assert "By category and language" in done.stdout
 
@@ -292,7 +292,7 @@ def test_one_generation_gives_the_scores_under_both_stop_rules(
         by_words = run(files, tmp_path / "word", server, stop="word")
     # What a server that does not show tokens gives too is the same.
     assert by_tokens.summary["lev_score"] == finished[0].summary["lev_score"]
-    assert "lev_score_by_words" not in finished[0].summary
+    assert by_tokens.summary["lev_score_by_words"] == finished[0].summary["lev_score_by_words"]
     assert (finished[0].path / "export/miron_en.jsonl").read_bytes() == (
         by_tokens.path / "export/miron_en.jsonl"
     ).read_bytes()

@@ -233,10 +233,28 @@ def test_a_mixed_file_is_split_by_script(tmp_path: Path) -> None:
         ("12 + 3", None),
         ("", None),
         ("aя", None),
+        ("北京是中国的首都", "zh"),
+        ("東京は日本の首都", "ja"),
+        ("Η πρωτεύουσα", "el"),
     ],
 )
 def test_the_script_of_a_text_is_that_of_most_letters(text: str, lang: str | None) -> None:
     assert script_of(text) == lang
+
+
+def test_languages_are_codes_and_a_stated_one_holds_for_its_script_alone(tmp_path: Path) -> None:
+    names = ["English", "english", "EN", "en-GB", "RU", "Russian", "DE"]
+    rows = [{**GOOD, "lang": name} for name in names]
+    codes = [sample.tags["lang"] for sample in samples([write(tmp_path / "a.jsonl", rows)])]
+    assert codes == ["en", "en", "en", "en", "ru", "ru", "de"]
+    greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
+    german = write(tmp_path / "b.jsonl", [GOOD, RUSSIAN, greek, NUMBERS])
+    assert [example.lang for example in read_examples(german, "de")] == ["de", "ru", "el", "de"]
+    assert [example.lang for example in read_examples(german, "uk")] == ["en", "uk", "el", "uk"]
+    amharic = write(tmp_path / "c.jsonl", [GOOD, {**GOOD, "prefix": "የኢትዮጵያ ዋና ከተማ", "target": " አዲስ አበባ"}])
+    with pytest.raises(DataError, match="line 2: the language is not stated"):
+        read_examples(amharic)
+    assert [example.lang for example in read_examples(amharic, "am")] == ["am", "am"]
 
 
 def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -> None:
@@ -259,6 +277,31 @@ def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -
     assert [sample.id for sample in read if sample.inputs.clean_by_text] == ["en-1", "en-8"]
 
 
+@pytest.mark.parametrize(
+    ("noisy", "clean", "same"),
+    [
+        ("diviee: 25 : 5 =", "divide: 30 : 6 =", False),
+        ("diviee: 30 : 6 =", "divide: 30 : 6 =", True),
+        ("The country of the city Tartu is", "The country of the city Pärnu is", False),
+        ("A gorilla is a kind of", "A camel is a kind of", False),
+        ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
+        ("A catis a kind of", "A cat is a kind of", True),
+        ("A c at is a kind of", "A cat is a kind of", True),
+        ("A " + "ab" * 500 + " x of", "A " + "ab" * 500 + "c of", False),  # too long to compare
+    ],
+)
+def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, clean: str, same: bool) -> None:
+    rows = {"a": clean, "b": "Here is a cat", "c": noisy}
+    examples = [
+        Example(
+            id=name, prefix=prefix, target=" x" if name != "b" else " y",
+            category="Noise" if name == "c" else "Facts", lang="en",
+        )
+        for name, prefix in rows.items()
+    ]  # fmt: skip
+    assert with_clean_versions(examples)[-1].clean_id == ("a" if same else "")
+
+
 def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     examples = [example for lang in ("en", "ru") for example in compose(lang)]
     noisy = {example.id: example.clean_id for example in examples if example.clean_id}
@@ -266,6 +309,8 @@ def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}
     assert all(noisy[name] == clean_id for name, clean_id in found.items())
     assert len(found) >= 0.95 * len(noisy)
+    without = [example for example in bare if example.id not in noisy.values()]
+    assert [example.id for example in with_clean_versions(without) if example.clean_id] == []
 
 
 def test_a_file_without_clean_versions_says_that_drift_cannot_be_computed(tmp_path: Path) -> None:
@@ -306,11 +351,45 @@ def test_a_clone_of_a_repository_is_read_without_its_readme(tmp_path: Path) -> N
         samples([clone / "miron_ru.parquet"])
 
 
+def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path) -> None:
+    inner = tmp_path / "clone" / "data"
+    inner.mkdir(parents=True)
+    (tmp_path / "clone" / "README.md").write_text("no data\n")
+    write(inner / "miron_en.jsonl", [{**GOOD, "generated": " ships"}])
+    (inner / "config.json").write_text('{"name": "x"}')
+    benchmark = Miron(MironOptions())
+    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
+    assert [sample.id for sample in benchmark.samples(Data(files))] == ["en-1"]
+    assert benchmark.about_data([]) == {"left_out": ["config.json"]}
+    (inner / "miron_en.jsonl").unlink()
+    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
+    with pytest.raises(DataError, match="no file in it has rows with 'prefix' and 'target'"):
+        benchmark.samples(Data(files))
+
+
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
     plain = write(tmp_path / "a_en.jsonl", [{**GOOD, "accepted": [" vessels"]}])
     (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
     assert [sample.inputs.accepted for sample in samples([plain])] == [(" vessels",)]
     assert [s.inputs.accepted for s in samples([tmp_path / "b_en.csv"])] == [(" vessels", " boats")]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "target", "answer", "read"),
+    [
+        ("Two", " ships", "vessels", " vessels"),
+        ("Two", " ships", " vessels", " vessels"),
+        ("Two", " ships", ", or more", ", or more"),
+        ("Two ", "ships", " vessels", "vessels"),
+        ("Two-", "ships", "vessels", "vessels"),
+    ],
+)
+def test_an_accepted_answer_has_the_space_before_it_that_the_target_has(
+    tmp_path: Path, prefix: str, target: str, answer: str, read: str
+) -> None:
+    row = {"prefix": prefix, "target": target, "category": "Facts", "accepted": [answer, " "]}
+    (sample,) = samples([write(tmp_path / "a_en.jsonl", [row])])
+    assert sample.inputs.accepted == (read,)
 
 
 # Which examples a limit takes

@@ -122,12 +122,25 @@ def find(
     # A build leaves its journal beside the files that it made.
     ignored = (".", "journal.sqlite")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
+    # A clone of a repository has a README and a licence beside its data, which may be in folders inside.
+    paths = _data_in(paths) or _data_in(_files_below(path)) or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
-    # A clone of a repository has a README and a licence beside its data.
-    rows = [p for p in paths if p.suffix.lower() in ENDINGS and p.name not in DESCRIPTIONS]
-    paths = rows or paths
     return [msgspec.structs.replace(data_file(file), folder=path) for file in paths]
+
+
+def _data_in(paths: Sequence[Path]) -> list[Path]:
+    """The files that rows are read from."""
+    return [path for path in paths if path.suffix.lower() in ENDINGS and path.name not in DESCRIPTIONS]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files in the folders of a folder, but for hidden ones."""
+    paths: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [Path(parent, name) for name in names if not name.startswith(".")]
+    return sorted(paths)
 
 
 def data_file(path: Path) -> DataFile:

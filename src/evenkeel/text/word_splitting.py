@@ -20,6 +20,10 @@ HAN_RANGES = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 HAN = re.compile(f"[{HAN_RANGES}]")
 MARKS = 30
 """Combining marks in a row that are read."""
+INSIDE_WORD = re.compile(r"\w|['’\-‐‑](?=\w)|(?<=\d)[.,:/](?=\d)|(?<=\b\w)\.(?=\w)")
+"""What a word goes on with."""
+JOINERS = "'’-‐‑.,:/"
+"""Characters of which only the next one says whether a word goes on."""
 HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
 
 
@@ -50,6 +54,19 @@ def first_words(text: str, count: int) -> str:
 def has_whole_words(text: str, count: int) -> bool:
     """Whether a text goes on after its `count`-th word, so that none of them can grow any more."""
     return len(first_words(text, count)) < len(text)
+
+
+def word_goes_on(text: str, end: int) -> bool:
+    """Whether a word goes on at a position of a text: with a letter, a digit or a mark, or with a hyphen,
+    apostrophe or point inside of it (`well-known`, `4.5`, `U.K.`)."""
+    return end < len(text) and (
+        unicodedata.category(text[end])[0] == "M" or INSIDE_WORD.match(text, end) is not None
+    )
+
+
+def word_ends(text: str) -> list[int]:
+    """Where each word of a text ends, whatever follows it: `Rome—the` has two."""
+    return [end for end in range(1, len(text) + 1) if text[end - 1].isalnum() and not word_goes_on(text, end)]
 
 
 def normalized(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:

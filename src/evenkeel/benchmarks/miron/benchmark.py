@@ -117,13 +117,19 @@ class Miron(Benchmark):
         needs: set[Capability] = {"generate"} if generates else {"generate", "loglikelihood"}
         needs |= {"stringlikelihood"} if options.string_probability else set()
         self.roles = {"model": frozenset(needs)}
+        self._left_out: list[str] = []
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. Baselines are those of all data."""
         examples = files.read_files(data)
+        self._left_out = [file.path.name for file in data if files.is_settings(file)]
         samples = with_baselines([files.make_sample(example) for example in examples])
         chosen = {example.id for example in files.balanced(examples, data.limit)}
         return [sample for sample in samples if sample.id in chosen]
+
+    def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """The files of a folder that hold no rows."""
+        return {"left_out": self._left_out} if self._left_out else {}
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
@@ -136,7 +142,7 @@ class Miron(Benchmark):
             return [generate]
         answers = [inputs.target]
         if inputs.published is None:  # what was recorded has no log-probabilities of other answers
-            answers += scoring.distinct_answers(inputs.target, inputs.accepted)
+            answers += scoring.answers_of(inputs.target, inputs.accepted)
         return [
             *(
                 LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)

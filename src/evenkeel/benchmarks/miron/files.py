@@ -13,13 +13,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.miron.matching import SCRIPTS, language, script_of, with_clean_versions
+from evenkeel.benchmarks.miron.matching import (
+    SCRIPTS,
+    in_unknown_script,
+    language,
+    script_of,
+    with_clean_versions,
+)
 from evenkeel.errors import DataError, suggestion
+from evenkeel.files.datasets import DataFile
+from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.run.benchmark import Data, Recorded
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
+ATTACHED = ".,;:!?…)]»”-–"
+"""Characters before which no space need come."""
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
@@ -116,7 +126,13 @@ def read_files(data: Data) -> list[Example]:
 
     Where an id is in more than one file, all ids carry their file's name.
     """
-    by_file = {file.path: read_examples(file.path, file.lang or data.only_lang) for file in data}
+    by_file = {
+        file.path: read_examples(file.path, file.lang or data.only_lang)
+        for file in data
+        if not is_settings(file)
+    }
+    if not by_file:
+        raise DataError(data[0].folder or data[0].path, "no file in it has rows with 'prefix' and 'target'.")
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
         stems = len({path.stem for path in by_file}) == len(by_file)
@@ -135,13 +151,24 @@ def read_files(data: Data) -> list[Example]:
     return [example for example in examples if example.lang in langs]
 
 
+def is_settings(file: DataFile) -> bool:
+    """Whether a JSON file of a folder is one object that is no row, as `config.json` of a repository is."""
+    if file.folder is None or file.path.suffix.lower() != ".json":
+        return False
+    try:
+        content = decode(read_bytes(file.path).removeprefix(BOM))
+    except NOT_JSON:  # JSON lines, or damaged: reading the rows will say
+        return False
+    return isinstance(content, dict) and not {"prefix", "target", "category"}.intersection(content)
+
+
 def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
     """The examples of a file with their rows; ids must be unique.
 
     The language of a row that does not state it is that of its script. Where it has no letters it is the one
     that the file's name or `lang` says, unless all other rows are in another.
     """
-    stated = language_of_name(path) or lang
+    stated = language_of_name(path) or (lang and code_of(lang))
     rows = list(read_rows(path))
     scripts = [None if row.fields.get("lang") else script_of(_letters(row)) for row in rows]
     counts = Counter(script for script in scripts if script)
@@ -150,6 +177,8 @@ def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
     ids: set[str] = set()
     for number, (row, script) in enumerate(zip(rows, scripts, strict=True), 1):
         lang_of_row = language(script, stated) if script else default
+        if not script and in_unknown_script(_letters(row)):
+            lang_of_row = stated
         by_script = not row.fields.get("lang") and lang_of_row != stated
         example = replace(_example(row, number, lang_of_row), lang_by_script=by_script)
         if example.id in ids:
@@ -164,7 +193,7 @@ def _letters(row: Row) -> str:
 
 def _example(row: Row, number: int, fallback: str | None) -> Example:
     prefix, target, category = (row.text(field) for field in ("prefix", "target", "category"))
-    lang = str(row.fields.get("lang") or fallback or "")
+    lang = code_of(str(row.fields.get("lang") or fallback or ""))
     if not prefix.strip():
         raise row.error("the prefix is empty: there is nothing to continue.")
     if not target.strip():
@@ -187,7 +216,16 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
     fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
     example: Example = _converted(row, fields, Example)
-    return example
+    answers = (_with_lead(answer, prefix, target) for answer in example.accepted if answer.strip())
+    return replace(example, accepted=tuple(answers))
+
+
+def _with_lead(answer: str, prefix: str, target: str) -> str:
+    """An accepted answer with the spaces before it that the target has."""
+    lead = target[: len(target) - len(target.lstrip())]
+    if lead and (answer.lstrip() == answer and answer[0] in ATTACHED):
+        return answer
+    return lead + answer.lstrip() if lead or prefix[-1].isspace() else answer
 
 
 def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
@@ -195,6 +233,13 @@ def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
         return msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:
         raise row.invalid(error, fields) from None
+
+
+def code_of(lang: str) -> str:
+    """The code of a language that is named: `English`, `EN` and `en-GB` are `en`."""
+    name = lang.strip().lower()
+    first = re.split("[-_]", name)[0]
+    return next((code for code, names in LANGUAGES.items() if first in names), name)
 
 
 def language_of_name(path: Path) -> str | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
+
+from evenkeel.text.word_splitting import HAN, HANGUL
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.miron.files import Example
@@ -15,59 +17,133 @@ if TYPE_CHECKING:
 SCRIPTS = {
     "en": re.compile(r"[A-Za-z\u00c0-\u024f]"),
     "ru": re.compile(r"[\u0400-\u052f]"),
+    "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
+    "he": re.compile(r"[\u0590-\u05ff]"),
+    "ar": re.compile(r"[\u0600-\u077f]"),
+    "hi": re.compile(r"[\u0900-\u097f]"),
+    "th": re.compile(r"[\u0e00-\u0e7f]"),
+    "ka": re.compile(r"[\u10a0-\u10ff]"),
+    "hy": re.compile(r"[\u0530-\u058f]"),
+    "ko": HANGUL,
+    "ja": re.compile(r"[\u3040-\u30ff]"),
+    "zh": HAN,
 }
-"""The letters of each language's script."""
+"""The letters of each script, by the language that it stands for where none is stated."""
+SHARED = {
+    "ru": ["uk", "be", "bg", "mk", "sr", "kk", "ky", "mn", "tg", "tt", "ba", "cv"],
+    "he": ["yi"],
+    "ar": ["fa", "ur", "ps", "ckb", "ug"],
+    "hi": ["mr", "ne", "sa"],
+    "zh": ["ja", "yue"],
+    "en": ["sr", "kk"],
+}
+"""Further languages of a script; those that are named nowhere here are written in Latin letters."""
 NEAR = 0.2
 """Edits between a prefix with typos and its clean version, as a share of the characters."""
 FEW = 2
-"""Edits that are near however short a prefix is: two letters that changed places are two."""
-MOST_CANDIDATES, LONGEST_PREFIX = 1000, 5000
+"""Edits that are near however short a prefix is."""
+MOST_EDITS = 3
+"""Edits in a word, and at most one for each three letters: with more it is another word."""
+MOST_CANDIDATES, LONGEST_PREFIX, LONGEST_WORD = 1000, 5000, 100
 """Beyond these a clean version is not searched for: the time is linear in the rows."""
 
 
 def script_of(text: str) -> str | None:
     """The language whose script most letters of a text are in; None where there are as many of each."""
     counts = {lang: len(letters.findall(text)) for lang, letters in SCRIPTS.items()}
-    most = max(counts, key=lambda lang: counts[lang])
-    return most if counts[most] > min(counts.values()) else None
+    if counts["ja"]:  # Japanese has Chinese characters too
+        counts["ja"] += counts.pop("zh")
+    first, second = sorted(counts, key=lambda lang: -counts[lang])[:2]
+    return first if counts[first] > counts[second] else None
+
+
+def in_unknown_script(text: str) -> bool:
+    """Whether a text has letters, all of which are of no script that is known here."""
+    known = any(letters.search(text) for letters in SCRIPTS.values())
+    return not known and any(char.isalpha() for char in text)
 
 
 def language(script: str, stated: str | None) -> str:
-    """The language of a row: what its file states, unless the row is written in the other script."""
-    return stated if stated and stated not in SCRIPTS else script
+    """The language of a row: what its file states, unless the row is written in another script."""
+    if stated is None or stated == script or stated in SHARED.get(script, ()):
+        return stated or script
+    elsewhere = stated in SCRIPTS or any(stated in langs for langs in SHARED.values())
+    return stated if script == "en" and not elsewhere else script
 
 
 def with_clean_versions(examples: Sequence[Example]) -> list[Example]:
     """The examples, those with typos that name no clean version with the one that their text tells.
 
-    That is the example without typos in the same language, with the same target, whose prefix is fewest
-    edits away: near, and nearer than any other.
+    That is the example without typos in the same language, with the same target and the same numbers, from
+    whose prefix that with typos differs by a few letters inside of words alone: by fewer than any other.
     """
-    clean: defaultdict[tuple[str, str], list[Example]] = defaultdict(list)
+    clean: defaultdict[tuple[str, str, tuple[str, ...]], list[_Candidate]] = defaultdict(list)
+    vocabulary: set[str] = set()
     for example in examples:
         if example.category != "Noise":
-            clean[example.lang, example.target].append(example)
+            words = example.prefix.split()
+            vocabulary.update(_bare(word) for word in words)
+            clean[_key(example)].append(_Candidate(example.id, words))
     return [
         replace(example, clean_id=clean_id, clean_by_text=True)
         if example.category == "Noise"
         and not example.clean_id
-        and (clean_id := _closest(example.prefix, clean[example.lang, example.target]))
+        and (clean_id := _closest(example.prefix, clean[_key(example)], vocabulary))
         else example
         for example in examples
     ]
 
 
-def _closest(prefix: str, candidates: Sequence[Example]) -> str:
-    """The id of the only candidate with the closest prefix; empty where there is none near enough."""
-    from rapidfuzz.distance import Levenshtein
+class _Candidate(NamedTuple):
+    id: str
+    words: list[str]
 
+
+def _key(example: Example) -> tuple[str, str, tuple[str, ...]]:
+    return example.lang, example.target, tuple(re.findall(r"\d+", example.prefix))
+
+
+def _bare(word: str) -> str:
+    return re.sub(r"\W+", "", word).casefold()
+
+
+def _closest(prefix: str, candidates: Sequence[_Candidate], vocabulary: Set[str]) -> str:
+    """The id of the only candidate with the closest prefix; empty where there is none near enough."""
     if len(candidates) > MOST_CANDIDATES or len(prefix) > LONGEST_PREFIX:
         return ""
+    words = prefix.split()
     near = max(FEW, int(NEAR * len(prefix)))
     by_distance: defaultdict[int, list[str]] = defaultdict(list)
     for candidate in candidates:
-        if abs(len(candidate.prefix) - len(prefix)) <= near:
-            edits = Levenshtein.distance(prefix, candidate.prefix, score_cutoff=near)
+        if (edits := _edits(words, candidate.words, near, vocabulary)) is not None:
             by_distance[edits].append(candidate.id)
-    fewest = min(by_distance, default=near + 1)
-    return by_distance[fewest][0] if fewest <= near and len(by_distance[fewest]) == 1 else ""
+    if not by_distance:
+        return ""
+    closest = by_distance[min(by_distance)]
+    return closest[0] if len(closest) == 1 else ""
+
+
+def _edits(words: list[str], clean: list[str], near: int, vocabulary: Set[str]) -> int | None:
+    """The edits between two prefixes; None where they are too many, or where a word is another word.
+
+    Where a space was lost or added, all between the equal words at both ends is compared as one word.
+    """
+    from rapidfuzz.distance import OSA
+
+    if len(words) != len(clean):
+        shorter = min(len(words), len(clean))
+        start = next((i for i in range(shorter) if words[i] != clean[i]), shorter)
+        rest = shorter - start
+        end = next((i for i in range(rest) if words[-1 - i] != clean[-1 - i]), rest)
+        words, clean = (["".join(each[start : len(each) - end])] for each in (words, clean))
+    edits = 0
+    for word, clean_word in zip(words, clean, strict=True):
+        if word == clean_word:
+            continue
+        if max(len(word), len(clean_word)) > LONGEST_WORD:
+            return None
+        bare, most = _bare(word), max(1, min(MOST_EDITS, len(clean_word) // 3))
+        edits += (distance := OSA.distance(word, clean_word, score_cutoff=most))
+        if distance > most or edits > near or (bare in vocabulary and bare != _bare(clean_word)):
+            return None
+    return edits

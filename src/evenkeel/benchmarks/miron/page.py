@@ -201,6 +201,13 @@ LAYOUT = Layout(
         Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
         Table(title="What typos cost, by the words they are in", rows="edited", metrics=DRIFTS),
         Table(
+            title="What typos cost, by their number and the words they are in",
+            rows="edits",
+            columns="edited",
+            metrics=DRIFTS,
+            total=False,
+        ),
+        Table(
             title="Rank correlation with the number of tokens",
             rows="category",
             columns="lang",
@@ -246,6 +253,8 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if merged is not None and merged.value:
         text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
         notes.append(Note(text, warning=True))
+    if left_out := spec.data.get("left_out"):
+        notes.append(Note(f"Files without rows were left out: {', '.join(left_out)}."))
     return notes + _data_notes(summary) + strings.notes(summary)
 
 

@@ -13,7 +13,7 @@ from evenkeel.benchmarks.miron.files import Baselines, MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import BASELINES, METRICS, QUADRANTS
 from evenkeel.page.metrics import units
 from evenkeel.text.answers import Rule
-from evenkeel.text.word_splitting import first_words, normalized
+from evenkeel.text.word_splitting import JOINERS, first_words, normalized, word_ends, word_goes_on
 from evenkeel.types import (
     Answered,
     Generate,
@@ -31,7 +31,8 @@ SURE = 0.5
 MOST_TOKENS = 8
 """Targets of more tokens are counted together: there are few."""
 PUNCTUATION = ".,;:!?…\"')»”"
-OPENING, CLOSING, APOSTROPHES = ("'", '"', "«", "“", "„", "‘", "("), '.,;:!?…")»”“', "'’"
+QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
+"""Each opening quotation mark with the closing one."""
 OTHER_RULE = {"target": "lev_score_by_words", "word": "lev_score_by_tokens"}
 """The score under the other stop rule, of the same generation."""
 ACCEPTED = "accepted"
@@ -77,32 +78,49 @@ def quadrant(right: bool, probability: float) -> str:
     return "slips" if probability >= SURE else "does_not_know"
 
 
-def matches(text: str, answer: str) -> bool:
-    """Whether a text begins with an answer, word for word.
+def matches(text: str, answer: str, *, ended: bool = True) -> bool | None:
+    """Whether a text begins with an answer, and the answer's last word ends there.
 
-    Of the text count as many words as the answer has. Spaces around them, how wide those between them are,
-    and the Unicode form (NFC) make no difference; case does. Behind the answer may come punctuation, and
-    around it quotation marks, unless they are the answer's own.
+    Spaces around it, how wide those in it are, and the Unicode form (NFC) make no difference; case does. Of
+    an answer in quotation marks the closing one is left open. A text that has not `ended` may go on: None
+    where that decides.
     """
-    written = _plain(first_words(text, len(answer.split())))
-    wanted, closing = _plain(answer), CLOSING
-    if written[:1] in OPENING and wanted[:1] not in OPENING:
-        written, closing = written[1:], CLOSING + APOSTROPHES
-    return bool(wanted) and written.startswith(wanted) and not written[len(wanted) :].strip(closing)
+    written, wanted = _plain(text), _plain(opened(answer))
+    if not written.startswith(wanted):
+        return None if not ended and wanted.startswith(written) else False
+    if not wanted or word_goes_on(written, len(wanted)):
+        return False
+    rest = written[len(wanted) :] + (" " if text[-1:].isspace() else "")
+    return None if not ended and (not rest or (len(rest) == 1 and rest in JOINERS)) else True
 
 
 def _plain(text: str) -> str:
     return " ".join(normalized("NFC", text).split())
 
 
-def distinct_answers(target: str, accepted: Sequence[str]) -> list[str]:
-    """The target and the accepted answers of which none begins with another, the shorter first: a text that
-    begins with the longer one begins with the shorter one too, and would be counted twice."""
-    answers: list[str] = []
-    for answer in sorted(dict.fromkeys([target, *accepted]), key=len):
-        if answer.strip() and not any(answer.startswith(shorter) for shorter in answers):
-            answers.append(answer)
-    return answers
+def opened(answer: str) -> str:
+    """An answer in quotation marks without the closing one, before which punctuation may come (`"UK."`)."""
+    start, end = answer.lstrip(), answer.rstrip()
+    quoted = len(start.rstrip()) > 2 and QUOTES.get(start[0]) == end[-1]
+    return end[:-1] if quoted else answer
+
+
+def answers_of(target: str, accepted: Sequence[str]) -> list[str]:
+    """The target and the accepted answers as their probabilities are asked for."""
+    return list(dict.fromkeys(opened(answer) for answer in (target, *accepted) if answer.strip()))
+
+
+def without_longer(tokens_of: Mapping[str, Sequence[str]]) -> list[str]:
+    """The answers whose tokens do not begin with all those of another: the probability of the other one has
+    that of the longer one in it. ` gemstone` as one token is not in the probability of the token ` gem`."""
+    return [
+        answer
+        for answer, tokens in tokens_of.items()
+        if not any(
+            answer != shorter and answer.startswith(shorter) and tuple(tokens[: len(first)]) == tuple(first)
+            for shorter, first in tokens_of.items()
+        )
+    ]
 
 
 # Scores
@@ -122,7 +140,10 @@ def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Scor
     generation, logprobs_of = _responses(item)
     generated = continuation(generation, target, rule, stop)
     other = other_continuation(generation, target, stop)
-    right = None if generated is None else _right(longest_text(generation, stop), target, inputs.accepted)
+    right = None
+    if generated is not None:
+        text, ended = longest_text(generation, stop)
+        right = _right(text, target, inputs.accepted, ended=ended)
     parts: dict[str, Status] = {}
     if target in logprobs_of:  # no log-likelihood of a model that cannot give it
         parts["logprobs"] = logprobs_of[target].status
@@ -173,8 +194,10 @@ def _responses(item: Answered[MironInputs]) -> tuple[Response, dict[str, Respons
     return generation, logprobs_of
 
 
-def _right(text: str, target: str, accepted: Sequence[str]) -> bool:
-    return any(matches(text, answer) for answer in (target, *accepted))
+def _right(text: str, target: str, accepted: Sequence[str], *, ended: bool = True) -> bool | None:
+    """Whether a text begins with one of the answers; None where that depends on how it goes on."""
+    each = [matches(text, answer, ended=ended) for answer in (target, *accepted)]
+    return True if True in each else None if None in each else False
 
 
 def continuation(response: Response, target: str, rule: Rule, stop: str) -> str | None:
@@ -187,8 +210,16 @@ def continuation(response: Response, target: str, rule: Rule, stop: str) -> str 
 
 def as_words(text: str, target: str) -> str:
     """As many words of a text as the target has, without the punctuation behind them unless it has some."""
-    text = first_words(text, len(target.split()))
-    return text if target[-1] in PUNCTUATION else text.rstrip(PUNCTUATION)
+    if text.startswith(target) and not word_goes_on(text, len(target)):
+        return target
+    *before, last = target.split()
+    words, start = first_words(text, len(before) + 1), len(first_words(text, len(before)))
+    if target[-1] in PUNCTUATION:
+        return words
+    inside, ends = len(word_ends(last)), word_ends(words[start:])
+    if 0 < inside <= len(ends):  # what a dash or bracket parts from them is another word
+        return words[: start + ends[inside - 1]]
+    return words.rstrip(PUNCTUATION)
 
 
 def status_of(response: Response, target: str, rule: Rule, stop: str) -> Status:
@@ -206,10 +237,17 @@ def other_continuation(response: Response, target: str, stop: str) -> str | None
     return as_words(text, target) if stop == "target" else text
 
 
-def longest_text(response: Response, stop: str) -> str:
-    """All that is known of a text, up to the first line break; what was recorded elsewhere as it is."""
-    text = response.other if stop == "target" and response.other is not None else response.text
-    return text.partition("\n")[0] if stop else text
+def longest_text(response: Response, stop: str) -> tuple[str, bool]:
+    """All that is known of a text, up to the first line break, and whether it has ended or all its words.
+
+    What was recorded elsewhere is taken as it is.
+    """
+    if not stop:
+        return response.text, True
+    longer = stop == "target" and response.other is not None
+    text = response.other if longer and response.other is not None else response.text
+    line, line_break, _ = text.partition("\n")
+    return line, bool(line_break) or longer or (stop != "target" and response.status == "ok")
 
 
 def _quadrants(right: bool | None, probability: float | None) -> Values:
@@ -223,9 +261,14 @@ def _quadrants(right: bool | None, probability: float | None) -> Values:
 def _probabilities(logprobs_of: Mapping[str, Response], target: str, accepted: Sequence[str]) -> Values:
     """Of the target, and of a right continuation: Σ P(answer), for a text begins with one of them alone."""
     known = {answer: _probability(each.logprobs) for answer, each in logprobs_of.items()}
-    answers = [known.get(answer) for answer in distinct_answers(target, accepted)]
-    certain = [probability for probability in answers if probability is not None]
-    total = min(1.0, math.fsum(certain)) if len(certain) == len(answers) else None
+    answers = answers_of(target, accepted)
+    tokens_of = {
+        answer: logprobs.tokens
+        for answer in answers
+        if known.get(answer) is not None and (logprobs := logprobs_of[answer].logprobs)
+    }
+    certain = [probability for each in without_longer(tokens_of) if (probability := known[each]) is not None]
+    total = min(1.0, math.fsum(certain)) if len(tokens_of) == len(answers) else None
     return {"target_probability": known[target], "answer_probability": total}
 
 
@@ -241,7 +284,7 @@ def _baseline_values(baselines: Baselines, target: str, accepted: Sequence[str])
     for name in BASELINES:
         text = getattr(baselines, name)
         values[f"{name}_score"] = lev_score(text, target) if text else None
-        values[f"{name}_match"] = float(_right(text, target, accepted)) if text else None
+        values[f"{name}_match"] = float(_right(text, target, accepted) is True) if text else None
     return values
 
 

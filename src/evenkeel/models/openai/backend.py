@@ -287,6 +287,7 @@ class OpenAI:
         response = await self._go_beyond(client, request, max_tokens, cache)
         if response is None:
             response = await self._complete(client, _plain(request, max_tokens))
+            response = await self._with_longer(client, request, max_tokens, response)
         # It has the length that it was to have, unless nothing of it can be seen.
         if response.status == "truncated" and response.text:
             response = msgspec.structs.replace(response, status="ok", reason="")
@@ -297,7 +298,7 @@ class OpenAI:
     async def _go_beyond(
         self, client: Client, request: Generate, length: int, cache: LogprobsCache
     ) -> Response | None:
-        """A text to its length and, as the other one, further; None where the tokens do not show its length.
+        """A text to its length and, as the other one, further; None where the server shows no tokens.
 
         Whether the server shows tokens is seen in its first reply, to a request that goes no further.
         """
@@ -315,19 +316,40 @@ class OpenAI:
                 else:
                     self._shows_tokens = first.shown
                     if not first.shown:
-                        return first.response
+                        return await self._with_longer(client, request, length, first.response)
         if not self._shows_tokens:
             return None
         longest = min(sampling.max_tokens, length + sampling.beyond)
         response, text, _ = await self._complete_marked(client, request, length, longest)
         if text is None:
-            return None
+            short = await self._complete(client, _plain(request, length))
+            return await self._with_longer(client, request, length, short, longer=response)
         whole = response.status == "ok" or has_whole_words(response.text, sampling.words)
         status, reason = response.status, response.reason
         if response.text and not text:
             status, reason = "truncated", f"length {BEFORE_TEXT}"
         other = response.text if whole else None
         return msgspec.structs.replace(response, status=status, reason=reason, text=text, other=other)
+
+    async def _with_longer(
+        self,
+        client: Client,
+        request: Generate,
+        length: int,
+        response: Response,
+        *,
+        longer: Response | None = None,
+    ) -> Response:
+        """A text and, as the other one, how it goes on in the answer to another request, where they agree."""
+        sampling = request.sampling
+        if response.status != "truncated" or not sampling.beyond:
+            longer = response
+        elif longer is None:
+            longest = min(sampling.max_tokens, length + sampling.beyond)
+            longer = await self._complete(client, _plain(request, longest))
+        whole = longer.status == "ok" or has_whole_words(longer.text, sampling.words)
+        known = sampling.beyond and whole and longer.text.startswith(response.text)
+        return msgspec.structs.replace(response, other=longer.text if known else None)
 
     async def _generate_marked(
         self, client: Client, request: Generate, prompt: str, cache: LogprobsCache
