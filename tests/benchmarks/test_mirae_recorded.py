@@ -295,6 +295,7 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     assert done.code == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["again", "first", "other"]
     assert "other.json, experiment_results[8].level_analyses[1]: 9 is not a level" in done.stderr
+    assert "other.json: other.json" not in done.stderr
 
 
 def test_each_language_joins_the_first_files_of_its_model_that_lack_it(tmp_path: Path) -> None:

@@ -168,9 +168,10 @@ def _score(
             say(f"{files_of_run}: {agreement}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=min_coverage, json=json)
-    for files_of_run, run in zip(names, runs, strict=True):
-        for note in notes_of(run):
-            say(f"{files_of_run}: {note.text}", err=True)
+    for group, files_of_run, run in zip(groups, names, runs, strict=True):
+        for note in notes_of(run):  # what could not be read begins with the name of its file
+            named = note.text.startswith(tuple(file.name for file in group))
+            say(note.text if named else f"{files_of_run}: {note.text}", err=True)
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:
