@@ -520,7 +520,16 @@ def test_drift_is_not_compared_where_it_is_measured_from_another_level(folder: P
     by_metric = {each.metric: each for each in comparison.differences}
     assert by_metric["mean_similarity"].n == 16
     assert (by_metric["drift"].n, by_metric["drift"].difference) == (0, None)
-    assert "drift: 8 prompts left out, because each run compares them with another level" in comparison.notes
+    note = "drift: 8 prompts left out, because each run compares them with another prompt or level"
+    assert note in comparison.notes
+
+
+@pytest.mark.parametrize("names", [("mine", "late", "recorded"), ("mine", "recorded", "late")])
+def test_a_third_run_takes_nothing_from_the_pair_of_others(folder: Path, names: tuple[str, ...]) -> None:
+    alone = ek.compare(folder / "mine", folder / "recorded", metrics="drift").differences[0]
+    three = ek.compare(*(folder / name for name in names), metrics="drift").differences
+    assert alone.n
+    assert [each.n for each in three if (each.a, each.b) == (alone.a, alone.b)] == [alone.n]
 
 
 def test_corrected_figures_are_compared_where_both_have_the_same_prompts(folder: Path) -> None:
@@ -557,7 +566,9 @@ def test_a_row_of_a_breakdown_without_values_is_left_out_by_name(folder: Path) -
     comparison = ek.compare(folder / "mine", folder / "theirs", metrics="drift", by="level")
     assert comparison.metrics == ("drift", "drift/level=2", "drift/level=3")
     assert comparison.notes == ("no sample has a value: drift/level=1",)
-    with pytest.raises(UsageError, match="'drift/level=1': no sample of these runs has"):
+    with pytest.raises(
+        UsageError, match="'drift/level=1': no sample of these runs with these tags has a value"
+    ):
         ek.compare(folder / "mine", folder / "theirs", metrics="drift/level=1")
 
 

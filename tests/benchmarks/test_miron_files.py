@@ -355,16 +355,26 @@ def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path
     inner = tmp_path / "clone" / "data"
     inner.mkdir(parents=True)
     (tmp_path / "clone" / "README.md").write_text("no data\n")
+    (tmp_path / "clone" / "package.json").write_text('{"name": "x"}')
     write(inner / "miron_en.jsonl", [{**GOOD, "generated": " ships"}])
     (inner / "config.json").write_text('{"name": "x"}')
     benchmark = Miron(MironOptions())
     files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
     assert [sample.id for sample in benchmark.samples(Data(files))] == ["en-1"]
-    assert benchmark.about_data([]) == {"left_out": ["config.json"]}
+    assert benchmark.about_data([]) == {"left_out": ["config.json", "package.json"]}
     (inner / "miron_en.jsonl").unlink()
     files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
     with pytest.raises(DataError, match="no file in it has rows with 'prefix' and 'target'"):
         benchmark.samples(Data(files))
+
+
+def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path: Path) -> None:
+    for split in ("test", "train"):
+        (tmp_path / split).mkdir()
+        write(tmp_path / split / "en.jsonl", [GOOD])
+    files = datasets.find("miron", str(tmp_path), None, starter=Miron.starter)
+    ids = [sample.id for sample in Miron(MironOptions()).samples(Data(files))]
+    assert ids == ["test/en.jsonl-en-1", "train/en.jsonl-en-1"]
 
 
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:

@@ -49,6 +49,17 @@ class MetricValues(Struct):
             by_part[self.parts[sample] if self.parts is not None else ""].append(sample)
         return by_part
 
+    def without(self, samples: Collection[str]) -> MetricValues:
+        """The same without some samples."""
+        if not samples:
+            return self
+        return msgspec.structs.replace(
+            self,
+            values={sample: value for sample, value in self.values.items() if sample not in samples},
+            requests={sample: each for sample, each in self.requests.items() if sample not in samples},
+            samples=self.samples.difference(samples),
+        )
+
     def leave_out(self, sample: str) -> None:
         self.values.pop(sample, None)
         self.requests.pop(sample, None)
@@ -295,7 +306,8 @@ def comparable(
         raise UsageError(f"'{name}' cannot be compared, its figures differ in kind: {'; '.join(bases)}.")
     means = [name for name in means if name not in unlike]
     absent = [name for name in names if name not in means]
-    if not means or (absent and explicit):
+    absent = [name for name in absent if name in explicit] or ([] if means else absent)
+    if absent:
         raise UsageError(
             f"'{absent[0]}' cannot be compared sample by sample: it must be a value that the samples of all "
             f"these runs have, and its figure their mean.{suggestion(absent[0], common)} "
@@ -328,7 +340,7 @@ def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Seque
             more = ", …" if len(tags[tag]) > MOST_VALUES else ""
             available = ", ".join(tags[tag][:MOST_VALUES])
             return f"no sample of these runs has {tag}={value}; {tag} is one of {available}{more}"
-    return "no sample of these runs has all of these tags together"
+    return "no sample of these runs with these tags has a value of it"
 
 
 def _is_mean(run: Run, name: str, values: MetricValues) -> bool:

@@ -150,6 +150,7 @@ def compare_values(
     values = [read_values(run, names, layout.metrics) for run in runs]
     rows, names = names, comparable(names, runs, values, explicit=metrics or ())
     empty = [name for name in rows if by and not any(each.by_metric[name].requests for each in values)]
+    partial = [name for name in rows if by and name not in names and name not in empty]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
     pairing = check_pairing(runs, values, layout, paired=not unpaired, strict=strict)
@@ -160,11 +161,16 @@ def compare_values(
     }
     differences = _corrected(
         [
-            _difference(name, units[name], a, b, paired=not unpaired)
+            _difference(name, units[name], a, (b[0], b[1].without(left.get(name, ()))), paired=not unpaired)
             for name in names
-            for a, b in combinations(sides[name].items(), 2)
+            for (i, a), (j, b) in combinations(enumerate(sides[name].items()), 2)
+            for left in [pairing.left_out.get((i, j), {})]
         ]
     )
+    for (_, later), metrics_left in pairing.left_out.items():  # the order is over samples that all can have
+        for name, samples in metrics_left.items():
+            for sample in samples:
+                values[later].by_metric[name].leave_out(sample)
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         paired=not unpaired,
@@ -174,7 +180,11 @@ def compare_values(
         ),
         metrics=tuple(names),
         differs=tuple(pairing.differs),
-        notes=(*pairing.notes, *([f"no sample has a value: {', '.join(empty)}"] if empty else ())),
+        notes=(
+            *pairing.notes,
+            *([f"no sample has a value: {', '.join(empty)}"] if empty else ()),
+            *([f"no figure of its own: {', '.join(partial)}"] if partial else ()),
+        ),
         differences=differences,
         ranking=tuple(
             ranked

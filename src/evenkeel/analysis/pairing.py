@@ -34,6 +34,8 @@ class Pairing(NamedTuple):
     """What they were asked differently."""
     notes: list[str]
     """Which samples the comparison is about, and what is not known of how they were asked."""
+    left_out: dict[tuple[int, int], dict[str, set[str]]]
+    """By pair of runs and metric: the samples that these two cannot be compared by."""
 
 
 def check_pairing(
@@ -48,6 +50,7 @@ def check_pairing(
     """
     differs: list[str] = []
     notes = _unknown_settings(runs)
+    left_out: dict[tuple[int, int], dict[str, set[str]]] = {}
     for a, b in combinations(range(len(runs)), 2):
         by_setting = _settings(runs[a], runs[b], strict=strict)
         visible = [] if strict else [f"options.{name}" for name in _in_samples(runs[a])]
@@ -75,13 +78,14 @@ def check_pairing(
         if paired:
             notes += [f"left out: {sentence}"] if unlike else []
             _leave_out(unlike, values[b])
-            notes += _leave_out_metrics(partial, by_setting, (runs[a], runs[b]), (values[a], values[b]))
+            left = left_out[a, b] = {}
+            notes += _leave_out_metrics(partial, by_setting, (runs[a], runs[b]), (values[a], values[b]), left)
             notes += _overlap(runs[a], runs[b], values[a], values[b], layout)
-            notes += _leave_out_of_metrics(values[a], values[b], layout)
+            notes += _leave_out_of_metrics(values[a], values[b], unlike, layout, left)
         elif unlike or not common:
             differs.append(sentence)
         differs += by_setting.values()
-    return Pairing(list(dict.fromkeys(differs)), list(dict.fromkeys(notes)))
+    return Pairing(list(dict.fromkeys(differs)), list(dict.fromkeys(notes)), left_out)
 
 
 def _settings(stored: Run, current: Run, *, strict: bool) -> dict[str, str]:
@@ -144,6 +148,7 @@ def _leave_out_metrics(
     by_setting: Mapping[str, str],
     runs: tuple[Run, Run],
     values: tuple[RunValues, RunValues],
+    left: dict[str, set[str]],
 ) -> list[str]:
     """Leave out the metrics that depend on a setting in which two runs differ; each with one reason."""
     reasons: dict[str, list[str]] = {}
@@ -155,8 +160,7 @@ def _leave_out_metrics(
     metrics = {metric for each in reasons.values() for metric in each}
     for name, metric_values in values[1].by_metric.items():
         if split_name(name, metrics)[0] in metrics:
-            for sample in list(metric_values.requests):
-                metric_values.leave_out(sample)
+            left.setdefault(name, set()).update(metric_values.requests)
     pair = f"{runs[0].path} (there) and {runs[1].path} (here)"
     return [
         f"{', '.join(each)}: left out between {pair}, because {reason}" for reason, each in reasons.items()
@@ -186,7 +190,9 @@ def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout
     return [f"compared are the {common:,} {layout.counted[0]} that both have: {sizes}"]
 
 
-def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -> list[str]:
+def _leave_out_of_metrics(
+    first: RunValues, second: RunValues, unlike: Iterable[str], layout: Layout, left: dict[str, set[str]]
+) -> list[str]:
     """Leave samples out of metrics by which they cannot be compared, and say so.
 
     Each run compares them with another sample or with all of its own, or has another number of answers.
@@ -198,8 +204,9 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
         if declared and declared.against:
             lowest = [run.lowest[declared.against] for run in (first, second)]
             families = {key for key in lowest[0] if lowest[0][key] != lowest[1].get(key, lowest[0][key])}
+            families |= {second.families[sample] for sample in unlike}  # its shortest may be among them
             samples = [sample for sample in current.values if second.families[sample] in families]
-            reason = f"each run compares them with another {declared.against}"
+            reason = f"each run compares them with another prompt or {declared.against}"
         elif declared and declared.by_repeats:
             scored = {sample: answered for sample, (answered, _) in stored.requests.items()}
             samples = [s for s in current.values if scored.get(s, 0) not in (0, current.requests[s][0])]
@@ -207,9 +214,8 @@ def _leave_out_of_metrics(first: RunValues, second: RunValues, layout: Layout) -
         elif declared and declared.by_others and stored.samples != current.samples:
             samples = list(current.values)
             reason = f"it depends on the other {layout.counted[0]}, and each run has others"
-        common = sum(sample in stored.values for sample in samples)
-        for sample in samples:
-            current.leave_out(sample)
+        common = sum(sample in stored.values and sample not in left.get(name, ()) for sample in samples)
+        left.setdefault(name, set()).update(samples)
         if common:
             notes.append(f"{name}: {common:,} {layout.counted[0]} left out, because {reason}")
     return notes

@@ -27,6 +27,8 @@ CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
 """Headers of the Hugging Face Hub: a file's commit; SHA-256 of a large file, Git's id of a small one."""
 DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
 """Files of the Hugging Face Hub that describe data and hold none."""
+SETTINGS = ("config.json", "package.json", "metadata.json")
+"""Files beside which data may be in folders inside."""
 DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{40}")
 
 State: TypeAlias = Literal["missing", "whole", "changed", "unchecked"]
@@ -123,7 +125,10 @@ def find(
     ignored = (".", "journal.sqlite")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README and a licence beside its data, which may be in folders inside.
-    paths = _data_in(paths) or _data_in(_files_below(path)) or paths
+    tables = _data_in(paths)
+    if all(file.name in SETTINGS for file in tables):
+        tables = _data_in(_files_below(path))
+    paths = tables or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
     return [msgspec.structs.replace(data_file(file), folder=path) for file in paths]

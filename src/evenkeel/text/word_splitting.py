@@ -22,8 +22,8 @@ MARKS = 30
 """Combining marks in a row that are read."""
 INSIDE_WORD = re.compile(r"\w|['’\-‐‑](?=\w)|(?<=\d)[.,:/](?=\d)|(?<=\b\w)\.(?=\w)")
 """What a word goes on with."""
-JOINERS = "'’-‐‑.,:/"
-"""Characters of which only the next one says whether a word goes on."""
+UNSPACED = re.compile(rf"[{HAN_RANGES}\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Letters of scripts that put no spaces between words: a word may end after any."""
 HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
 
 
@@ -59,9 +59,12 @@ def has_whole_words(text: str, count: int) -> bool:
 def word_goes_on(text: str, end: int) -> bool:
     """Whether a word goes on at a position of a text: with a letter, a digit or a mark, or with a hyphen,
     apostrophe or point inside of it (`well-known`, `4.5`, `U.K.`)."""
-    return end < len(text) and (
-        unicodedata.category(text[end])[0] == "M" or INSIDE_WORD.match(text, end) is not None
-    )
+    if end >= len(text):
+        return False
+    if unicodedata.category(text[end])[0] == "M":
+        return True
+    unspaced = UNSPACED.match(text, end) or (end and UNSPACED.match(text, end - 1))
+    return not unspaced and INSIDE_WORD.match(text, end) is not None
 
 
 def word_ends(text: str) -> list[int]:

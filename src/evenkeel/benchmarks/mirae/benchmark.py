@@ -22,9 +22,9 @@ from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {
-    "en": "bcc9969a8113af7781b10da98e2282bcefd3b5df58dcb4fb788a7ebab9802d73",
-    "ko": "93aeb155e987ab3ca5a5f49f682c12cc53290dea953845c103b3da0659ad9129",
-    "zh": "7a4420f32cb5eaf63834325f01dc8f2fe2890406580bb302e3aaebc6a9e490f0",
+    "en": "a71d0f1a3b1dd3e0e88456ba330f9ab9b4951c5c279973ae51d00ac73f3a0f84",
+    "ko": "70170a64eb6ae07268eb374ab346f2736629608e5da69f1c8f2fa60e81ff868d",
+    "zh": "b43f885e1ebf71cd5a7c2cdcd6d6746a12e206bb150777cb8d1485f4120dcae9",
 }
 
 

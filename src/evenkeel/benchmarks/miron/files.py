@@ -136,7 +136,8 @@ def read_files(data: Data) -> list[Example]:
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
         stems = len({path.stem for path in by_file}) == len(by_file)
-        names = {path: path.stem if stems else path.name for path in by_file}
+        inside = {file.path: file.path.relative_to(file.folder or file.path.parent) for file in data}
+        names = {path: path.stem if stems else inside[path].as_posix() for path in by_file}
         examples = [
             replace(
                 example,
@@ -223,7 +224,7 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
 def _with_lead(answer: str, prefix: str, target: str) -> str:
     """An accepted answer with the spaces before it that the target has."""
     lead = target[: len(target) - len(target.lstrip())]
-    if lead and (answer.lstrip() == answer and answer[0] in ATTACHED):
+    if lead and (answer.lstrip() == answer and answer[0] in ATTACHED and not answer[1:2].isdigit()):
         return answer
     return lead + answer.lstrip() if lead or prefix[-1].isspace() else answer
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.miron.files import Example
 
 SCRIPTS = {
-    "en": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+    "en": re.compile(r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"),
     "ru": re.compile(r"[\u0400-\u052f]"),
     "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
     "he": re.compile(r"[\u0590-\u05ff]"),

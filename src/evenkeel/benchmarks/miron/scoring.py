@@ -13,7 +13,7 @@ from evenkeel.benchmarks.miron.files import Baselines, MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import BASELINES, METRICS, QUADRANTS
 from evenkeel.page.metrics import units
 from evenkeel.text.answers import Rule
-from evenkeel.text.word_splitting import JOINERS, first_words, normalized, word_ends, word_goes_on
+from evenkeel.text.word_splitting import first_words, normalized, word_ends, word_goes_on
 from evenkeel.types import (
     Answered,
     Generate,
@@ -90,8 +90,8 @@ def matches(text: str, answer: str, *, ended: bool = True) -> bool | None:
         return None if not ended and wanted.startswith(written) else False
     if not wanted or word_goes_on(written, len(wanted)):
         return False
-    rest = written[len(wanted) :] + (" " if text[-1:].isspace() else "")
-    return None if not ended and (not rest or (len(rest) == 1 and rest in JOINERS)) else True
+    open_end = not ended and not text[-1:].isspace()
+    return None if open_end and any(word_goes_on(written + more, len(wanted)) for more in "a1") else True
 
 
 def _plain(text: str) -> str:
@@ -216,9 +216,9 @@ def as_words(text: str, target: str) -> str:
     words, start = first_words(text, len(before) + 1), len(first_words(text, len(before)))
     if target[-1] in PUNCTUATION:
         return words
-    inside, ends = len(word_ends(last)), word_ends(words[start:])
-    if 0 < inside <= len(ends):  # what a dash or bracket parts from them is another word
-        return words[: start + ends[inside - 1]]
+    inside, ends = word_ends(last), word_ends(words[start:])
+    if last[-1:].isalnum() and 0 < len(inside) <= len(ends):  # what a dash or bracket parts is another word
+        return words[: start + ends[len(inside) - 1]]
     return words.rstrip(PUNCTUATION)
 
 
