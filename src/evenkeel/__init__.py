@@ -12,6 +12,7 @@ What there is, under the names of the command line:
     build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
+    charts, tables           the pictures and tables of a run
     Run, load_run            a run's folder: figures, records, a data frame
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
+    from evenkeel.report.pictures import charts, tables
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.folder import Run, load_run
@@ -73,6 +75,7 @@ _MODULES = {
     "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
+    "evenkeel.report.pictures": "charts tables",
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.folder": "Run load_run",
@@ -103,6 +106,7 @@ __all__ = [
     "StringLikelihood",
     "__version__",
     "build",
+    "charts",
     "compare",
     "dry_run",
     "export",
@@ -113,6 +117,7 @@ __all__ = [
     "run",
     "score",
     "scorecard",
+    "tables",
 ]
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from evenkeel.page.format import share
 from evenkeel.page.layout import Column, Table
+from evenkeel.page.notebook import Displayed
 from evenkeel.types import Figure, Summary
 
 Style: TypeAlias = Literal["", "strong", "soft", "warn"]
@@ -26,7 +27,7 @@ Content: TypeAlias = Figure | Cell | str | None
 """A figure is drawn with its interval; None is a figure that is not there."""
 
 
-class Grid(Struct, frozen=True):
+class Grid(Displayed, Struct, frozen=True):
     """A table: the name of each column, and for each row its name and its cells."""
 
     title: str

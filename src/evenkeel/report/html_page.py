@@ -13,15 +13,14 @@ from evenkeel.analysis.comparison import compare
 from evenkeel.errors import UsageError
 from evenkeel.page import format as text
 from evenkeel.page.examples import fitting, shortened
-from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Note, Picture, Points
-from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Cell, Content, Grid, arrange, side_by_side
-from evenkeel.report import charts, templates
+from evenkeel.page.layout import Bars, Layout, Note
+from evenkeel.page.tables import Cell, Content, Grid, side_by_side
+from evenkeel.report import charts, pictures, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Record, RunSpec, Summary
+from evenkeel.types import Figure, RunSpec, Summary
 
 
 def render(run: Run, *others: Run) -> str:
@@ -124,7 +123,7 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
 def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
     """The runs side by side, where there are several, and the tables of the first."""
     first = next(iter(runs.values()))
-    grids = [grid for table in layout.tables if (grid := arrange(first.summary, table))]
+    grids = pictures.tables(first)
     if len(runs) == 1:
         return grids
     summaries = {name: run.summary for name, run in runs.items()}
@@ -143,14 +142,14 @@ def render_grids(
     title: str,
     lead: str,
     summaries: Mapping[str, Summary],
-    pictures: Sequence[Bars],
+    bars: Sequence[Bars],
     grids: Sequence[Grid],
     *,
     notes: Sequence[str] = (),
     cautions: Sequence[str] = (),
 ) -> str:
     """A page of pictures and tables that are of no run: figures of tokenizers, say."""
-    drawn = ((picture.title, charts.bars(dict(summaries), picture)) for picture in pictures)
+    drawn = ((picture.title, charts.bars(dict(summaries), picture)) for picture in bars)
     svgs = [
         {"title": name, "svg": Markup(charts.to_svg(chart))} for name, chart in drawn if chart is not None
     ]
@@ -159,43 +158,11 @@ def render_grids(
 
 
 def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[str, Any]]:
-    drawn = [_chart(picture, runs, layout, of_run) for picture in layout.pictures]
     # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
     return [
-        {"title": title, "svg": Markup(charts.to_svg(chart)) if chart is not None else "", "note": note}
-        for title, chart, note in drawn
-        if chart is not None or note
+        {**each._asdict(), "svg": Markup(each.to_svg()) if each.chart is not None else ""}
+        for each in pictures.draw(runs, layout, of_run)
     ]
-
-
-def _chart(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: str) -> tuple[str, Any, str]:
-    """The title of a picture, its chart where there is one, and what is said below it."""
-    summaries = {name: run.summary for name, run in runs.items()}
-    first = next(iter(runs.values()))
-    match picture:
-        case Curve():
-            return picture.title, charts.curve(summaries, picture), ""
-        case Bars():
-            metric = declaration(layout.metrics, picture.metric)
-            guessing = text.chance(metric)
-            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            return title, charts.bars(summaries, picture, metric.chance if metric else None), ""
-        case Points():
-            return f"{picture.title}{of_run}", *charts.points(first.records(), picture)
-        case Heatmap():
-            record = _typical(first, layout.headline)
-            matrix = charts.field_of(record, picture.detail) if record else None
-            sample = f" ({record.sample.id})" if record else ""
-            return f"{picture.title}{of_run}{sample}", charts.heatmap(matrix) if matrix else None, ""
-
-
-def _typical(run: Run, metric: str) -> Record | None:
-    """The sample whose score is nearest to the headline."""
-    centre = run.summary[metric].value
-    scored = (record for record in run.records() if record.score.values.get(metric) is not None)
-    if centre is None:
-        return None
-    return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
 
 
 def _settings(spec: RunSpec) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from evenkeel.page.notebook import RENDERERS, Renderer
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
+    from evenkeel.page.tables import Grid
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
@@ -102,10 +103,17 @@ def plan_html(plan: Plan) -> str:
     return render("notebook.html", title="What a run would ask, estimated", lines=cost, grids=[grid])
 
 
+def grid_html(grid: Grid) -> str:
+    from evenkeel.report.templates import render
+
+    return render("notebook.html", title="", lines=[], grids=[grid])
+
+
 RENDERERS.update(
     Run=Renderer(run_html),
     Comparison=Renderer(comparison_html, comparison_text),
     Gate=Renderer(gate_html, gate_text),
     Scorecard=Renderer(scorecard_html, scorecard_text),
     Plan=Renderer(plan_html),
+    Grid=Renderer(grid_html),
 )

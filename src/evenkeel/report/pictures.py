@@ -1,0 +1,92 @@
+"""The pictures and tables of runs, each with its title: for the page, the app and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evenkeel.analysis.comparability import run_names
+from evenkeel.page import format as text
+from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
+from evenkeel.page.metrics import declaration
+from evenkeel.page.tables import Grid, arrange
+from evenkeel.report import charts as drawing
+from evenkeel.run.folder import Run
+from evenkeel.run.registry import benchmark_class
+from evenkeel.types import Record
+
+
+class Drawn(NamedTuple):
+    """A picture of a run."""
+
+    title: str
+    chart: Any
+    """An altair chart; None where there is too little to draw, which the note says."""
+    note: str
+
+    def to_svg(self) -> str:
+        """The picture as on the page."""
+        return drawing.to_svg(self.chart)
+
+    def to_png(self) -> bytes:
+        return drawing.to_png(self.chart)
+
+
+def charts(*runs: Run | str | Path) -> list[Drawn]:
+    """The pictures of a run, or of several of one benchmark in the same pictures.
+
+    `ek.charts("runs/yesterday")[0].chart` is an altair chart.
+    """
+    loaded = list({each.path.resolve(): each for each in map(_loaded, runs)}.values())
+    named = dict(zip(run_names(loaded), loaded, strict=True))
+    layout = benchmark_class(loaded[0].spec.benchmark).layout
+    return draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else "")
+
+
+def tables(run: Run | str | Path) -> list[Grid]:
+    """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
+    loaded = _loaded(run)
+    layout = benchmark_class(loaded.spec.benchmark).layout
+    return [grid for table in layout.tables if (grid := arrange(loaded.summary, table))]
+
+
+def _loaded(run: Run | str | Path) -> Run:
+    return run if isinstance(run, Run) else Run(run)
+
+
+def draw(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Drawn]:
+    """The pictures of a layout that the runs have something for."""
+    drawn = [_draw(picture, runs, layout, of_run) for picture in layout.pictures]
+    return [each for each in drawn if each.chart is not None or each.note]
+
+
+def _draw(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: str) -> Drawn:
+    """One picture. What is of one run alone is of the first, and says so."""
+    summaries = {name: run.summary for name, run in runs.items()}
+    first = next(iter(runs.values()))
+    match picture:
+        case Curve():
+            return Drawn(picture.title, drawing.curve(summaries, picture), "")
+        case Bars():
+            metric = declaration(layout.metrics, picture.metric)
+            guessing = text.chance(metric)
+            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
+            return Drawn(title, drawing.bars(summaries, picture, metric.chance if metric else None), "")
+        case Points():
+            return Drawn(f"{picture.title}{of_run}", *drawing.points(first.records(), picture))
+        case Heatmap():
+            record = _typical(first, layout.headline)
+            matrix = drawing.field_of(record, picture.detail) if record else None
+            sample = f" ({record.sample.id})" if record else ""
+            chart = drawing.heatmap(matrix) if matrix else None
+            return Drawn(f"{picture.title}{of_run}{sample}", chart, "")
+
+
+def _typical(run: Run, metric: str) -> Record | None:
+    """The sample whose score is nearest to the headline."""
+    centre = run.summary[metric].value
+    scored = (record for record in run.records() if record.score.values.get(metric) is not None)
+    if centre is None:
+        return None
+    return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
