@@ -24,6 +24,7 @@ LAYERS = (
     "benchmarks",
     "report",
     "api",
+    "app",
     "cli",
 )
 BASE = {"types", "errors", "options"}

@@ -18,6 +18,7 @@ What there is, under the names of the command line:
     load_model               a model by its spec; it answers a stream of requests
     Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
+    EvenkeelError, UsageError
 
 Each function has an example in its help; docs/extending.md shows a benchmark of your own. Nothing heavy is
 loaded until it is used.
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.miron.benchmark import MironOptions
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
+    from evenkeel.errors import EvenkeelError, UsageError
     from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
@@ -73,6 +75,7 @@ _MODULES = {
     "evenkeel.benchmarks.miron.benchmark": "MironOptions",
     "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
     "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
+    "evenkeel.errors": "EvenkeelError UsageError",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
     "evenkeel.report.pictures": "charts tables",
@@ -89,6 +92,7 @@ __all__ = [
     "Benchmark",
     "Embed",
     "Entail",
+    "EvenkeelError",
     "Generate",
     "LogLikelihood",
     "Message",
@@ -104,6 +108,7 @@ __all__ = [
     "Sampling",
     "Score",
     "StringLikelihood",
+    "UsageError",
     "__version__",
     "build",
     "charts",

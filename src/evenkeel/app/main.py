@@ -1,0 +1,45 @@
+"""The app's script, which Streamlit runs for every visit: navigation, and one module a page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from evenkeel.app import show
+from evenkeel.app.pages import build, compare, explained, explore, new_run, runs, scorecard
+from evenkeel.app.settings import Settings
+
+STYLE = """<style>
+.evenkeel table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
+.evenkeel caption { text-align: left; font-weight: 600; padding: .4rem 0; }
+.evenkeel th, .evenkeel td { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+.evenkeel th:first-child, .evenkeel .left { text-align: left; }
+.evenkeel td.words, .evenkeel th.words { white-space: normal; min-width: 14rem; }
+.evenkeel .warn { color: light-dark(#a3231a, #ff8a7e); font-weight: 600; }
+.evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
+[data-testid="stAppDeployButton"] { display: none; }
+</style>"""
+
+
+def main() -> None:
+    st.set_page_config(page_title="Evenkeel", page_icon="⚓", layout="wide")
+    st.html(STYLE)
+    settings = Settings.of_environment()
+    pages = {
+        "runs": st.Page(lambda: runs.page(settings), title="Runs", url_path="runs", default=True),
+        "new-run": st.Page(lambda: new_run.page(settings), title="New run", url_path="new-run"),
+        "explore": st.Page(lambda: explore.page(settings), title="Explore", url_path="explore"),
+        "compare": st.Page(lambda: compare.page(settings), title="Compare", url_path="compare"),
+        "build": st.Page(lambda: build.page(settings), title="Build", url_path="build"),
+        "scorecard": st.Page(lambda: scorecard.page(settings), title="Scorecard", url_path="scorecard"),
+        "explained": st.Page(lambda: explained.page(settings), title="Explained", url_path="explained"),
+    }
+    if settings.read_only:
+        del pages["new-run"], pages["build"]
+    st.session_state["pages"] = pages
+    chosen = st.navigation(list(pages.values()))
+    with show.problems():
+        chosen.run()
+
+
+main()

@@ -1,0 +1,106 @@
+"""All runs of a folder, and a leaderboard of each benchmark."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from evenkeel.app import data, show
+from evenkeel.app.settings import Settings
+from evenkeel.page.format import interval, share, value, visible
+
+if TYPE_CHECKING:
+    from evenkeel.run.listing import ListedRun
+
+
+def page(settings: Settings) -> None:
+    show.title("Runs")
+    listed = data.list_runs(settings)
+    if not listed:
+        _explain_empty(settings)
+        return
+    shown = _filter(listed)
+    table, boards = st.tabs(["All runs", "Leaderboards"])
+    with table:
+        _table(shown)
+    with boards:
+        _leaderboards([run for run in shown if run.state == "finished"])
+
+
+def _explain_empty(settings: Settings) -> None:
+    there = settings.runs.is_dir()
+    show.text(
+        f"There are no runs in {settings.runs} yet."
+        if there
+        else f"The folder {settings.runs} does not exist.",
+        "warn",
+    )
+    if settings.read_only:
+        show.text("Put run folders into it: this app is read-only.")
+        return
+    show.text("Start one here, or at the terminal with: evenkeel run mirae --model embedded --limit 2")
+    st.page_link(st.session_state["pages"]["new-run"], label="Start a run")
+
+
+def _filter(listed: list[ListedRun]) -> list[ListedRun]:
+    """The runs that the person wants to see."""
+    benchmark, model, since = st.columns(3)
+    names = sorted({run.benchmark for run in listed if run.benchmark})
+    chosen = benchmark.multiselect("Benchmark", names)
+    models = model.multiselect("Model", sorted({visible(run.model) for run in listed if run.model}))
+    first = since.date_input("Made since", value=None, max_value=date.today())
+    return [
+        run
+        for run in listed
+        if (not chosen or run.benchmark in chosen)
+        and (not models or visible(run.model) in models)
+        and (first is None or run.created[:10] >= first.isoformat())
+    ]
+
+
+def _table(listed: list[ListedRun]) -> None:
+    rows = [_row(run) for run in listed]
+    st.caption(f"{len(rows)} runs. Choose one to look at its samples.")
+    event: Any = st.dataframe(
+        rows,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="runs",
+        alt="All runs with their headline, interval and coverage",
+    )
+    if event.selection.rows:
+        run = listed[event.selection.rows[0]]
+        show.go("explore", run=run.name)
+    for run in listed:
+        if run.state == "broken":
+            show.text(f"{run.name}: {run.problem}", "warn")
+
+
+def _row(run: ListedRun) -> dict[str, Any]:
+    figures = run.subjects or ({run.model: run.headline} if run.headline else {})
+    shown = {
+        name: f"{value(figure)} {interval(figure, short=True)}".rstrip() for name, figure in figures.items()
+    }
+    several = len(shown) > 1
+    headline = "; ".join(f"{name} {text}" if several else text for name, text in shown.items())
+    return {
+        "made (UTC)": run.created[:16].replace("T", " "),
+        "benchmark": visible(run.benchmark),
+        "model": visible(run.model),
+        "headline, 95 % interval": visible(headline) if run.headline else run.state,
+        "coverage": share(run.headline.coverage) if run.headline else "",
+        "state": run.state,
+        "run": visible(run.name),
+    }
+
+
+def _leaderboards(listed: list[ListedRun]) -> None:
+    if not listed:
+        show.text("No run is finished yet.", "soft")
+        return
+    for board in data.leaderboards(listed):
+        show.result(board)
+        show.explained(board.benchmark, [board.metric])

@@ -1,0 +1,71 @@
+"""What the person who started the app allows: which folders, and whether anything may be written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+import evenkeel as ek
+
+
+class Settings(Struct, frozen=True):
+    """The folders of the app. Names from the page are looked up in these and nowhere else."""
+
+    runs: Path
+    models: Path | None
+    data: Path | None
+    read_only: bool
+
+    @classmethod
+    def of_environment(cls) -> Settings:
+        def folder(name: str) -> Path | None:
+            return Path(text) if (text := os.environ.get(f"EVENKEEL_APP_{name}")) else None
+
+        return cls(
+            runs=folder("RUNS") or Path("runs"),
+            models=folder("MODELS"),
+            data=folder("DATA"),
+            read_only=os.environ.get("EVENKEEL_APP_READ_ONLY", "") not in ("", "0"),
+        )
+
+    @property
+    def built(self) -> Path:
+        """Where the data sets lie that were built here, and the files that were uploaded."""
+        return self.runs / "data"
+
+    def data_sets(self) -> dict[str, Path]:
+        """What can be chosen as data, by name: what was built here, and what lies in the folder of data."""
+        folders = [each for each in (self.built, self.data) if each is not None and each.is_dir()]
+        return {
+            str(path.relative_to(folder)): path
+            for folder in folders
+            for path in sorted(folder.iterdir())
+            if not path.name.startswith((".", "_")) and not path.is_symlink()
+        }
+
+    def model_folders(self) -> dict[str, Path]:
+        """The models in the folder of models, by name: folders of transformers, and GGUF files."""
+        if self.models is None or not self.models.is_dir():
+            return {}
+        candidates = [path for path in sorted(self.models.rglob("*")) if not path.is_symlink()]
+        found = [path.parent for path in candidates if path.name == "config.json"]
+        found += [path for path in candidates if path.suffix == ".gguf"]
+        return {str(path.relative_to(self.models)): path for path in dict.fromkeys(found)}
+
+    def refuse_path(self, text: str) -> None:
+        """Refuse a text from the page that names a file or folder outside of the app's folders."""
+        name = text.partition("?")[0]
+        for part in {name, name.partition(":")[2]} - {""}:
+            path = Path(part)
+            suspicious = path.is_absolute() or ".." in path.parts or part.startswith("~") or "\\" in part
+            if (suspicious or path.exists()) and not self._holds(path):
+                raise ek.UsageError(
+                    f"'{text}' names a file or folder of this machine outside of the app's own. "
+                    "Upload it, or put it into the folder given with --models or --data."
+                )
+
+    def _holds(self, path: Path) -> bool:
+        folders = (self.runs, self.models, self.data)
+        return any(each is not None and path.resolve().is_relative_to(each.resolve()) for each in folders)

@@ -1,0 +1,71 @@
+"""Drawing what is not ours: everything from a model, a file or a run is text, never Markdown or HTML.
+
+Streamlit reads Markdown in labels, messages and captions. Words that are not written in this package go
+through here, or through a result's own renderer, which escapes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, Literal, TypeAlias
+
+import streamlit as st
+
+import evenkeel as ek
+from evenkeel.page.format import visible
+
+Tone: TypeAlias = Literal["plain", "soft", "warn", "error"]
+
+COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
+
+
+def result(shown: Any) -> None:
+    """A result of the library, as a notebook shows it."""
+    with contextlib.suppress(AttributeError):
+        shown = shown._repr_html_()
+    st.html(f'<div class="evenkeel">{shown}</div>')
+
+
+def text(words: str, tone: Tone = "plain") -> None:
+    """A line of words from anywhere."""
+    style = "white-space:pre-wrap;overflow-wrap:anywhere;margin:0"
+    if tone in COLOURS:
+        style += f";border-left:.3rem solid {COLOURS[tone]};padding:.4rem .8rem"
+    if tone == "soft":
+        style += ";opacity:.75"
+    role = ' role="alert"' if tone == "error" else ""
+    st.html(f'<p style="{style}"{role}>{escape(visible(words))}</p>')
+
+
+def title(words: str) -> None:
+    st.html(f"<h1>{escape(visible(words))}</h1>")
+
+
+def preformatted(words: str) -> None:
+    """Lines of a log, as they are."""
+    style = "white-space:pre-wrap;overflow-wrap:anywhere;max-height:20rem;overflow:auto;font-size:.85rem"
+    st.html(f'<pre style="{style}" tabindex="0">{escape(visible(words))}</pre>')
+
+
+def go(page: str, **params: str) -> None:
+    """Go to another page of the app."""
+    st.switch_page(st.session_state["pages"][page], query_params=params)
+
+
+@contextlib.contextmanager
+def problems() -> Iterator[None]:
+    """An error of Evenkeel ends this part of the page with its own words; any other is a fault of ours."""
+    try:
+        yield
+    except (ek.EvenkeelError, OSError) as error:
+        text(str(error), "error")
+
+
+def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:
+    """What the metrics of a benchmark mean, one click away."""
+    with st.popover("What do these figures mean?"):
+        for entry in ek.explained(benchmark):
+            if not metrics or entry.name in metrics:
+                result(entry)
