@@ -11,8 +11,9 @@ What there is, under the names of the command line:
     dry_run                  what a run would ask, and what that would cost
     build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
+    flips, both              the samples on which two runs differ; one of them in both
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
-    charts, tables           the pictures and tables of a run
+    charts, tables, settings the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
+    from evenkeel.analysis.flips import both, flips
     from evenkeel.analysis.gate import gate
     from evenkeel.api.build import build
     from evenkeel.api.plan import dry_run
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
-    from evenkeel.report.pictures import charts, tables
+    from evenkeel.report.pictures import charts, settings, tables
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.folder import Run, load_run
@@ -67,6 +69,7 @@ __version__ = "0.2.0"
 
 _MODULES = {
     "evenkeel.analysis.comparison": "compare",
+    "evenkeel.analysis.flips": "both flips",
     "evenkeel.analysis.gate": "gate",
     "evenkeel.api.build": "build",
     "evenkeel.api.plan": "dry_run",
@@ -78,7 +81,7 @@ _MODULES = {
     "evenkeel.errors": "EvenkeelError UsageError",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
-    "evenkeel.report.pictures": "charts tables",
+    "evenkeel.report.pictures": "charts settings tables",
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.folder": "Run load_run",
@@ -110,11 +113,13 @@ __all__ = [
     "StringLikelihood",
     "UsageError",
     "__version__",
+    "both",
     "build",
     "charts",
     "compare",
     "dry_run",
     "export",
+    "flips",
     "gate",
     "load_model",
     "load_run",
@@ -122,6 +127,7 @@ __all__ = [
     "run",
     "score",
     "scorecard",
+    "settings",
     "tables",
 ]
 

@@ -12,6 +12,7 @@ import evenkeel as ek
 from evenkeel.app.settings import Settings
 
 if TYPE_CHECKING:
+    from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.leaderboard import Leaderboard
     from evenkeel.run.listing import ListedRun
     from evenkeel.run.samples import Samples
@@ -46,6 +47,15 @@ def _samples(path: str, version: tuple[int, ...]) -> Samples:
 
 def samples(run: ek.Run) -> Samples:
     return _samples(str(run.path), version(run.path))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Comparing the runs…")
+def _comparison(paths: tuple[str, ...], versions: tuple[tuple[int, ...], ...]) -> Comparison:
+    return ek.compare(*paths)
+
+
+def comparison(paths: Sequence[str]) -> Comparison:
+    return _comparison(tuple(paths), tuple(map(version, paths)))
 
 
 @st.cache_resource(max_entries=32, show_spinner="Comparing the runs…")

@@ -9,7 +9,8 @@ from evenkeel.app.pages import build, compare, explained, explore, new_run, runs
 from evenkeel.app.settings import Settings
 
 STYLE = """<style>
-.evenkeel table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
+.evenkeel table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block;
+  overflow-x: auto; }
 .evenkeel caption { text-align: left; font-weight: 600; padding: .4rem 0; }
 .evenkeel th, .evenkeel td { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }

@@ -43,6 +43,10 @@ def title(words: str) -> None:
     st.html(f"<h1>{escape(visible(words))}</h1>")
 
 
+def heading(words: str) -> None:
+    st.html(f"<h2>{escape(visible(words))}</h2>")
+
+
 def preformatted(words: str) -> None:
     """Lines of a log, as they are."""
     style = "white-space:pre-wrap;overflow-wrap:anywhere;max-height:20rem;overflow:auto;font-size:.85rem"

@@ -18,9 +18,9 @@ from evenkeel.page.tables import Cell, Content, Grid, side_by_side
 from evenkeel.report import charts, pictures, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
-from evenkeel.run.folder import Run, served_at
+from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, RunSpec, Summary
+from evenkeel.types import Figure, Summary
 
 
 def render(run: Run, *others: Run) -> str:
@@ -49,7 +49,9 @@ def render(run: Run, *others: Run) -> str:
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
         examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
-        settings=[(f" of {name}" if several else "", _settings(each.spec)) for name, each in runs.items()],
+        settings=[
+            (f" of {name}" if several else "", pictures.settings_of(each.spec)) for name, each in runs.items()
+        ],
     )
 
 
@@ -163,40 +165,3 @@ def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[s
         {**each._asdict(), "svg": Markup(each.to_svg()) if each.chart is not None else ""}
         for each in pictures.draw(runs, layout, of_run)
     ]
-
-
-def _settings(spec: RunSpec) -> list[tuple[str, str]]:
-    """The settings of a run, and where and when it was made; empty ones are left out."""
-    provenance = spec.provenance
-    versions = [f"{name} {provenance[name]}" for name in ("evenkeel", "python") if name in provenance]
-    rows: list[tuple[str, Any]] = [("benchmark", spec.benchmark)]
-    rows += [(role, model["spec"]) for role, model in spec.models.items()]
-    rows += [
-        (name.replace("_", "-"), value) for name, value in spec.options.items() if name not in spec.models
-    ]
-    rows += [
-        ("data", f"{spec.data['source']}, sha256 {', '.join(digest[:16] for digest in spec.data['sha256'])}"),
-        ("limit", spec.limit),
-        ("seed", spec.seed),
-        ("created", [provenance.get("created"), *versions, provenance.get("platform")]),
-        ("packages", provenance.get("packages")),
-    ]
-    rows += [(f"{role} reached at", addresses) for role, addresses in served_at(spec).items()]
-    rows += [(f"{role} identity", model["identity"]) for role, model in spec.models.items()]
-    return [(name, words) for name, value in rows if (words := _plain(value))]
-
-
-def _plain(value: Any) -> str:
-    """A setting in plain words: lists and pairs joined, nothing for an empty one."""
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case dict():
-            parts = {name: _plain(part) for name, part in value.items()}
-            return ", ".join(f"{name} {part}" for name, part in parts.items() if part)
-        case list() | tuple():
-            return ", ".join(filter(None, map(_plain, value)))
-        case _:
-            return str(value)

@@ -1,4 +1,4 @@
-"""The pictures and tables of runs, each with its title: for the page, the app and notebooks."""
+"""The pictures, tables and settings of runs: for the page, the app and notebooks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evenkeel.analysis.comparability import run_names
 from evenkeel.page import format as text
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Grid, arrange
+from evenkeel.page.tables import Content, Grid, arrange
 from evenkeel.report import charts as drawing
-from evenkeel.run.folder import Run
+from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Record
+from evenkeel.types import Record, RunSpec
 
 
 class Drawn(NamedTuple):
@@ -49,6 +49,14 @@ def tables(run: Run | str | Path) -> list[Grid]:
     loaded = _loaded(run)
     layout = benchmark_class(loaded.spec.benchmark).layout
     return [grid for table in layout.tables if (grid := arrange(loaded.summary, table))]
+
+
+def settings(run: Run | str | Path) -> Grid:
+    """What a run was asked with: `ek.settings("runs/yesterday")`."""
+    rows: list[tuple[str, list[Content]]] = [
+        (name, [words]) for name, words in settings_of(_loaded(run).spec)
+    ]
+    return Grid("Settings", "", ["setting"], rows, left=2)
 
 
 def _loaded(run: Run | str | Path) -> Run:
@@ -90,3 +98,40 @@ def _typical(run: Run, metric: str) -> Record | None:
     if centre is None:
         return None
     return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
+
+
+def settings_of(spec: RunSpec) -> list[tuple[str, str]]:
+    """The settings of a run, and where and when it was made; empty ones are left out."""
+    provenance = spec.provenance
+    versions = [f"{name} {provenance[name]}" for name in ("evenkeel", "python") if name in provenance]
+    rows: list[tuple[str, Any]] = [("benchmark", spec.benchmark)]
+    rows += [(role, model["spec"]) for role, model in spec.models.items()]
+    rows += [
+        (name.replace("_", "-"), value) for name, value in spec.options.items() if name not in spec.models
+    ]
+    rows += [
+        ("data", f"{spec.data['source']}, sha256 {', '.join(digest[:16] for digest in spec.data['sha256'])}"),
+        ("limit", spec.limit),
+        ("seed", spec.seed),
+        ("created", [provenance.get("created"), *versions, provenance.get("platform")]),
+        ("packages", provenance.get("packages")),
+    ]
+    rows += [(f"{role} reached at", addresses) for role, addresses in served_at(spec).items()]
+    rows += [(f"{role} identity", model["identity"]) for role, model in spec.models.items()]
+    return [(name, words) for name, value in rows if (words := _plain(value))]
+
+
+def _plain(value: Any) -> str:
+    """A setting in plain words: lists and pairs joined, nothing for an empty one."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            parts = {name: _plain(part) for name, part in value.items()}
+            return ", ".join(f"{name} {part}" for name, part in parts.items() if part)
+        case list() | tuple():
+            return ", ".join(filter(None, map(_plain, value)))
+        case _:
+            return str(value)

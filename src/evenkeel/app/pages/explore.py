@@ -1,8 +1,182 @@
-"""A page that is being written."""
+"""The samples of one run: filtered, sorted, paged, each with its benchmark's own view."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import streamlit as st
+
+import evenkeel as ek
+from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import visible
+
+if TYPE_CHECKING:
+    from evenkeel.run.samples import Samples
+
+PAGE = 50
+MOST_VALUES = 40
+"""Values of a tag that can be chosen among: one with more is an id."""
 
 
-def page(settings: Settings) -> None: ...
+def page(settings: Settings) -> None:
+    show.title("Explore")
+    run = choose_run(settings)
+    if run is None:
+        return
+    show.result(run)
+    samples_tab, figures_tab, settings_tab = st.tabs(["Samples", "Figures", "Settings"])
+    with samples_tab, show.problems():
+        _samples(run, read_only=settings.read_only)
+    with figures_tab, show.problems():
+        figures(run)
+    with settings_tab, show.problems():
+        show.result(ek.settings(run))
+
+
+def choose_run(settings: Settings) -> ek.Run | None:
+    """The run in the address of the page, or the one that is chosen here."""
+    listed = {run.name: run for run in data.list_runs(settings) if run.state != "broken"}
+    if not listed:
+        show.text(f"There is no run in {settings.runs} that can be read.", "warn")
+        return None
+    asked = st.query_params.get("run", "")
+    if asked and asked not in listed:
+        ek.open_run(settings.runs, asked)  # says why it cannot be shown
+    names = list(listed)
+    name = st.selectbox("Run", names, index=names.index(asked) if asked in listed else 0, format_func=visible)
+    st.query_params["run"] = name
+    if listed[name].state != "finished":
+        progress(settings, name)
+        return None
+    return ek.open_run(settings.runs, name)
+
+
+@st.fragment(run_every=2)
+def progress(settings: Settings, name: str) -> None:
+    """How far a run is that is not finished."""
+    listed = {run.name: run for run in data.list_runs(settings)}
+    run = listed.get(name)
+    if run is not None and run.state == "finished":
+        st.rerun()
+    if run is None or run.state != "running":
+        show.text(
+            f"{name} is not finished, and no process is writing it. Run the same command again to go on: "
+            f"what was answered is kept.",
+            "warn",
+        )
+        return
+    show.text(f"{name} is in progress: its samples can be seen when it is finished.")
+    if (state := ek.read_progress(run.path)) is not None and state.total:
+        st.progress(min(1.0, state.done / state.total))
+        show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
+
+
+def _samples(run: ek.Run, *, read_only: bool) -> None:
+    samples = data.samples(run)
+    rows = _chosen(samples)
+    if not rows:
+        show.text("No sample fits these filters.", "soft")
+        return
+    pages = -(-len(rows) // PAGE)
+    number = 1
+    if pages > 1:
+        number = int(st.number_input(f"Page, of {pages:,}", 1, pages, 1))
+    shown = rows[(number - 1) * PAGE : number * PAGE]
+    st.caption(f"{len(rows):,} of {len(samples):,} samples. Choose a row to see the whole of it.")
+    event: Any = st.dataframe(
+        samples.frame[shown],
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"samples-{run.path}-{number}",
+        alt="The samples of the run with their tags and values",
+    )
+    selected = event.selection.rows
+    row = _current(samples, rows, shown[selected[0]] if selected else None)
+    _view(run, samples, row, read_only=read_only)
+
+
+def _chosen(samples: Samples) -> list[int]:
+    """The numbers of the rows that pass the filters, in the chosen order."""
+    search, failed, sort, direction = st.columns([3, 1, 2, 1], vertical_alignment="bottom")
+    words = search.text_input("Search in questions and answers")
+    only_failed = failed.checkbox("Failed only")
+    columns = ["", *samples.frame.columns]
+    order = sort.selectbox("Sort by", columns, format_func=lambda name: visible(name) or "as asked")
+    descending = direction.selectbox("Order", ["lowest first", "highest first"]) == "highest first"
+    tags = {}
+    choices = {tag: values for tag, values in samples.tags.items() if 1 < len(values) <= MOST_VALUES}
+    if choices:
+        with st.expander("Filter by category"):
+            for tag, values in choices.items():
+                if picked := st.multiselect(visible(tag).replace("`", "'"), values, key=f"tag-{tag}"):
+                    tags[tag] = picked
+    return samples.select(
+        failed=True if only_failed else None, tags=tags, search=words, sort=order, descending=descending
+    )
+
+
+def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int:
+    """The sample to show, with steps to its neighbours: the one chosen, that of the address, or the first."""
+    asked = samples.row_of(st.query_params.get("sample", ""))
+    row = selected if selected is not None else asked if asked in rows else rows[0]
+    position = rows.index(row)
+    back, forth, where = st.columns([1, 1, 4], vertical_alignment="center")
+    if back.button("Previous sample", disabled=position == 0):
+        _open(samples, rows[position - 1])
+    if forth.button("Next sample", disabled=position == len(rows) - 1):
+        _open(samples, rows[position + 1])
+    where.caption(f"{position + 1:,} of {len(rows):,}")
+    return row
+
+
+def _open(samples: Samples, row: int) -> None:
+    st.query_params["sample"] = _id(samples, row)
+    st.rerun()
+
+
+def _id(samples: Samples, row: int) -> str:
+    return str(samples.frame["sample"][row])
+
+
+def _view(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
+    show.result(samples.view(row))
+    _mark(run, _id(samples, row), samples.values, read_only=read_only)
+
+
+def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) -> None:
+    """What a person thinks of the verdicts on this sample."""
+    marks = [mark for mark in run.marks() if mark.sample == sample]
+    for mark in marks:
+        words = f"Marked {mark.verdict}" + (f" ({mark.metric})" if mark.metric else "")
+        show.text(f"{words}: {mark.comment}" if mark.comment else words, "warn")
+    if read_only:
+        return
+    with st.form(f"mark-{sample}"):
+        st.markdown("**Is a verdict wrong?** Marks are kept beside the run and can be exported.")
+        metric = st.selectbox("Metric", list(metrics), format_func=visible)
+        verdict = st.selectbox("The verdict is", ["wrong", "right", "not marked"])
+        comment = st.text_input("Comment")
+        if st.form_submit_button("Save the mark"):
+            kept = "" if verdict == "not marked" else verdict
+            run.mark(sample, verdict=kept, metric=metric, comment=comment)
+            st.rerun()
+    if marks := run.marks():
+        lines = b"".join(msgspec.json.encode(mark) + b"\n" for mark in marks)
+        st.download_button("Download all marks", lines, file_name="marks.jsonl", mime="application/jsonl")
+
+
+def figures(run: ek.Run) -> None:
+    """The pictures and tables of a run."""
+    show.explained(run.spec.benchmark)
+    for drawn in ek.charts(run):
+        show.heading(drawn.title)
+        if drawn.chart is not None:
+            st.altair_chart(drawn.chart, alt=visible(drawn.title))
+        if drawn.note:
+            show.text(drawn.note, "soft")
+    for grid in ek.tables(run):
+        show.result(grid)
