@@ -162,6 +162,8 @@ def explain(error: msgspec.ValidationError, raw: Any) -> Fault:
 
 
 _NOTHING = object()
+FORM = "not of the right form"
+"""What is said of a text that does not match a pattern."""
 _PROBLEMS = (
     (r"Expected `(?P<kind>[^`]+)`, got `(?P<got>[^`]+)`.*", "expected {kind}, got {value}"),
     (r"Expected `(?:int|float)` (?P<limit>[<>]=?) (?P<bound>\S+)", "must be {limit} {bound}"),
@@ -170,6 +172,7 @@ _PROBLEMS = (
         "must have {limit} {bound} entries",
     ),
     (r"Expected `str` of length (?P<limit>[<>]=?) (?P<bound>\d+)", "must have {limit} {bound} characters"),
+    (r"Expected `str` matching regex .*", FORM),
     (r"Object missing required field `(?P<name>[^`]+)`", "the field '{name}' is missing"),
     (r"Object contains unknown field `(?P<name>[^`]+)`", "the field '{name}' is not known"),
     (r"Invalid enum value .*", "{value} is not one of the values that are allowed"),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_o
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.errors import LONGEST, OptionError, UsageError, explain, sentence, shown, suggestion
+from evenkeel.errors import FORM, LONGEST, OptionError, UsageError, explain, sentence, shown, suggestion
 
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
@@ -92,17 +92,20 @@ def parse(
         if not isinstance(name, str):
             raise UsageError(sentence(f"{of}: {fault.problem}")) from None
         flag = f"--model-arg {name}=" if of.startswith("the model ") else ""
-        problem = _one_of(options, name) or fault.problem
+        problem = _expected(options, name, fault.problem)
         raise OptionError(name, _typed(values[name]), problem, of=of, flag=flag) from None
 
 
-def _one_of(options: type[Struct], name: str) -> str:
-    """What an option of fixed values must be; nothing for any other."""
-    kind = next(option.type for option in describe(options) if option.name == name)
+def _expected(options: type[Struct], name: str, problem: str) -> str:
+    """What an option must be, where its values are fixed or it has a form; the problem for any other."""
+    option = next(option for option in describe(options) if option.name == name)
+    kind = option.type
+    if problem == FORM:
+        return f"{problem}: {option.description.rstrip('.')}"
     choices = [
         value for part in (kind, *get_args(kind)) if get_origin(part) is Literal for value in get_args(part)
     ]
-    return f"must be one of: {', '.join(map(str, choices))}" if choices else ""
+    return f"must be one of: {', '.join(map(str, choices))}" if choices else problem
 
 
 def _typed(value: Any) -> str:
