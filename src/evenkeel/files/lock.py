@@ -108,7 +108,7 @@ def _flock(path: Path, *, shared: bool, create: bool = False) -> Iterator[str]:
 
 
 def _take(handle: int, *, shared: bool) -> None:
-    """Take the system's lock. A reader may hold it for a moment, to see who writes: a writer waits for that."""
+    """Take the system's lock. A writer waits a moment for a reader that only looks who writes."""
     until = time.monotonic() + (0 if shared else READERS_SECONDS)
     while True:
         try:
