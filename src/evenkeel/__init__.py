@@ -13,8 +13,13 @@ What there is, under the names of the command line:
     compare, gate            runs against each other; a run against a baseline
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     Run, load_run            a run's folder: figures, records, a data frame
+    list_runs, open_run      the runs below a folder with their states; one of them by its name
+    read_progress, stop      how far a run is that a process is writing; ask it to stop
+    start, start_build, started  runs and builds as processes of their own
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
+    presets                  well-known servers of models; which keys are set
+    benchmarks, describe     the benchmarks by name; the options of a class
     Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
 
@@ -33,18 +38,24 @@ if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
     from evenkeel.analysis.gate import gate
     from evenkeel.api.build import build
+    from evenkeel.api.launch import start, start_build, started
     from evenkeel.api.plan import dry_run
     from evenkeel.api.run import rescore, run, score
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
     from evenkeel.benchmarks.miron.benchmark import MironOptions
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
+    from evenkeel.models.presets import presets
     from evenkeel.models.registry import load_model
+    from evenkeel.options import describe
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
+    from evenkeel.run.control import read_progress, stop
     from evenkeel.run.folder import Run, load_run
+    from evenkeel.run.listing import list_runs, open_run
+    from evenkeel.run.registry import benchmarks
     from evenkeel.types import (
         Embed,
         Entail,
@@ -65,6 +76,7 @@ _MODULES = {
     "evenkeel.analysis.comparison": "compare",
     "evenkeel.analysis.gate": "gate",
     "evenkeel.api.build": "build",
+    "evenkeel.api.launch": "start start_build started",
     "evenkeel.api.plan": "dry_run",
     "evenkeel.api.run": "rescore run score",
     "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
@@ -75,8 +87,13 @@ _MODULES = {
     "evenkeel.report.export": "export",
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
+    "evenkeel.run.control": "read_progress stop",
     "evenkeel.run.folder": "Run load_run",
+    "evenkeel.run.listing": "list_runs open_run",
+    "evenkeel.run.registry": "benchmarks",
+    "evenkeel.models.presets": "presets",
     "evenkeel.models.registry": "load_model",
+    "evenkeel.options": "describe",
     "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
     "StringLikelihood",
 }
@@ -102,17 +119,27 @@ __all__ = [
     "Score",
     "StringLikelihood",
     "__version__",
+    "benchmarks",
     "build",
     "compare",
+    "describe",
     "dry_run",
     "export",
     "gate",
+    "list_runs",
     "load_model",
     "load_run",
+    "open_run",
+    "presets",
+    "read_progress",
     "rescore",
     "run",
     "score",
     "scorecard",
+    "start",
+    "start_build",
+    "started",
+    "stop",
 ]
 
 
