@@ -15,8 +15,13 @@ What there is, under the names of the command line:
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     charts, tables, settings the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
+    list_runs, open_run      the runs below a folder with their states; one of them by its name
+    read_progress, stop      how far a run is that a process is writing; ask it to stop
+    start, start_build, started  runs and builds as processes of their own
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
+    presets                  well-known servers of models; which keys are set
+    benchmarks, describe     the benchmarks by name; the options of a class
     Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
     EvenkeelError, UsageError
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.flips import both, flips
     from evenkeel.analysis.gate import gate
     from evenkeel.api.build import build
+    from evenkeel.api.launch import start, start_build, started
     from evenkeel.api.plan import dry_run
     from evenkeel.api.run import rescore, run, score
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
@@ -44,13 +50,18 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
     from evenkeel.errors import EvenkeelError, UsageError
+    from evenkeel.models.presets import presets
     from evenkeel.models.registry import load_model
+    from evenkeel.options import describe
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
     from evenkeel.report.pictures import charts, settings, tables
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
+    from evenkeel.run.control import read_progress, stop
     from evenkeel.run.folder import Run, load_run
+    from evenkeel.run.listing import list_runs, open_run
+    from evenkeel.run.registry import benchmarks
     from evenkeel.types import (
         Embed,
         Entail,
@@ -72,6 +83,7 @@ _MODULES = {
     "evenkeel.analysis.flips": "both flips",
     "evenkeel.analysis.gate": "gate",
     "evenkeel.api.build": "build",
+    "evenkeel.api.launch": "start start_build started",
     "evenkeel.api.plan": "dry_run",
     "evenkeel.api.run": "rescore run score",
     "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
@@ -79,13 +91,18 @@ _MODULES = {
     "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
     "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
     "evenkeel.errors": "EvenkeelError UsageError",
+    "evenkeel.models.presets": "presets",
+    "evenkeel.models.registry": "load_model",
+    "evenkeel.options": "describe",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
     "evenkeel.report.pictures": "charts settings tables",
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
+    "evenkeel.run.control": "read_progress stop",
     "evenkeel.run.folder": "Run load_run",
-    "evenkeel.models.registry": "load_model",
+    "evenkeel.run.listing": "list_runs open_run",
+    "evenkeel.run.registry": "benchmarks",
     "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
     "StringLikelihood",
 }
@@ -113,21 +130,31 @@ __all__ = [
     "StringLikelihood",
     "UsageError",
     "__version__",
+    "benchmarks",
     "both",
     "build",
     "charts",
     "compare",
+    "describe",
     "dry_run",
     "export",
     "flips",
     "gate",
+    "list_runs",
     "load_model",
     "load_run",
+    "open_run",
+    "presets",
+    "read_progress",
     "rescore",
     "run",
     "score",
     "scorecard",
     "settings",
+    "start",
+    "start_build",
+    "started",
+    "stop",
     "tables",
 ]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from commandline import evenkeel
-from evenkeel.cli.list import ListedRun
 from evenkeel.run.folder import Run
+from evenkeel.run.listing import ListedRun
 from stored import store_run
 
 
@@ -39,10 +39,13 @@ def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
     done = evenkeel("list", "runs", runs)
     assert done.code == 0
     head, _, *rows = done.stdout.splitlines()
-    assert [Path(row.split()[-1]).name for row in rows] == ["new", "unfinished", "old"]
-    for name in ("benchmark", "model", "run"):
+    assert [Path(row.split()[-1]).name for row in rows] == ["new", "unfinished", "old", "emptied", "torn"]
+    states = {Path(row.split()[-1]).name: row[head.index("state") :].split()[0] for row in rows}
+    assert [states[name] for name in ("new", "unfinished", "old")] == ["finished", "unfinished", "finished"]
+    assert states["emptied"] == states["torn"] == "broken"
+    for name in ("state", "benchmark", "model", "run"):
         assert all(row[head.index(name) - 1] == " " != row[head.index(name)] for row in rows)
-    assert rows[0].startswith("2026-02-05 08:00   mirae ")
+    assert rows[0].startswith("2026-02-05 08:00   finished     mirae ")
     assert "\x1b" not in done.output
     assert "[bold]evil␛[31m" in rows[2]
 
@@ -66,24 +69,17 @@ def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> 
     (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (run.path / "summary.json").write_bytes(msgspec.json.encode({**run.summary, **figures}))
     _, _, *rows = evenkeel("list", "runs", tmp_path).stdout.splitlines()
-    assert rows[0].split()[:4] == ["–", "multiview", "bm25", "0.2500"]
+    assert rows[0].split()[:5] == ["–", "finished", "multiview", "bm25", "0.2500"]
     assert rows[1].split()[:2] == ["embed:x", "0.7500"]
     (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
     assert {name: figure.value for name, figure in found.subjects.items()} == {"bm25": 0.25, "embed:x": 0.75}
 
 
-def test_a_run_that_is_not_finished_says_so(runs: Path) -> None:
-    (row,) = [line for line in evenkeel("list", "runs", runs).stdout.splitlines() if "unfinished" in line]
-    assert " not finished " in row
-
-
-def test_broken_runs_are_named_on_stderr_and_stop_nothing(runs: Path) -> None:
+def test_broken_runs_are_explained_on_stderr_and_stop_nothing(runs: Path) -> None:
     done = evenkeel("list", "runs", runs)
-    told = done.stderr.splitlines()
-    assert len(told) == 2
-    assert "emptied/summary.json: there are no figures in it" in told[0]
-    assert "torn/spec.json" in told[1]
-    assert "torn" not in done.stdout
+    first, second = done.stderr.splitlines()
+    assert "emptied/summary.json: there are no figures in it" in first
+    assert "torn/spec.json" in second
 
 
 def test_a_spec_without_its_model_is_named_too(runs: Path) -> None:
@@ -97,7 +93,8 @@ def test_a_spec_without_its_model_is_named_too(runs: Path) -> None:
 
 def test_runs_are_printed_as_json(runs: Path) -> None:
     found = msgspec.json.decode(evenkeel("list", "runs", runs, "--json").stdout, type=list[ListedRun])
-    assert [Path(run.path).name for run in found] == ["new", "unfinished", "old"]
+    assert [run.name for run in found] == ["deep/er/new", "unfinished", "old", "emptied", "torn"]
+    assert [run.state for run in found] == ["finished", "unfinished", "finished", "broken", "broken"]
     assert found[0].metric == "mean_similarity"
     assert found[0].headline == Run(found[0].path).headline
     assert found[1].headline is None

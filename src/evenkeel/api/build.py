@@ -18,6 +18,7 @@ from evenkeel.models.engines import load_engine
 from evenkeel.options import parse
 from evenkeel.report.progress import watcher
 from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.control import assigned_folder, controlled
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class
 from evenkeel.run.runner import RequestPath
@@ -59,6 +60,10 @@ def build(
     with load_engine("local", concurrency=concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
+        if (watched := assigned_folder()) is not None:
+            if not in_folder or watched.resolve() != target.resolve():
+                stack.enter_context(lock.writing(watched))
+            watching = stack.enter_context(controlled(watched, watching))
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
         models = open_models(

@@ -33,6 +33,7 @@ from evenkeel.options import describe
 from evenkeel.report.progress import watcher
 from evenkeel.run.benchmark import Benchmark, Recorded
 from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.control import controlled
 from evenkeel.run.folder import OlderFormat, Run, RunFolder, member, read_spec
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
@@ -204,10 +205,10 @@ def rescore(
     loaded = load_stored(spec)
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
-    watching = watcher(progress)
     with (
         load_engine("local") as running,
         RunFolder.open(target, spec) as folder,
+        controlled(target, watcher(progress)) as watching,
         open_journal(folder.journal, watching) as journal,
     ):
         permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
@@ -283,6 +284,7 @@ def _carry_out(
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
         recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
+        progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(open_journal(folder.journal, progress))
         stack.callback(progress.finish)
         note_moved_server(folder, setup.spec, progress)

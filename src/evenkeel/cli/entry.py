@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
 import warnings
 from typing import Any
@@ -18,6 +19,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, OptionError, place_of
 from evenkeel.page.format import visible
+from evenkeel.run.control import assigned_folder, obeying
 from evenkeel.run.plugins import PluginWarning
 
 COMMANDS = {
@@ -94,7 +96,9 @@ def cli() -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     _ignore_closed_output()
-    with warnings.catch_warnings(), stopping() as state:
+    if (watched := assigned_folder()) is not None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
+    with warnings.catch_warnings(), stopping() as state, obeying(watched):
         warnings.showwarning = _show_warning
         try:
             code = _run_command()

@@ -6,32 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from msgspec import Struct
 
 from evenkeel.cli.options import SuggestingGroup, data_option, examples, json_option, lang_option
 from evenkeel.cli.output import print_result, say
-from evenkeel.types import Figure
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from evenkeel.run.benchmark import Benchmark
+    from evenkeel.run.listing import ListedRun
 
 
-class ListedRun(Struct, frozen=True, kw_only=True):
-    """A run in a list. One that is not finished has no headline yet."""
-
-    path: str
-    benchmark: str
-    model: str
-    created: str
-    metric: str = ""
-    headline: Figure | None = None
-    """Without a value where there are several subjects."""
-    subjects: dict[str, Figure] = {}
-    """The headline of each subject, where several can be set side by side."""
+STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
+"""Colours of the states of a run."""
 
 
 @click.group(cls=SuggestingGroup, name="list")
@@ -87,46 +75,18 @@ def _builder(benchmark: type[Benchmark]) -> Any:
 @click.argument("folder", default="runs", type=click.Path(file_okay=False, path_type=Path))
 @json_option("the runs")
 def list_runs(folder: Path, json: bool) -> None:
-    """Runs below FOLDER, newest first."""
+    """Runs below FOLDER, newest first: finished, running, unfinished or broken."""
     from evenkeel.report.terminal import show_table
+    from evenkeel.run.listing import list_runs as read_runs
 
     runs = read_runs(folder)
     if not runs:
         say(f"no runs below {folder}", err=True)
     if runs or json:
         print_result(runs, lambda console, runs: show_table(console, _table(runs)), json=json)
-
-
-def read_runs(folder: Path) -> list[ListedRun]:
-    """The runs below a folder, newest first; one that cannot be read is named on stderr."""
-    from evenkeel.errors import EvenkeelError, place_of
-
-    runs = []
-    for path in sorted(spec.parent for spec in folder.rglob("spec.json")):
-        try:
-            runs.append(_read_run(path))
-        except (EvenkeelError, OSError) as error:
-            say(f"left out: {error}", err=True)
-        except Exception as error:  # noqa: BLE001  # a folder may hold anything; the others are still listed
-            say(f"left out: {path} is not as Evenkeel writes it ({place_of(error)}).", err=True)
-    return sorted(runs, key=lambda run: run.created, reverse=True)
-
-
-def _read_run(path: Path) -> ListedRun:
-    from evenkeel.run.folder import load_run
-    from evenkeel.run.registry import benchmark_class
-
-    run = load_run(path)
-    created = str(run.spec.provenance.get("created", ""))
-    listed = ListedRun(path=str(path), benchmark=run.spec.benchmark, model=run.spec.subject, created=created)
-    if not (path / "summary.json").is_file():
-        return listed
-    return msgspec.structs.replace(
-        listed,
-        metric=benchmark_class(run.spec.benchmark).layout.headline,
-        headline=run.headline,
-        subjects=dict(zip(run.subjects, run.headlines.values(), strict=True)) if run.subjects else {},
-    )
+    for run in runs:
+        if run.problem:
+            say(f"broken: {run.problem}", err=True)
 
 
 def _table(runs: list[ListedRun]) -> Table:
@@ -141,19 +101,21 @@ def _table(runs: list[ListedRun]) -> Table:
         return visible(shortened(text, 60)).replace("\n", "␊")
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title in ("made (UTC)", "benchmark", "model", "headline", "coverage", "run"):
+    for title in ("made (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
         right = title in ("headline", "coverage")
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for run in runs:
         created = name(run.created[:16].replace("T", " ") or "–")
-        models = "\n".join(map(name, run.subjects or [run.model]))
-        headline, coverage = Text("not finished", style="yellow"), Text("–")
+        models = "\n".join(map(name, run.subjects or [run.model or "–"]))
+        headline, coverage = Text("–"), Text("–")
         if run.headline is not None:
             figures = list(run.subjects.values()) if len(run.subjects) > 1 else [run.headline]
             values = [f"{value(figure)} {interval(figure, short=True)}".rstrip() for figure in figures]
             headline, coverage = Text("\n".join(values)), Text(share(run.headline.coverage))
         path = Text(visible(run.path))
-        table.add_row(Text(created), Text(name(run.benchmark)), Text(models), headline, coverage, path)
+        state = Text(run.state, style=STYLES.get(run.state, ""))
+        benchmark = Text(name(run.benchmark or "–"))
+        table.add_row(Text(created), state, benchmark, Text(models), headline, coverage, path)
     return table
 
 

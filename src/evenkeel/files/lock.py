@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ OWNER = ".lock"
 """The file in a folder that names the process which writes there, where the system has no lock."""
 LARGEST = 4096
 """Bytes that are read of it: more is no such file."""
+READERS_SECONDS = 0.2
+"""How long a writer waits for one who only looks."""
 NONE = contextlib.nullcontext()
 UNSUPPORTED = {
     errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL,
@@ -90,7 +93,7 @@ def _flock(path: Path, *, shared: bool, create: bool = False) -> Iterator[str]:
     handle = os.open(path, os.O_RDONLY | (os.O_CREAT if create else 0), 0o644)
     try:
         try:
-            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            _take(handle, shared=shared)
             # Its last holder may have taken a file away between our opening it and our locking it.
             state = "gone" if create and not _is(path, handle) else "held"
         except BlockingIOError:
@@ -102,6 +105,19 @@ def _flock(path: Path, *, shared: bool, create: bool = False) -> Iterator[str]:
         yield state
     finally:
         os.close(handle)
+
+
+def _take(handle: int, *, shared: bool) -> None:
+    """Take the system's lock. A writer waits a moment for a reader that only looks who writes."""
+    until = time.monotonic() + (0 if shared else READERS_SECONDS)
+    while True:
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(READERS_SECONDS / 10)
 
 
 def _is(path: Path, handle: int) -> bool:

@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
-FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export")
+PROGRESS = "progress.json"
+STOP, STOPPED = "stop", "stopped"
+CONTROL = (PROGRESS, STOP, STOPPED)
+"""Files of a run that is being written, which `run/control.py` explains."""
+FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export", *CONTROL)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28}
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16}
 """Bytes of a file that is read as a whole."""
 ROUNDED = 1e-4
 """Figures of the same embedder differ by less."""
@@ -334,7 +338,7 @@ class RunFolder:
                     "Choose another --out, or start over with --fresh."
                 )
             return
-        elif any(path.name != lock.OWNER for path in self.path.iterdir()):
+        elif any(path.name not in (lock.OWNER, *CONTROL) for path in self.path.iterdir()):
             raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
         self.write_json("spec.json", spec)
 

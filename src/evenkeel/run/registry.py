@@ -55,6 +55,11 @@ def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
             warn(str(error))
 
 
+def benchmarks() -> dict[str, type[Benchmark]]:
+    """The class of each benchmark by its name: `ek.benchmarks()["mirae"].layout.question`."""
+    return dict(usable_benchmarks())
+
+
 def benchmark_class(name: str) -> type[Benchmark]:
     """The class of a benchmark by its name, which a stored run may give: it is never read as a path."""
     if name in BENCHMARKS:

@@ -1,0 +1,328 @@
+"""Runs and builds as processes of their own, which go on when whoever began them ends.
+
+A process is `python -m evenkeel run …`, with the options of `evenkeel.run` as arguments. What is known of it
+lies below the runs folder: `.started/NAME/started.json` and `.started/NAME/log`; its run or data are where
+`Started.path` says. No process is signalled: `evenkeel.stop` asks it to end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.api.run import merged_options, parse_data, parse_langs
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.cache import slug, write_whole
+from evenkeel.models.registry import check_spec, split_spec, with_args
+from evenkeel.options import describe, parse
+from evenkeel.page.format import visible
+from evenkeel.run.budget import Limits
+from evenkeel.run.control import VARIABLE
+from evenkeel.run.folder import CONTROL, STOPPED, member
+from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark
+
+Kind: TypeAlias = Literal["run", "build"]
+State: TypeAlias = Literal["starting", "running", "finished", "failed", "stopped"]
+
+FOLDER = ".started"
+DATA = "data"
+"""Below the runs folder: what is known of processes, and what builds have made."""
+TAIL = 2**16
+"""Bytes at the end of a log that are read."""
+LARGEST = 2**20
+"""Bytes of a started.json that is read."""
+
+_PROCESSES: list[subprocess.Popen[bytes]] = []
+"""Processes that this one began. They are asked for their state, so that those that have ended can go."""
+_REAPING = threading.Lock()
+
+
+class _Process(Struct, frozen=True):
+    """What is stored of a process; its place on disk says its name."""
+
+    kind: Kind
+    command: list[str]
+    created: str
+    pid: int = 0
+    began: str = ""
+    """When it began, in the system's own count: another process may have its number later."""
+
+
+class Started(Struct, frozen=True, kw_only=True):
+    """A run or a build that was begun as a process of its own."""
+
+    name: str
+    path: str
+    """The run's folder, or the folder of what is built."""
+    kind: Kind
+    command: list[str]
+    created: str
+    state: State
+    log: str
+    """The file with what it printed."""
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines that it printed, with control characters made visible."""
+        try:
+            with Path(self.log).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+                text = file.read(TAIL).decode(errors="replace")
+        except OSError:
+            return ""
+        return visible("\n".join(text.splitlines()[-lines:]))
+
+
+def start(
+    runs_folder: str | Path, benchmark: str | Path, model: str | None = None, **settings: Any
+) -> Started:
+    """Begin a run as a process of its own: `ek.start("runs", "mirae", "embedded", limit=4)`.
+
+    The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
+    `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
+    """
+    arguments = _run_arguments(benchmark, model, dict(settings))
+    name = split_spec(model)[0] if model else "-".join(_methods(benchmark, settings))
+    title = f"{benchmark_name(benchmark)}-{slug(_short(name))}" if name else benchmark_name(benchmark)
+    return _begin(Path(runs_folder), "run", title, str(benchmark), arguments, out="")
+
+
+def start_build(runs_folder: str | Path, benchmark: str | Path, **options: Any) -> Started:
+    """Begin a build as a process of its own: `ek.start_build("runs", "mirae", seed=7)`.
+
+    The options are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
+    """
+    cls = chosen_class(benchmark).builder()
+    shared = {name: options.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
+    limits = {name: options.pop(name) for name in Limits.__struct_fields__ if name in options}
+    _refuse(options, "out", "progress")
+    cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    arguments = [*_arguments(cls.Options, options), *_shared_arguments(shared, limits)]
+    _refuse_secrets([value for value in options.values() if isinstance(value, str)], shared)
+    out = "" if cls.folder else f"{slug(benchmark_name(benchmark))}.json"
+    return _begin(Path(runs_folder), "build", benchmark_name(benchmark), str(benchmark), arguments, out=out)
+
+
+def started(runs_folder: str | Path) -> list[Started]:
+    """Runs and builds that were begun for a runs folder, newest first:
+    `[each.state for each in ek.started("runs")]`."""
+    with _REAPING:
+        _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
+    root = Path(runs_folder)
+    folders = (root / FOLDER).iterdir() if (root / FOLDER).is_dir() else ()
+    processes = [process for folder in folders if (process := _read(root, folder)) is not None]
+    return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
+
+
+def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
+    """The settings of `evenkeel.run`, checked, as arguments of the command line."""
+    _refuse(settings, "out", "fresh", "progress")
+    shared = {name: settings.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
+    limits = {name: settings.pop(name) for name in Limits.__struct_fields__ if name in settings}
+    data = settings.pop("data", None)
+    langs = parse_langs(settings.pop("lang", None))
+    general = {name: settings.pop(name, None) for name in ("limit", "seed", "reuse", "engine")}
+    options = merged_options(settings.pop("options", None), settings)
+    loaded = load_benchmark(benchmark, options)
+    by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
+    _refuse_secrets([model] if model else [], shared)
+    if model:
+        check_spec(model, shared["model_args"] or {})
+    elif "model" in loaded.roles:
+        raise UsageError(f"{benchmark} needs the model to ask: give model=SPEC.")
+    return [
+        *([f"--model={model}"] if model else []),
+        *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
+        *([f"--lang={','.join(langs)}"] if langs else []),
+        *(f"--{name}={value}" for name, value in general.items() if value is not None),
+        *_shared_arguments(shared, limits),
+        *_arguments(type(loaded).Options, by_name),
+    ]
+
+
+def _shared_arguments(shared: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
+    """Those that a run and a build have in common."""
+    Limits.of(*(limits.get(name) for name in Limits.__struct_fields__))
+    given = {"base_url": shared["base_url"], "concurrency": shared["concurrency"], **limits}
+    return [
+        *(f"--model-arg={key}={value}" for key, value in (shared["model_args"] or {}).items()),
+        *(f"{_flag(name)}={value}" for name, value in given.items() if value is not None),
+    ]
+
+
+def _arguments(options: type[Struct], values: Mapping[str, Any]) -> list[str]:
+    """Options by name as the command line takes them, as `cli/options.py` makes it from their class."""
+    described = {option.name: option for option in describe(options)}
+    arguments = []
+    for name, value in values.items():
+        option = described[name]
+        several = get_origin(option.type) is tuple
+        if value is None or (not several and value == option.default):
+            continue
+        if several:
+            parts = [value] if isinstance(value, str) else list(value)
+            if not parts and option.default:
+                raise UsageError(f"{name}: give at least one; the command line has no word for none.")
+            arguments += [f"{_flag(name)}={part}" for part in parts]
+        elif isinstance(value, bool):
+            if not value:
+                raise UsageError(f"{name}: the command line has no word for turning this off.")
+            arguments.append(_flag(name))
+        else:
+            arguments.append(f"{_flag(name)}={value}")
+    return arguments
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _refuse(settings: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if name in settings:
+            raise UsageError(f"'{name}' cannot be chosen for a process of its own.")
+
+
+def _refuse_secrets(specs: Sequence[str], shared: Mapping[str, Any]) -> None:
+    """A command is stored, and any person on this machine can see it: a key has no place in one."""
+    args = {key: str(value) for key, value in (shared["model_args"] or {}).items()}
+    if shared["base_url"]:
+        args.setdefault("base_url", str(shared["base_url"]))
+    for spec in specs:
+        split_spec(spec)
+    split_spec(with_args("openai:model", args))
+
+
+def _methods(benchmark: str | Path, settings: Mapping[str, Any]) -> list[str]:
+    """What is under test where no model is."""
+    subject = chosen_class(benchmark).subject
+    values = settings.get(subject, ())
+    return [values] if isinstance(values, str) else [str(value) for value in values]
+
+
+def _short(name: str) -> str:
+    """`gpt-4o` of `openai:gpt-4o`, the last folder of a path."""
+    return name.rpartition(":")[2].rstrip("/").rpartition("/")[2] if name.count(":") == 1 else name
+
+
+def _begin(root: Path, kind: Kind, title: str, benchmark: str, arguments: list[str], *, out: str) -> Started:
+    folder, target = _new_folders(root, kind, title)
+    destination = target.resolve() / out if out else target.resolve()
+    # -P: whatever lies in the working directory is not imported.
+    command = [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={destination}"]
+    process = _Process(kind, command, datetime.now(UTC).isoformat(timespec="milliseconds"))
+    write_whole(folder / "started.json", msgspec.json.encode(process))
+    with (folder / "log").open("wb") as log:
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a signal to this process's group, or its end, does not reach it
+                env={**os.environ, VARIABLE: str(target.resolve()), "PYTHONUNBUFFERED": "1"},
+            )
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the process cannot be started: {error}.") from None
+    with _REAPING:
+        _PROCESSES.append(child)
+    process = msgspec.structs.replace(process, pid=child.pid, began=_began(child.pid))
+    write_whole(folder / "started.json", msgspec.json.encode(process))
+    return _as_started(root, folder, process)
+
+
+def _new_folders(root: Path, kind: Kind, title: str) -> tuple[Path, Path]:
+    """A new folder for what is known of a process and one for what it makes, of the same name."""
+    base = slug(f"{datetime.now():%Y%m%d-%H%M%S}-{title}", longest=120)
+    for number in count(1):
+        name = base if number == 1 else f"{base}-{number}"
+        target = _target(root, kind, name)
+        with contextlib.suppress(FileExistsError):
+            (root / FOLDER / name).mkdir(parents=True)
+            target.mkdir(parents=True)
+            return root / FOLDER / name, target
+    raise AssertionError("unreachable")
+
+
+def _target(root: Path, kind: Kind, name: str) -> Path:
+    return root / name if kind == "run" else root / DATA / name
+
+
+def _read(root: Path, folder: Path) -> Started | None:
+    """What is stored of a process; None where the file is not ours."""
+    try:
+        if folder.is_symlink() or (file := member(folder, "started.json")) is None:
+            return None
+        with file.open("rb") as opened:
+            process = msgspec.json.decode(opened.read(LARGEST), type=_Process)
+    except (OSError, DataError, msgspec.DecodeError, RecursionError):
+        return None
+    return _as_started(root, folder, process)
+
+
+def _as_started(root: Path, folder: Path, process: _Process) -> Started:
+    target = _target(root, process.kind, folder.name)
+    return Started(
+        name=folder.name,
+        path=str(target),
+        kind=process.kind,
+        command=process.command,
+        created=process.created,
+        state=_state(process, target),
+        log=str(folder / "log"),
+    )
+
+
+def _state(process: _Process, target: Path) -> State:
+    if _alive(process):
+        begun = "spec.json" if process.kind == "run" else "progress.json"
+        return "running" if (target / begun).exists() else "starting"
+    if process.kind == "run":
+        finished = (target / "summary.json").is_file()
+    else:
+        finished = target.is_dir() and any(_is_data(path) for path in target.iterdir())
+    if finished:
+        return "finished"
+    return "stopped" if (target / STOPPED).is_file() else "failed"
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a file of a build is what was built, and not what it writes on the way."""
+    return path.is_file() and not (
+        path.name.startswith(".") or path.name in CONTROL or "journal.sqlite" in path.name
+    )
+
+
+def _alive(process: _Process) -> bool:
+    """Whether it runs. Its number alone does not say so: the system may have given it to another."""
+    if process.pid <= 0:
+        return False
+    if process.began:
+        return _began(process.pid) == process.began
+    try:
+        os.kill(process.pid, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _began(pid: int) -> str:
+    """When a process began, from Linux's /proc; empty elsewhere, and of one that has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    state, *fields = stat.rpartition(")")[2].split()  # the program's name, before it, may hold anything
+    return "" if state in "ZX" else fields[18]

@@ -1,0 +1,239 @@
+"""How far a run is, and how it is asked to stop: small files in its folder, for whoever looks from outside.
+
+While a process writes a run, `progress.json` says how far it is. A file `stop` asks it to end, as Ctrl-C
+would; the process renames it to `stopped`. No process is ever signalled by another.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files import lock
+from evenkeel.files.cache import write_whole
+from evenkeel.run.folder import PROGRESS, STOP, STOPPED, member
+from evenkeel.run.progress import Progress
+from evenkeel.types import Response
+
+VARIABLE = "EVENKEEL_CONTROL"
+"""The folder in which a process that `start` began says how far it is and is asked to stop."""
+SECONDS = 0.5
+"""Between two looks at the folder, and two writes to it."""
+SILENT_SECONDS = 10.0
+"""After which the file is written although nothing has changed."""
+FEW = 10
+"""The first answers say little of the time left: a model may have been loaded first."""
+
+
+class RunProgress(Struct, frozen=True, kw_only=True):
+    """How far a run is that a process is writing."""
+
+    phase: str = ""
+    """`asking`, `embedding`, `judging`; empty while nothing has been asked."""
+    total: int = 0
+    done: int = 0
+    """Requests of this phase that are answered, those of an earlier process included."""
+    failed: int = 0
+    """Those of this process that ended other than well, in all phases."""
+    rate: float = 0.0
+    """Requests a second."""
+    seconds_left: float | None = None
+    """Of this phase, once enough was answered to tell."""
+    usd: float = 0.0
+    started: str = ""
+    updated: str = ""
+
+
+def read_progress(path: str | Path) -> RunProgress | None:
+    """How far a run is: `ek.read_progress("runs/today")`. None where no process is writing it."""
+    folder = Path(path)
+    try:
+        with lock.reading(folder) as unwritten:
+            file = None if unwritten else member(folder, PROGRESS)
+        return msgspec.json.decode(file.read_bytes(), type=RunProgress) if file else None
+    except (OSError, DataError, msgspec.DecodeError, RecursionError):
+        return None  # gone in the meantime, or not ours
+
+
+def stop(path: str | Path) -> None:
+    """Ask the process that writes a run to stop, as Ctrl-C would: `ek.stop("runs/today")`.
+
+    It ends within a second or so. Its answers are kept: the same command with --out goes on from there.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise UsageError(f"{path}: there is no such folder.")
+    with lock.reading(folder) as unwritten:
+        if unwritten and (folder / "spec.json").exists():
+            raise UsageError(f"{path}: no process is writing this run.")
+    with contextlib.suppress(FileExistsError):  # it was asked before
+        os.close(os.open(folder / STOP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+
+
+def assigned_folder() -> Path | None:
+    """The folder that whoever began this process looks at."""
+    name = os.environ.get(VARIABLE, "")
+    return Path(name) if name and Path(name).is_dir() else None
+
+
+@contextlib.contextmanager
+def obeying(folder: Path | None) -> Iterator[None]:
+    """While the block runs, a file `stop` in the folder interrupts the main thread."""
+    if folder is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(SECONDS):
+            if _take_stop(folder):
+                _interrupt_main_thread()
+
+    thread = threading.Thread(target=look, name="evenkeel-stop", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+@contextlib.contextmanager
+def controlled(folder: Path, progress: Progress) -> Iterator[Progress]:
+    """A watcher that also writes progress.json and obeys `stop`. The folder's lock must be held.
+
+    What a killed process left there is removed. A `stop` for a process that was begun with this folder is not
+    left over: it may have come while models were being loaded.
+    """
+    assigned = assigned_folder()
+    fresh = assigned is not None and assigned.resolve() == folder.resolve()
+    for name in (PROGRESS,) if fresh else (PROGRESS, STOP, STOPPED):
+        _remove(folder / name)
+    watcher = _Controlled(folder, progress)
+    thread = threading.Thread(target=watcher.write, name="evenkeel-progress", daemon=True)
+    try:
+        thread.start()
+        yield watcher
+    finally:
+        watcher.ended.set()
+        thread.join()
+
+
+class _Controlled:
+    """Passes on to another watcher what it is told, and counts it."""
+
+    def __init__(self, folder: Path, progress: Progress) -> None:
+        self.ended = threading.Event()
+        self._folder = folder
+        self._progress = progress
+        self._thread = threading.current_thread()
+        self._stop = False
+        self._state = RunProgress(started=_now())
+        self._before = 0
+        self._begun = time.monotonic()
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self._check()
+        self._before, self._begun = done, time.monotonic()
+        self._state = msgspec.structs.replace(self._state, phase=title, total=total, done=done)
+        self._progress.phase(title, total=total, done=done)
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self._check()
+        state = self._state
+        self._state = msgspec.structs.replace(
+            state, done=state.done + 1, failed=state.failed + (response.status != "ok"), usd=usd
+        )
+        self._progress.answered(response, usd=usd)
+
+    def retrying(self, count: int) -> None:
+        """How many requests wait to be tried again."""
+        self._check()
+        if (tell := getattr(self._progress, "retrying", None)) is not None:
+            tell(count)
+
+    def note(self, text: str) -> None:
+        self._progress.note(text)
+
+    def finish(self) -> None:
+        self._progress.finish()
+
+    def _check(self) -> None:
+        """End the run where it was asked for, if this is the run's thread, and no signal does it."""
+        if self._stop and threading.current_thread() is self._thread:
+            self._stop = False
+            raise KeyboardInterrupt
+
+    def write(self) -> None:
+        """Write how far it is and look for `stop`, until the run has ended."""
+        written, at = None, 0.0
+        try:
+            while True:
+                state = self._state
+                if state is not written or time.monotonic() - at >= SILENT_SECONDS:
+                    written, at = state, time.monotonic()
+                    with contextlib.suppress(OSError):  # a full disk is told by what the run itself writes
+                        write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
+                if self.ended.wait(SECONDS):
+                    return
+                if _take_stop(self._folder):
+                    if self._thread is threading.main_thread() and _is_handled(signal.SIGINT):
+                        _interrupt_main_thread()
+                    else:
+                        self._stop = True
+        finally:
+            _remove(self._folder / PROGRESS)
+            _remove(self._folder / STOP)
+
+    def _now(self, state: RunProgress) -> RunProgress:
+        new, left = state.done - self._before, state.total - state.done
+        seconds = max(time.monotonic() - self._begun, 1e-9)
+        return msgspec.structs.replace(
+            state,
+            rate=new / seconds,
+            seconds_left=seconds / new * left if new >= FEW else None,
+            updated=_now(),
+        )
+
+
+def _take_stop(folder: Path) -> bool:
+    """Whether the folder has a `stop`, which is renamed: of two who look for it one obeys."""
+    try:
+        if not stat.S_ISREG((folder / STOP).lstat().st_mode):
+            return False
+        (folder / STOP).replace(folder / STOPPED)
+    except OSError:
+        return False
+    return True
+
+
+def _is_handled(number: int) -> bool:
+    return signal.getsignal(number) not in (signal.SIG_IGN, None)
+
+
+def _interrupt_main_thread() -> None:
+    """As Ctrl-C does, also where the main thread waits in a system call."""
+    if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
+        signal.pthread_kill(ident, signal.SIGINT)
+    else:  # Windows
+        _thread.interrupt_main()
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

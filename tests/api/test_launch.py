@@ -1,0 +1,199 @@
+"""Runs and builds as processes of their own: begun, watched, stopped, unharmed by the end of their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.api.launch import Started, _run_arguments, start, start_build, started
+from evenkeel.cli.run import run_command
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.run.control import stop
+from loopback import Loopback
+
+PATIENCE = 180
+"""Seconds after which a test gives up; none of them waits that long on an idle machine."""
+PARENT = """
+import sys, time
+import evenkeel as ek
+run = ek.start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedder="openai:embed",
+               data=sys.argv[3], levels="1", concurrency=1)
+print(run.path, flush=True)
+time.sleep(600)
+"""
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def ended(folder: Path) -> Started:
+    until(lambda: started(folder)[0].state not in ("starting", "running"))
+    return started(folder)[0]
+
+
+def mirae(folder: Path, server: Loopback, questions: Path, **more: Any) -> Started:
+    return start(
+        folder, "mirae", "openai:loop", base_url=server.url, embedder="openai:embed", data=questions, **more
+    )
+
+
+def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Path) -> None:
+    with Loopback(latency=0.1) as server:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT, tmp_path / "runs", server.url, questions],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert parent.stdout is not None
+        path = Path(parent.stdout.readline().strip())
+        until(lambda: sum(server.answered.values()) > 2)
+        assert started(tmp_path / "runs")[0].state == "running"
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.communicate()
+        process = ended(tmp_path / "runs")
+    assert process.state == "finished", process.log_tail()
+    assert Path(process.path) == path
+    assert ek.load_run(path).headline.coverage == 1
+    assert "Report:" in process.log_tail()
+
+
+def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
+    with Loopback(latency=600) as server:
+        process = mirae(tmp_path, server, questions)
+        assert process.state == "starting"
+        until(lambda: server.requests)
+        assert started(tmp_path)[0].state == "running"
+        stop(process.path)
+        assert ended(tmp_path).state == "stopped"
+
+
+def test_a_run_that_fails_has_its_last_lines(questions: Path, tmp_path: Path) -> None:
+    with Loopback(always=401, says="no\x1b[31m key") as server:
+        mirae(tmp_path, server, questions)
+        process = ended(tmp_path)
+    assert process.state == "failed"
+    assert "401" in process.log_tail()
+    assert "\x1b" not in process.log_tail()
+
+
+def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
+    first = start_build(tmp_path, "miron", seed=7, per_category=2)
+    process = ended(tmp_path)
+    assert (process.state, process.kind, process.name) == ("finished", "build", first.name), (
+        process.log_tail()
+    )
+    assert Path(process.path).parent == tmp_path / "data"
+    assert list(Path(process.path).glob("*.jsonl"))
+    assert ek.list_runs(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "model", "settings"),
+    [
+        ("mirae", "embedded", {"levels": "1-3", "temperature": 0.5, "lang": ["en", "ko"], "limit": 3}),
+        ("mirae", "openai:-x", {"data": ["starter", "a b.json"], "seed": 4, "base_url": "http://h/v1"}),
+        ("mirae", "openai:x", {"model_args": {"timeout": 5}, "max_usd": 2.5, "price_in": 0.1}),
+        ("mirae", "openai:x", {"options": ek.MiraeOptions(levels="2"), "concurrency": 3, "max_requests": 9}),
+        ("multiview", None, {"method": ["bm25", "embed:embedded-embedder"]}),
+        ("multiview", None, {"method": "bm25"}),
+    ],
+)
+def test_settings_become_arguments_that_mean_the_same(
+    benchmark: str, model: str | None, settings: dict[str, Any]
+) -> None:
+    command = run_command.get_command(click.Context(run_command), benchmark)
+    assert command is not None
+    parsed = command.make_context("run", _run_arguments(benchmark, model, dict(settings))).params
+    expected = dict(settings)
+    if "options" in expected:
+        expected |= {"levels": expected.pop("options").levels}
+    if "lang" in expected:
+        expected["lang"] = ",".join(expected["lang"])
+    if "model_args" in expected:
+        expected["model_args"] = tuple(f"{key}={value}" for key, value in expected["model_args"].items())
+    for name in ("data", "method"):
+        if name in expected:
+            expected[name] = (expected[name],) if isinstance(expected[name], str) else tuple(expected[name])
+    assert {name: parsed[name] for name in expected} == expected
+    assert parsed.get("model") == model
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"levels": "99"}, "99"),
+        ({"colour": "red"}, "no option 'colour'"),
+        ({"out": "/etc"}, "'out' cannot be chosen"),
+        ({"max_requests": 0}, "at least 1"),
+        ({"model": "openia:x"}, "unknown model"),
+        ({"model": None}, "needs the model"),
+        ({"base_url": "http://user:pass@host/v1"}, "may not hold"),
+        ({"model_args": {"api_key_env": "sk-abc123"}}, "may not hold"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_begins(
+    settings: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EvenkeelError, match=problem):
+        start(tmp_path, "mirae", **{"model": "openai:x", **settings})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_are_short_harmless_and_never_taken_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    settings: dict[str, Any] = {"model": "openai:org/../big model"}
+    names = [start(tmp_path, "mirae", **settings).name for _ in range(3)]
+    assert len(set(names)) == 3
+    assert all("-mirae-big_model" in name and "/" not in name for name in names)
+    assert ended(tmp_path).state == "failed"
+
+
+def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:
+    def store(name: str, **fields: Any) -> None:
+        folder = tmp_path / ".started" / name
+        folder.mkdir(parents=True)
+        stored = {"kind": "run", "command": ["rm", "-rf", "/"], "created": name, **fields}
+        (folder / "started.json").write_bytes(msgspec.json.encode(stored))
+
+    store("a", pid=os.getpid(), began="1", path="/etc")  # the number of another process by now
+    store("b", pid=-1)
+    store("c", kind="other")
+    store("d", pid=2**70)
+    (tmp_path / ".started" / "e").mkdir()
+    (tmp_path / ".started" / "e" / "started.json").write_text("[" * 9000)
+    (tmp_path / ".started" / "f").symlink_to(tmp_path / ".started" / "a")
+    found = started(tmp_path)
+    assert [(process.name, process.state) for process in found] == [(name, "failed") for name in "dba"]
+    assert [process.path for process in found] == [str(tmp_path / name) for name in "dba"]
+    assert found[0].log_tail() == ""
+
+
+def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 10_000_000 + b"\n\xff\x1b[31mred\n" + b"last\n")
+    process = Started(name="a", path="a", kind="run", command=[], created="", state="failed", log=str(log))
+    assert process.log_tail(2) == "\ufffd␛[31mred\nlast"
+    assert len(process.log_tail()) < 70_000
+
+
+def test_no_one_may_turn_off_what_the_command_line_cannot(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="at least one"):
+        start(tmp_path, "multiview", method=())

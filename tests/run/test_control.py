@@ -1,0 +1,188 @@
+"""How far a run is, seen from outside, and how it is stopped from there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import evenkeel as ek
+from commandline import command
+from evenkeel.errors import UsageError
+from evenkeel.files import lock
+from evenkeel.run.control import RunProgress, controlled, read_progress, stop
+from evenkeel.run.progress import Silent
+from loopback import Loopback
+from stored import store_run
+
+CONTROL = {"progress.json", "stop", "stopped"}
+PATIENCE = 120
+"""Seconds after which a test gives up; none of them waits that long on an idle machine."""
+
+
+class Counting(Silent):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.calls.append(f"phase {title} {total} {done}")
+
+    def answered(self, response: ek.Response, *, usd: float) -> None:
+        self.calls.append(f"answered {response.status} {usd}")
+
+    def retrying(self, count: int) -> None:
+        self.calls.append(f"retrying {count}")
+
+    def note(self, text: str) -> None:
+        self.calls.append(f"note {text}")
+
+    def finish(self) -> None:
+        self.calls.append("finish")
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def arguments(questions: Path, server: Loopback, out: Path) -> list[str]:
+    return [
+        *command("run", "mirae"), "--model=openai:loop", f"--base-url={server.url}",
+        "--embedder=openai:embed", f"--data={questions}", "--levels=1-3", f"--out={out}", "--concurrency=2",
+    ]  # fmt: skip
+
+
+def begun(line: list[str], **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with Loopback(latency=0.2) as server:
+        process = begun(arguments(questions, server, out))
+        until(lambda: (progress := read_progress(out)) and progress.done > 1)
+        progress = read_progress(out)
+        assert progress is not None
+        assert progress.phase == "asking"
+        assert 1 < progress.done <= sum(server.answered.values())
+        assert progress.total >= progress.done
+        assert progress.rate > 0
+        assert progress.started <= progress.updated
+        stop(out)
+        _, told = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130
+        assert f"kept in {out}: the same command with --out {out} goes on" in told
+        assert set(os.listdir(out)) & CONTROL == {"stopped"}
+        assert read_progress(out) is None
+    with Loopback() as server:
+        process = begun(arguments(questions, server, out))
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+        assert sum(server.answered.values()) > 0
+    assert not set(os.listdir(out)) & CONTROL
+
+
+def test_a_run_that_waits_for_an_answer_stops_too(questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with Loopback(latency=600) as server:
+        process = begun(arguments(questions, server, out))
+        until(lambda: server.requests and read_progress(out))
+        stop(out)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+
+
+def test_a_process_begun_with_a_folder_is_stopped_before_its_run_begins(
+    questions: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    stop(out)
+    with Loopback(latency=600) as server:
+        process = begun(arguments(questions, server, out), EVENKEEL_CONTROL=str(out))
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert (out / "stopped").is_file()
+
+
+def test_a_run_outside_the_main_thread_stops_at_its_next_answer(questions: Path, tmp_path: Path) -> None:
+    ended: list[BaseException] = []
+
+    def run(server: Loopback) -> None:
+        try:
+            ek.run(
+                "mirae", "openai:loop", base_url=server.url, embedder="openai:embed", data=questions,
+                out=tmp_path / "run", concurrency=1, progress=False,
+            )  # fmt: skip
+        except BaseException as error:  # noqa: BLE001
+            ended.append(error)
+
+    with Loopback(latency=0.1) as server:
+        thread = threading.Thread(target=run, args=(server,))
+        thread.start()
+        until(lambda: read_progress(tmp_path / "run"))
+        stop(tmp_path / "run")
+        thread.join(PATIENCE)
+    assert [type(error) for error in ended] == [KeyboardInterrupt]
+    assert set(os.listdir(tmp_path / "run")) & CONTROL == {"stopped"}
+
+
+def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path) -> None:
+    for name in CONTROL:
+        (tmp_path / name).write_text("left over")
+    with lock.writing(tmp_path), controlled(tmp_path, Silent()):
+        until(lambda: read_progress(tmp_path))
+        assert set(os.listdir(tmp_path)) & CONTROL == {"progress.json"}
+    assert not set(os.listdir(tmp_path)) & CONTROL
+
+
+def test_the_watcher_inside_is_told_everything(tmp_path: Path) -> None:
+    inside = Counting()
+    with controlled(tmp_path, inside) as progress:
+        progress.phase("asking", total=3, done=1)
+        progress.answered(ek.Response(status="ok", text="yes"), usd=0.5)
+        progress.retrying(2)  # type: ignore[attr-defined]
+        progress.note("a note")
+        progress.finish()
+    assert inside.calls == ["phase asking 3 1", "answered ok 0.5", "retrying 2", "note a note", "finish"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"total": "many"}', "[" * 5000, "x" * 70_000])
+def test_a_file_that_is_not_ours_is_no_progress(content: str, tmp_path: Path) -> None:
+    (tmp_path / "progress.json").write_text(content)
+    with lock.writing(tmp_path):
+        assert read_progress(tmp_path) is None
+
+
+def test_a_link_is_no_progress_and_neither_is_that_of_a_dead_process(tmp_path: Path) -> None:
+    whole = msgspec.json.encode(RunProgress(phase="asking"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "other.json").write_bytes(whole)
+    (tmp_path / "run" / "progress.json").symlink_to(tmp_path / "other.json")
+    with lock.writing(tmp_path / "run"):
+        assert read_progress(tmp_path / "run") is None
+    (tmp_path / "run" / "progress.json").unlink()
+    (tmp_path / "run" / "progress.json").write_bytes(whole)
+    assert read_progress(tmp_path / "run") is None
+    with lock.writing(tmp_path / "run"):
+        assert read_progress(tmp_path / "run") == RunProgress(phase="asking")
+
+
+def test_a_run_that_nobody_writes_cannot_be_stopped(tmp_path: Path) -> None:
+    store_run(tmp_path / "run", {"mean_similarity": np.eye(4, 2)})
+    with pytest.raises(UsageError, match="no process is writing this run"):
+        stop(tmp_path / "run")
+    with pytest.raises(UsageError, match="no such folder"):
+        stop(tmp_path / "absent")
+    assert not (tmp_path / "run" / "stop").exists()
