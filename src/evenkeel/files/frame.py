@@ -83,20 +83,20 @@ def columns(records: Iterable[Record]) -> dict[Key, type]:
     for record in records:
         row = cells(record)
         for key, cell in row.items():
-            types.setdefault(key, set()).update(() if cell is None else (_type(cell),))
+            types.setdefault(key, set()).update(() if cell is None else (cell_type(cell),))
             if key[0] == "input" and cell != row.get(("tag", key[1])):
                 informative.add(key)
     keys = [key for key in types if key[0] != "input" or ("tag", key[1]) not in types or key in informative]
     keys.sort(key=lambda key: (KINDS.index(key[0]), key[1] if key[0] == "answer" else ""))
-    return {key: float if key[0] == "value" else _common(types[key]) for key in keys}
+    return {key: float if key[0] == "value" else common_type(types[key]) for key in keys}
 
 
-def _type(cell: str | int | float) -> type:
+def cell_type(cell: str | int | float) -> type:
     """A number too long for 64 bits is written as text."""
     return str if isinstance(cell, int) and not -(2**63) <= cell < 2**63 else type(cell)
 
 
-def _common(types: set[type]) -> type:
+def common_type(types: set[type]) -> type:
     if len(types) == 1:
         return next(iter(types))
     return float if types == {int, float} else str

@@ -41,12 +41,15 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
             if line := line.removeprefix(BOM).strip():
-                try:
-                    raw = decode(line)
-                except NOT_JSON as error:
-                    problem = f"this line is not JSON: {_problem(error)}."
-                    raise DataError(path, problem, line=number) from None
-                yield number, raw
+                yield number, decode_line(path, line, number)
+
+
+def decode_line(path: Path, line: bytes, number: int) -> Any:
+    """One line of a JSON-lines file, decoded, or a DataError that names it."""
+    try:
+        return decode(line)
+    except NOT_JSON as error:
+        raise DataError(path, f"this line is not JSON: {_problem(error)}.", line=number) from None
 
 
 def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:

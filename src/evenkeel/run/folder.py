@@ -32,6 +32,8 @@ from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
 if TYPE_CHECKING:
     import polars as pl
 
+    from evenkeel.run.samples import Samples
+
 FORMAT = 2
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 PROGRESS = "progress.json"
@@ -80,9 +82,16 @@ class Run(Displayed):
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        path = self._result("records.jsonl")
+        return read_json_lines(self._result("records.jsonl"), self._record_type)
+
+    def samples(self) -> Samples:
+        """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
+        from evenkeel.run.samples import read_samples
+
         known = self.spec.benchmark in benchmark_names()
-        return read_json_lines(path, record_type(self._benchmark) if known else Record)
+        benchmark = self._benchmark if known else Benchmark
+        headline = self._benchmark.metrics[0].name if known else ""
+        return read_samples(self._result("records.jsonl").resolve(), self._record_type, benchmark, headline)
 
     def scored(self) -> Iterator[Record]:
         """The records that the benchmark knows the shape of: all but those that it could not score at all."""
@@ -125,6 +134,11 @@ class Run(Displayed):
         if (path := member(self.path, name)) is None:
             raise DataError(self.path, UNFINISHED)
         return path
+
+    @property
+    def _record_type(self) -> Any:
+        known = self.spec.benchmark in benchmark_names()
+        return record_type(self._benchmark) if known else Record
 
     @property
     def _benchmark(self) -> type[Benchmark]:

@@ -1,0 +1,241 @@
+"""The samples of a run, to look through: a table of all, which of them match, and any record by its row.
+
+The table comes from an index over records.jsonl (`files/record_index.py`). A record is read from its line
+when it is looked at, so that a run of 100,000 samples opens in seconds once, and at once from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import UsageError, suggestion
+from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
+from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.page.tables import in_order
+from evenkeel.types import Record, Tag
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from evenkeel.page.view import View
+    from evenkeel.run.benchmark import Benchmark
+
+CHUNK = 2**24
+"""Bytes of lines that are searched at a time."""
+RELATED = 50
+"""Records of the same group that are read to show one of them."""
+LONGEST = 500
+"""Characters of a text to search for."""
+
+
+class _Inputs(Struct, gc=False):
+    inputs: Any
+
+
+class _Answer(Struct, gc=False):
+    text: str = ""
+    reasoning: str = ""
+
+
+class _Texts(Struct, gc=False):
+    """What is searched of a line."""
+
+    sample: _Inputs
+    answers: tuple[_Answer, ...]
+
+
+class Samples:
+    """The samples of a run in the order of the file; `frame` has a row for each."""
+
+    def __init__(self, path: Path, state: State, index: Index, kind: Any, benchmark: type[Benchmark]) -> None:
+        self.path = path
+        self._state = state
+        self._index = index
+        self._kind = kind
+        self._benchmark = benchmark
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row a sample: `sample`, `group`, `failed`, the tags and the values, named as in `export`.
+
+        A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
+        or anything else that scoring needed.
+        """
+        return self._index.frame
+
+    def __len__(self) -> int:
+        return len(self._index.offsets)
+
+    @cached_property
+    def tags(self) -> dict[str, list[str]]:
+        """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
+        return {
+            tag: in_order(map(str, self.frame[column].drop_nulls().unique(maintain_order=True)))
+            for tag, column in self._index.tags.items()
+        }
+
+    @property
+    def values(self) -> list[str]:
+        """The columns of `frame` that are values."""
+        return list(self._index.values.values())
+
+    def select(
+        self,
+        *,
+        failed: bool | None = None,
+        tags: Mapping[str, Tag | Iterable[Tag]] | None = None,
+        search: str = "",
+        sort: str = "",
+        descending: bool = False,
+    ) -> list[int]:
+        """The numbers of the rows that match, in the order of the file or sorted by a column.
+
+        `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
+        case. What has no value comes last, whatever the order.
+        """
+        import polars as pl
+
+        chosen = self.frame.with_row_index("\0row")  # a name that no column has
+        if failed is not None:
+            chosen = chosen.filter(pl.col("failed") == failed)
+        for tag, wanted in (tags or {}).items():
+            column = _known(tag, self._index.tags, "tag")
+            names = [str(each) for each in ([wanted] if isinstance(wanted, str | int) else wanted)]
+            chosen = chosen.filter(pl.col(column).cast(pl.String).is_in(names))
+        if sort:
+            column = _known(sort, {name: name for name in self.frame.columns}, "column")
+            chosen = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+        rows: list[int] = chosen["\0row"].to_list()
+        return self._containing(search, rows) if search else rows
+
+    def record(self, row: int) -> Record:
+        """The whole record of a row."""
+        with unchanged(self.path, self._state) as file:
+            return self._read(file, row)
+
+    def row_of(self, sample_id: str) -> int | None:
+        """The row of a sample, or None where there is no such sample."""
+        return self._rows.get(sample_id)
+
+    def related(self, row: int) -> list[int]:
+        """The other samples of the same group: the other levels of a question, say."""
+        group = self.frame["group"][row]
+        rows: list[int] = (self.frame["group"] == group).arg_true().to_list()
+        return [each for each in rows if each != row]
+
+    def view(self, row: int) -> View:
+        """What the benchmark shows of a sample."""
+        near = sorted(sorted(self.related(row), key=lambda other: abs(other - row))[:RELATED])
+        with unchanged(self.path, self._state) as file:
+            related = [self._read(file, other) for other in near]
+            return self._benchmark.view(self._read(file, row), related)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        ids = self.frame["sample"].to_list()
+        return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))  # the first of a name wins
+
+    def _read(self, file: BinaryIO, row: int) -> Record:
+        number = self._index.numbers[row]
+        raw = decode_line(self.path, self._line(file, row), number)
+        record: Record = convert(self.path, raw, self._kind, line=number)
+        return record
+
+    def _line(self, file: BinaryIO, row: int) -> bytes:
+        file.seek(self._index.offsets[row])
+        return file.read(self._index.lengths[row])
+
+    def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
+        """Those of the rows that contain a text, ignoring case.
+
+        Most lines are ruled out before they are decoded, by a part of the text that JSON writes as it is.
+        """
+        import polars as pl
+
+        if len(text) > LONGEST:
+            raise UsageError(
+                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
+            )
+        pattern = f"(?i){_quoted(text)}"
+        plain = max(re.split(r'["\\/\x00-\x1f\x7f\ud800-\udfff]', text), key=len)
+        raw_pattern = rf"(?i)\\u|{_quoted(plain)}"  # a line with \u escapes may hold any text
+        matching: set[int] = set()
+        for chunk, lines in self._chunks(sorted(rows)):
+            as_text = pl.Series(lines, dtype=pl.Binary).cast(pl.String, strict=False)
+            possible = as_text.str.contains(raw_pattern).fill_null(True).arg_true().to_list()
+            texts = [self._texts(chunk[each], lines[each]) for each in possible]
+            hits = pl.Series(texts, dtype=pl.String).str.contains(pattern)
+            matching.update(chunk[each] for each, hit in zip(possible, hits, strict=True) if hit)
+        return [row for row in rows if row in matching]
+
+    def _chunks(self, rows: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
+        """The lines of some rows, many at a time."""
+        chunk: list[int] = []
+        lines: list[bytes] = []
+        size = 0
+        with unchanged(self.path, self._state) as file:
+            for row in rows:
+                chunk.append(row)
+                lines.append(self._line(file, row))
+                size += len(lines[-1])
+                if size >= CHUNK:
+                    yield chunk, lines
+                    chunk, lines, size = [], [], 0
+        if chunk:
+            yield chunk, lines
+
+    def _texts(self, row: int, line: bytes) -> str:
+        """All that is searched of a line, one text below the other."""
+        try:
+            texts = _TEXTS.decode(line)
+        except NOT_JSON:
+            number = self._index.numbers[row]
+            texts = convert(self.path, decode_line(self.path, line, number), _Texts, line=number)
+        parts = _strings(texts.sample.inputs)
+        for answer in texts.answers:
+            parts += (answer.text, answer.reasoning)
+        return "\n\0\n".join(parts)
+
+
+_TEXTS = msgspec.json.Decoder(_Texts)
+
+
+def read_samples(path: Path, kind: Any, benchmark: type[Benchmark], headline: str) -> Samples:
+    """The samples of a file of records; `headline` is the metric that each must have a value of."""
+    state = state_of(path)
+    return Samples(path, state, record_index(path, state, headline), kind, benchmark)
+
+
+def _strings(value: Any) -> list[str]:
+    """Every text in a value, however deep."""
+    texts: list[str] = []
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            rest += part.values()
+        elif isinstance(part, list):
+            rest += part
+    return texts
+
+
+def _quoted(text: str) -> str:
+    """A text as a regular expression that matches it; half of a surrogate pair is U+FFFD in every record."""
+    return re.escape(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _known(name: str, columns: Mapping[str, str], kind: str) -> str:
+    if name not in columns:
+        raise UsageError(
+            f"there is no {kind} '{name}'.{suggestion(name, columns)} Available: {', '.join(columns)}."
+        )
+    return columns[name]

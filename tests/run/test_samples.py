@@ -1,0 +1,227 @@
+"""Looking through samples: the table, what matches, the record of a row; broken and changing files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files import record_index
+from evenkeel.files.cache import cache_dir
+from evenkeel.run.folder import FORMAT, Run, RunFolder
+from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
+
+
+def record(
+    number: int,
+    *,
+    text: str = "",
+    inputs: Any = None,
+    tags: dict[str, Tag] | None = None,
+    values: dict[str, float | None] | None = None,
+    status: Any = "ok",
+) -> Record:
+    sample = Sample(
+        id=f"s{number}", group=f"g{number // 2}", tags=tags or {"lang": "en"}, inputs=inputs or {}
+    )
+    score = Score(
+        sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"x": number / 2},
+        statuses={status: 1}, answered=int(status == "ok"),
+    )  # fmt: skip
+    return Record(sample=sample, answers=(Response(status=status, text=text),), score=score)
+
+
+def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> Run:
+    spec = RunSpec(
+        format=FORMAT, benchmark=benchmark, options={}, seed=0, limit=None, provenance={}, subjects=("m",),
+        models={"model": {"name": "m", "spec": "openai:m", "identity": {}}},
+        data={"source": "starter", "sha256": ["0"]},
+    )  # fmt: skip
+    with RunFolder.open(path, spec, fresh=True) as folder, folder.writing("records.jsonl") as file:
+        file.writelines(msgspec.json.encode(each) + b"\n" for each in records)
+    return Run(path)
+
+
+def test_the_table_has_the_columns_of_the_export(tmp_path: Path) -> None:
+    """Names, types and cells are those of `Run.frame`; `failed` is added."""
+    tags: list[dict[str, Tag]] = [{"lang": "en", "level": 1, "x": "a"}, {"lang": "ko", "level": 2}]
+    records = [
+        record(number, tags=tags[number % 2], values={"x": 0.5} if number < 3 else {"x": None, "y": 2.0})
+        for number in range(5)
+    ]
+    run = store(tmp_path / "run", records)
+    table = run.samples().frame
+    assert table.columns == ["sample", "group", "failed", "lang", "level", "tag_x", "x", "y"]
+    assert table.drop("failed").equals(
+        run.frame().select(column for column in table.columns if column != "failed")
+    )
+    assert run.samples().tags == {"lang": ["en", "ko"], "level": ["1", "2"], "x": ["a"]}
+
+
+def test_what_failed_is_what_was_not_answered_or_lacks_the_headline(tmp_path: Path) -> None:
+    records = [
+        record(0, values={"lev_score": 1.0}),
+        record(1, values={"lev_score": None}),
+        record(2, values={"other": None}),  # the headline is not asked of it
+        record(3, values={"lev_score": 1.0}, status="error"),
+    ]
+    samples = store(tmp_path / "run", records, "miron").samples()
+    assert samples.frame["failed"].to_list() == [False, True, False, True]
+    assert samples.select(failed=True) == [1, 3]
+    assert samples.select(failed=False) == [0, 2]
+
+
+def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: Path) -> None:
+    amounts = [3.0, None, 1.0, 2.0]
+    records = [
+        record(n, tags={"level": n % 3, "lang": "en" if n else "ko"}, values={"x": amount})
+        for n, amount in enumerate(amounts)
+    ]
+    samples = store(tmp_path / "run", records).samples()
+    assert samples.select(sort="x") == [2, 3, 0, 1]
+    assert samples.select(sort="x", descending=True) == [0, 3, 2, 1]
+    assert samples.select(tags={"level": 0}) == [0, 3]
+    assert samples.select(tags={"level": ["0", 2], "lang": ["en"]}) == [2, 3]
+    with pytest.raises(UsageError, match="no tag 'levels'.*Available: level, lang"):
+        samples.select(tags={"levels": 1})
+    with pytest.raises(UsageError, match="no column 'nothing'"):
+        samples.select(sort="nothing")
+
+
+@pytest.mark.parametrize(
+    ("search", "rows"),
+    [
+        ("STRASSE", [0]),
+        ("ΟΔΟΣ", [1]),  # a final sigma is a sigma
+        ("강물", [2]),
+        ('said "no\\yes"\n/', [3]),
+        ("deep inside", [4]),
+        ("bell\x07", [5]),
+        ("\ufffd alone", [6]),
+        (".*", [7]),
+        ("question_text", []),  # the name of a field
+        ("lang", []),
+    ],
+)
+def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tmp_path: Path) -> None:
+    records = [
+        record(0, text="in der Strasse"),
+        record(1, text="η οδος της"),
+        record(2, inputs={"question_text": "그 강물은"}),
+        record(3, text='He said "No\\yes"\n/ and left'),
+        record(4, inputs={"documents": [{"parts": [["x", "Deep Inside"]]}]}),
+        record(5, text="bell\x07"),
+        record(6, text="half a pair HALF alone"),
+        record(7, text="a.*b"),
+    ]
+    run = store(tmp_path / "run", records)
+    path = run.path / "records.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"HALF", b"\\ud800"))
+    assert run.samples().select(search=search) == rows
+    assert run.samples().select(search=search, sort="x", descending=True) == rows[::-1]
+
+
+def test_a_search_text_has_a_limit(tmp_path: Path) -> None:
+    samples = store(tmp_path / "run", [record(0, text="ß" * 600)]).samples()
+    assert samples.select(search="ẞ" * 500) == [0]
+    with pytest.raises(UsageError, match="at most 500 characters; this has 501"):
+        samples.select(search="x" * 501)
+
+
+def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:
+    run = store(tmp_path / "run", [record(n, text=f"text {n}") for n in range(5)])
+    path = run.path / "records.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\n \r\n\n", 2))
+    samples = run.samples()
+    assert [samples.record(row) for row in range(5)] == list(run.records())
+    assert samples.row_of("s3") == 3
+    assert samples.row_of("s9") is None
+    assert samples.related(2) == [3]
+    assert len(samples) == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"sample": {"id": "s9", "gro', "line 3.*not JSON: it ends too early"),
+        (b'{"sample": 1}\n', "line 3"),
+        (b'{"sample":{"id":"\xff","group":"g","tags":{},"inputs":{}}}\n', "line 3"),
+    ],
+)
+def test_a_broken_line_is_named(line: bytes, problem: str, tmp_path: Path) -> None:
+    run = store(tmp_path / "run", [record(0), record(1)])
+    with (run.path / "records.jsonl").open("ab") as file:
+        file.write(line)
+    with pytest.raises(DataError, match=problem):
+        run.samples()
+
+
+def test_more_names_than_a_table_can_have_are_refused(tmp_path: Path) -> None:
+    values: list[dict[str, float | None]] = [{f"v{n}-{i}": 0.0 for i in range(1000)} for n in range(3)]
+    run = store(tmp_path / "run", [record(n, values=values[n]) for n in range(3)])
+    with pytest.raises(DataError, match="more than 2,000 different tags and values"):
+        run.samples()
+
+
+def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None:
+    run = store(tmp_path / "run", [record(0, text="before")])
+    before = run.samples()
+    store(tmp_path / "run", [record(0, text="later, and longer"), record(1)])
+    with pytest.raises(DataError, match="written again since its samples were listed"):
+        before.record(0)
+    with pytest.raises(DataError, match="written again"):
+        before.select(search="before")
+    assert len(run.samples()) == 2
+
+
+def test_the_index_of_a_large_file_is_stored_and_never_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the cache folder, not in the run's; one that does not fit the file is made again."""
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(record_index, "STORED_FROM", 0)
+    run = store(tmp_path / "run", [record(n, tags={"level": n}, values={"x": None}) for n in range(9)])
+    files = sorted(os.listdir(run.path))
+    table = run.samples().frame
+    (stored,) = (cache_dir() / "samples").iterdir()
+    assert sorted(os.listdir(run.path)) == files
+    good = pl.read_parquet(stored)
+    wrong: list[pl.DataFrame | None] = [
+        None,
+        good,
+        good.head(0),
+        good.drop("line:offset"),
+        good.with_columns(pl.col("line:offset") * 1000),
+        good.with_columns(pl.col("value:x").cast(pl.String)),
+        good.with_columns(pl.lit(None, dtype=pl.Int64).alias("line:length")),
+    ]
+    for content in wrong:
+        if content is None:
+            stored.write_bytes(b"PAR1 not a table PAR1")
+        else:
+            content.write_parquet(stored)
+        record_index.record_index.cache_clear()
+        samples = run.samples()
+        assert samples.frame.equals(table)
+        assert samples.record(8).sample.id == "s8"
+
+
+def test_stored_indexes_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(record_index, "STORED_FROM", 0)
+    monkeypatch.setattr(record_index, "MOST_STORED", 2)
+    for number in range(4):
+        store(tmp_path / f"run{number}", [record(number)]).samples()
+    assert len(list((cache_dir() / "samples").iterdir())) == 2
+
+
+def test_a_sample_of_a_benchmark_that_is_not_known_here_is_shown(tmp_path: Path) -> None:
+    pytest.importorskip("evenkeel.page.view")
+    run = store(tmp_path / "run", [record(0, text="one"), record(1, text="two")])
+    assert run.samples().view(0).title
