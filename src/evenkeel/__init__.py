@@ -11,6 +11,7 @@ What there is, under the names of the command line:
     dry_run                  what a run would ask, and what that would cost
     build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
+    leaderboard              runs by their headline; those that do not differ significantly share a rank
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     Run, load_run            a run's folder: figures, records, a data frame
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
     from evenkeel.analysis.gate import gate
+    from evenkeel.analysis.leaderboard import leaderboard
     from evenkeel.api.build import build
     from evenkeel.api.plan import dry_run
     from evenkeel.api.run import rescore, run, score
@@ -64,6 +66,7 @@ __version__ = "0.2.0"
 _MODULES = {
     "evenkeel.analysis.comparison": "compare",
     "evenkeel.analysis.gate": "gate",
+    "evenkeel.analysis.leaderboard": "leaderboard",
     "evenkeel.api.build": "build",
     "evenkeel.api.plan": "dry_run",
     "evenkeel.api.run": "rescore run score",
@@ -107,6 +110,7 @@ __all__ = [
     "dry_run",
     "export",
     "gate",
+    "leaderboard",
     "load_model",
     "load_run",
     "rescore",

@@ -6,6 +6,7 @@ An options class is a frozen msgspec struct whose fields are `Annotated[type, Me
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -41,6 +42,11 @@ class Option(NamedTuple):
 
 def describe(options: type[Struct]) -> list[Option]:
     """The options of a class, in the order in which they are written."""
+    return list(_described(options))
+
+
+@cache
+def _described(options: type[Struct]) -> tuple[Option, ...]:
     hints = get_type_hints(options, include_extras=True)
     described = []
     for field in msgspec.structs.fields(options):
@@ -60,7 +66,7 @@ def describe(options: type[Struct]) -> list[Option]:
                 file=bool(extra.get("file")),
             )
         )
-    return described
+    return tuple(described)
 
 
 def document(options: type[Struct]) -> None:
