@@ -11,6 +11,7 @@ What there is, under the names of the command line:
     dry_run                  what a run would ask, and what that would cost
     build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
+    leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, both              the samples on which two runs differ; one of them in both
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     charts, tables, settings the pictures and tables of a run, and what it was asked with
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
     from evenkeel.analysis.flips import both, flips
     from evenkeel.analysis.gate import gate
+    from evenkeel.analysis.leaderboard import leaderboard
     from evenkeel.api.build import build
     from evenkeel.api.launch import start, start_build, started
     from evenkeel.api.plan import dry_run
@@ -82,6 +84,7 @@ _MODULES = {
     "evenkeel.analysis.comparison": "compare",
     "evenkeel.analysis.flips": "both flips",
     "evenkeel.analysis.gate": "gate",
+    "evenkeel.analysis.leaderboard": "leaderboard",
     "evenkeel.api.build": "build",
     "evenkeel.api.launch": "start start_build started",
     "evenkeel.api.plan": "dry_run",
@@ -140,6 +143,7 @@ __all__ = [
     "export",
     "flips",
     "gate",
+    "leaderboard",
     "list_runs",
     "load_model",
     "load_run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from math import isclose
 from typing import Any
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.links import Group, group_of, independent_groups
 from evenkeel.errors import UsageError, suggestion
+from evenkeel.files.jsonfile import convert
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run
@@ -157,7 +159,7 @@ def broken_down(names: Sequence[str], tags: Sequence[str], runs: Sequence[Run]) 
     by_run: list[defaultdict[str, set[Tag]]] = []
     for run in runs:
         by_run.append(defaultdict(set))
-        for record in run.records():
+        for record in run.scores():
             metrics.update(record.score.values)
             for tag, value in record.score.tags.items():
                 by_run[-1][tag].add(value)
@@ -204,11 +206,14 @@ def figure_of(run: Run, name: str) -> Figure | None:
     return run.summary.get(name) or run.summary.get(scope_name(metric, {run.subject: subject}))
 
 
-def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> RunValues:
+def read_values(
+    run: Run, names: Sequence[str], declared: Sequence[Metric], asked: dict[bytes, Any] | None = None
+) -> RunValues:
     """The values of some metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream.
 
     A figure that the run gives as unknown is unknown here too, and a sample outside the denominator of a
-    ratio has no value.
+    ratio has no value. `asked` has what samples ask by the digest of their inputs: runs of the same samples
+    that share it work that out once.
     """
     run_values = RunValues()
     benchmark = benchmark_class(run.spec.benchmark)
@@ -220,10 +225,16 @@ def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> R
             ratio=bool(metric and metric.ratio_to),
             parts={} if metric and metric.mean_over else None,
         )
-    for record in run.records():
+    asked = {} if asked is None else asked
+    for record in run.scores():
         sample, score = record.sample, record.score
         run_values.groups[sample.id] = group_of(score)
-        run_values.asked[sample.id] = benchmark.asked(sample.inputs)
+        digest = sha256(sample.inputs).digest()
+        if digest not in asked:
+            raw = msgspec.json.decode(sample.inputs)
+            inputs = convert(run.path / "records.jsonl", raw, benchmark.Inputs)
+            asked[digest] = benchmark.asked(inputs)
+        run_values.asked[sample.id] = asked[digest]
         family = run_values.families[sample.id] = (sample.group, sample.tags.get("lang", ""))
         for tag in against:
             value = sample.tags.get(tag)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -147,7 +147,8 @@ def compare_values(
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
     names = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
     check_subjects(names, layout, runs)
-    values = [read_values(run, names, layout.metrics) for run in runs]
+    asked: dict[bytes, Any] = {}
+    values = [read_values(run, names, layout.metrics, asked) for run in runs]
     rows, names = names, comparable(names, runs, values, explicit=metrics or ())
     empty = [name for name in rows if by and not any(each.by_metric[name].requests for each in values)]
     partial = [name for name in rows if by and name not in names and name not in empty]

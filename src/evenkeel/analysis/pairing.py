@@ -52,14 +52,7 @@ def check_pairing(
     notes = _unknown_settings(runs)
     left_out: dict[tuple[int, int], dict[str, set[str]]] = {}
     for a, b in combinations(range(len(runs)), 2):
-        by_setting = _settings(runs[a], runs[b], strict=strict)
-        visible = [] if strict else [f"options.{name}" for name in _in_samples(runs[a])]
-        partial = {} if strict else _partial(runs[a], by_setting)
-        reasons = [
-            text
-            for name, text in by_setting.items()
-            if not name.startswith(VISIBLE_IN_SAMPLES) and name not in visible and name not in partial
-        ]
+        by_setting, partial, reasons = settings_between(runs[a], runs[b], strict=strict)
         common = [sample for sample in values[a].asked if sample in values[b].asked]
         benchmark = benchmark_class(runs[a].spec.benchmark)
         unlike = [
@@ -67,8 +60,8 @@ def check_pairing(
             for sample in common
             if not benchmark.asks_same(values[a].asked[sample], values[b].asked[sample])
         ]
-        sentence = _listed(unlike, len(common), layout) if common else "they have no sample in common"
-        if not common or (unlike and (strict or 2 * len(unlike) > len(common))):
+        sentence = unlike_samples(unlike, len(common), layout)
+        if not common or (unlike and (strict or mostly(len(unlike), len(common)))):
             reasons = [sentence, *by_setting.values()]
         if paired and reasons:
             raise Unpairable(
@@ -86,6 +79,29 @@ def check_pairing(
             differs.append(sentence)
         differs += by_setting.values()
     return Pairing(list(dict.fromkeys(differs)), list(dict.fromkeys(notes)), left_out)
+
+
+class Settings(NamedTuple):
+    """What two runs were asked differently, apart from the model under test, and what follows from it."""
+
+    by_name: dict[str, str]
+    """Every setting that differs, in words."""
+    partial: dict[str, Sequence[str]]
+    """Those that decide some metrics only, with the patterns of these."""
+    reasons: list[str]
+    """Those because of which the runs cannot be paired, whatever their samples."""
+
+
+def settings_between(stored: Run, current: Run, *, strict: bool = False) -> Settings:
+    by_name = _settings(stored, current, strict=strict)
+    visible = [] if strict else [f"options.{name}" for name in _in_samples(stored)]
+    partial = {} if strict else _partial(stored, by_name)
+    reasons = [
+        text
+        for name, text in by_name.items()
+        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in visible and name not in partial
+    ]
+    return Settings(by_name, partial, reasons)
 
 
 def _settings(stored: Run, current: Run, *, strict: bool) -> dict[str, str]:
@@ -167,7 +183,15 @@ def _leave_out_metrics(
     ]
 
 
-def _listed(unlike: Sequence[str], common: int, layout: Layout) -> str:
+def mostly(unlike: int, common: int) -> bool:
+    """Whether most of the samples that two runs have in common do not ask the same."""
+    return 2 * unlike > common
+
+
+def unlike_samples(unlike: Sequence[str], common: int, layout: Layout) -> str:
+    """Which of the samples in common do not ask the same, in words."""
+    if not common:
+        return "they have no sample in common"
     more = ", …" if len(unlike) > MOST_SAMPLES else ""
     named = f"{', '.join(unlike[:MOST_SAMPLES])}{more}"
     return f"{len(unlike):,} of {common:,} {layout.counted[0]} in both do not ask the same: {named}"

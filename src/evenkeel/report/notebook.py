@@ -14,6 +14,7 @@ from evenkeel.page.notebook import RENDERERS, Renderer
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
+    from evenkeel.analysis.leaderboard import Leaderboard
     from evenkeel.page.tables import Grid
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
@@ -88,6 +89,21 @@ def scorecard_text(card: Scorecard) -> str:
     return printed(lambda console: show_scorecard(console, card))
 
 
+def leaderboard_html(board: Leaderboard) -> str:
+    from evenkeel.report.leaderboard import board_lines, board_table
+    from evenkeel.report.templates import render
+
+    grids = [board_table(board)] if board.rows else []
+    return render("notebook.html", title=board.title, lines=[], grids=grids, below=board_lines(board))
+
+
+def leaderboard_text(board: Leaderboard) -> str:
+    from evenkeel.report.leaderboard import show_leaderboard
+    from evenkeel.report.terminal import printed
+
+    return printed(lambda console: show_leaderboard(console, board))
+
+
 def plan_html(plan: Plan) -> str:
     """A row for each kind of request."""
     from evenkeel.page.tables import Grid
@@ -116,4 +132,5 @@ RENDERERS.update(
     Scorecard=Renderer(scorecard_html, scorecard_text),
     Plan=Renderer(plan_html),
     Grid=Renderer(grid_html),
+    Leaderboard=Renderer(leaderboard_html, leaderboard_text),
 )

@@ -20,14 +20,14 @@ from msgspec import Struct
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import replacing
-from evenkeel.files.jsonfile import convert, depth, read_json, read_json_lines
+from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json, read_json_lines
 from evenkeel.options import describe, parse
 from evenkeel.page.format import interval, share, value, visible
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.page.notebook import Displayed
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.registry import benchmark_class, benchmark_names, record_type
-from evenkeel.types import Figure, Record, RunSpec, Summary, to_jsonable
+from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_jsonable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +52,13 @@ DEEPEST = 8
 
 class OlderFormat(DataError):
     """The run was written by an older version, whose journal can still be read."""
+
+
+class ScoredLine(Struct, frozen=True):
+    """A record without its answers; inputs and detail as they stand in the file."""
+
+    sample: Sample[msgspec.Raw]
+    score: Score[msgspec.Raw]
 
 
 class Run(Displayed):
@@ -92,6 +99,10 @@ class Run(Displayed):
         benchmark = self._benchmark if known else Benchmark
         headline = self._benchmark.metrics[0].name if known else ""
         return read_samples(self._result("records.jsonl").resolve(), self._record_type, benchmark, headline)
+
+    def scores(self) -> Iterator[ScoredLine]:
+        """The scores of the records alone, in less time: answers and details are not decoded."""
+        return decode_json_lines(self._result("records.jsonl"), ScoredLine)
 
     def scored(self) -> Iterator[Record]:
         """The records that the benchmark knows the shape of: all but those that it could not score at all."""

@@ -1,0 +1,226 @@
+"""Leaderboards: which runs share a board, who shares a rank, and the same tests as `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import numpy as np
+import pytest
+
+import evenkeel as ek
+from evenkeel import analysis as stats
+from evenkeel.analysis import leaderboard as module
+from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.errors import UsageError
+from rgb_rules import Item, Rule, ask, plain, right, scattered, troubled, write
+from scripted import Scripted
+from stored import NUMBERS, store_run
+from triplets import named, store, triplet
+
+QUESTIONS = np.random.default_rng(5).normal(0.7, 0.1, (20, 1))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("EVENKEEL_CACHE", str(folder))
+    return folder
+
+
+def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
+    """Three levels of twenty questions."""
+    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (20, 3))
+
+
+def store_model(path: Path, shift: float, seed: int, **spec: object) -> ek.Run:
+    return store_run(path, {"mean_similarity": noisy(shift, seed=seed)}, model=path.name, **spec)  # type: ignore[arg-type]
+
+
+def board_with_tests(runs: list[ek.Run]) -> tuple[list[float | None], Leaderboard]:
+    """The p-values of a board before they are corrected, and the board."""
+    p_values: list[float | None] = []
+
+    def holm(each: Sequence[float | None]) -> list[float | None]:
+        p_values.extend(each)
+        return stats.holm(each)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "stats", SimpleNamespace(**{**vars(stats), "holm": holm}))
+        [board] = ek.leaderboard(runs)
+    return p_values, board
+
+
+def ranks(board: Leaderboard) -> dict[str, int | None]:
+    return {row.name: row.rank for row in board.rows}
+
+
+def expected_ranks(runs: list[ek.Run]) -> dict[str, int]:
+    """Counted by hand from the pairs of `compare`."""
+    better = {run.spec.subject: 0 for run in runs}
+    for each in ek.compare(*runs).differences:
+        if each.different and each.difference is not None:
+            better[each.a if each.difference > 0 else each.b] += 1
+    return {name: 1 + count for name, count in better.items()}
+
+
+def test_entries_that_do_not_differ_significantly_share_a_rank(tmp_path: Path) -> None:
+    runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1, 0.1005, -0.2))]
+    [board] = ek.leaderboard(runs)
+    assert ranks(board) == {"m1": 1, "m2": 1, "m0": 3, "m3": 4}
+    assert [row.rank for row in board.rows] == [1, 1, 3, 4]
+    assert {row.name: row.figure for row in board.rows} == {run.spec.subject: run.headline for run in runs}
+    assert ranks(board) == expected_ranks(runs)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_p_values_are_those_of_compare_to_the_last_bit(tmp_path: Path, cached: bool) -> None:
+    """With samples that fail in some runs, another order of the records, and a run that has fewer."""
+    runs = []
+    for number in range(5):
+        values = noisy(number / 100, seed=number)
+        values.flat[number :: 7 + number] = np.nan
+        runs.append(store_run(tmp_path / f"m{number}", {"mean_similarity": values}, model=f"m{number}"))
+    lines = (runs[2].path / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (runs[2].path / "records.jsonl").write_bytes(b"".join(reversed(lines)))
+    runs.append(store_run(tmp_path / "m5", {"mean_similarity": noisy(0.02, seed=9)[:15]}, model="m5"))
+    if cached:
+        ek.leaderboard(runs)
+    p_values, board = board_with_tests(runs)
+    comparison = ek.compare(*runs)
+    assert p_values == [each.p for each in comparison.differences]
+    assert ranks(board) == expected_ranks(runs)
+    assert len(set(ranks(board).values())) > 1
+
+
+def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1))]
+    layout = ek.load_run(runs[0].path)._benchmark.layout
+    metric = msgspec.structs.replace(layout.metrics[0], better="lower")
+    lower = msgspec.structs.replace(layout, metrics=(metric, *layout.metrics[1:]))
+    monkeypatch.setattr("evenkeel.benchmarks.mirae.benchmark.Mirae.layout", lower)
+    [board] = ek.leaderboard(runs)
+    assert [(row.name, row.rank) for row in board.rows] == [("m0", 1), ("m1", 2)]
+
+
+def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: Path) -> None:
+    alike = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
+    hotter = store_model(tmp_path / "hot", 0.0, 7, options={"temperature": 1.0})
+    others = store_model(tmp_path / "other", 0.0, 8, asks="Another")
+    boards = ek.leaderboard([alike[0], hotter, others, alike[1]])
+    assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["hot"], ["other"]]
+    assert "options.temperature is 0.7 there and 1.0 here" in boards[1].note
+    assert "60 of 60 prompts in both do not ask the same" in boards[2].note
+    assert boards[0].note == ""
+    for first, second in combinations([alike[0], hotter, others], 2):
+        with pytest.raises(UsageError):
+            ek.compare(first, second)
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
+    whole = store_model(tmp_path / "whole", 0.0, 1)
+    broken = store_model(tmp_path / "broken", 0.0, 2)
+    (broken.path / "records.jsonl").write_bytes(b'{"sample": 5}\n')
+    unfinished = store_model(tmp_path / "unfinished", 0.0, 3)
+    (unfinished.path / "summary.json").unlink()
+    boards = ek.leaderboard([tmp_path / "missing", broken.path, whole.path, unfinished.path, whole.path])
+    assert [[row.name for row in board.rows] for board in boards] == [["whole"], []]
+    for name in ("missing", "broken", "unfinished"):
+        assert str(tmp_path / name) in boards[-1].note
+    assert "line 1" in boards[-1].note
+
+
+def test_a_run_without_a_value_has_no_rank_and_is_last(tmp_path: Path) -> None:
+    runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
+    runs.append(store_run(tmp_path / "none", {"mean_similarity": noisy() * np.nan}, model="none"))
+    [board] = ek.leaderboard(runs)
+    assert [(row.name, row.rank) for row in board.rows] == [("m1", 1), ("m0", 2), ("none", None)]
+    assert "Coverage below 95%: none." in board.note
+    assert '<td class="warn">0%' in board._repr_html_().replace("\n", "")
+
+
+def test_runs_of_one_model_are_named_apart(tmp_path: Path) -> None:
+    values = {"mean_similarity": noisy()}
+    runs = [store_run(tmp_path / name, values, model="same") for name in ("first", "second")]
+    [board] = ek.leaderboard(runs)
+    assert ranks(board) == {"first": 1, "second": 1}
+
+
+def test_changed_records_are_read_again(tmp_path: Path) -> None:
+    runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
+    assert ranks(ek.leaderboard(runs)[0]) == {"m1": 1, "m0": 2}
+    store_model(tmp_path / "m0", 0.3, 0)
+    assert ranks(ek.leaderboard([run.path for run in runs])[0]) == {"m0": 1, "m1": 2}
+
+
+def test_a_damaged_cache_changes_nothing(tmp_path: Path, cache: Path) -> None:
+    runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
+    boards = ek.leaderboard(runs)
+    for path in (cache / "leaderboard").iterdir():
+        path.write_bytes(b"\x00nonsense")
+    assert ek.leaderboard(runs) == boards
+
+
+def test_macro_averages_are_tested_as_by_compare(tmp_path: Path) -> None:
+    """The headline of RGB is the mean of the abilities' accuracies."""
+
+    def failing(item: Item, prompt: str) -> str:
+        return right(item, prompt) if item["id"] % 4 else "nothing"
+
+    write(tmp_path / "en.json", map(plain, range(12)))
+    write(tmp_path / "en_int.json", map(scattered, range(9)))
+    rules: dict[str, Rule] = {"right": right, "troubled": troubled, "failing": failing}
+    options = {"noise_rates": "0.8", "integration_rates": "0.4"}
+    runs = [ask(tmp_path, tmp_path / "runs" / name, rule, **options) for name, rule in rules.items()]
+    p_values, board = board_with_tests(runs)
+    comparison = ek.compare(*runs, metrics=[board.metric])
+    assert p_values == [each.p for each in comparison.differences]
+    assert any(p is not None for p in p_values)
+
+
+def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
+    """Two methods of one run against each other as its summary has them, and against those of another run."""
+    triplets = [triplet(n, positive=f"good {n} anchor" if n % 3 else f"good {n}") for n in range(40)]
+    data = store(tmp_path / "triplets.jsonl", triplets)
+
+    def judge(prompt: str) -> str:
+        return '{"more_alike": "first"}'
+
+    with Scripted(judge) as server:
+        method = ["bm25", "judge:openai:one"]
+        both = ek.run("multiview", out=tmp_path / "both", data=data, method=method, base_url=server.url)
+        alone = ek.run("multiview", out=tmp_path / "alone", data=data, method=["bm25"])
+    judged = method[1]
+    difference = both.summary[named("minus_first", judged)]
+    [p], board = board_with_tests([both])
+    assert p == pytest.approx(difference.p)
+    assert p < 0.05
+    accuracy = {name: both.summary[named("accuracy", name)].value or 0.0 for name in method}
+    assert ranks(board) == {
+        max(accuracy, key=accuracy.__getitem__): 1,
+        min(accuracy, key=accuracy.__getitem__): 2,
+    }
+    [board] = ek.leaderboard([both, alone])
+    assert set(ranks(board)) == {"bm25 (both)", "bm25 (alone)", judged}
+    assert ranks(board)["bm25 (both)"] == ranks(board)["bm25 (alone)"]
+    assert {row.figure.value for row in board.rows if row.name != judged} == {
+        alone.summary[named("accuracy", "bm25")].value
+    }
+
+
+def test_the_board_is_shown_with_intervals_and_shared_ranks(tmp_path: Path) -> None:
+    runs = [store_model(tmp_path / f"<b>m{n}</b>", shift, n) for n, shift in enumerate((0.0, 0.1, 0.1005))]
+    [board] = ek.leaderboard(runs)
+    html = board._repr_html_()
+    assert "1 shared" in html
+    assert "<b>" not in html
+    assert "significantly better" in html
+    assert "1 shared" in repr(board)
+
+
+def test_one_path_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="takes a list"):
+        ek.leaderboard(str(tmp_path))
