@@ -14,6 +14,7 @@ from evenkeel.page.notebook import RENDERERS, Renderer
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
+    from evenkeel.page.view import View
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
@@ -102,10 +103,23 @@ def plan_html(plan: Plan) -> str:
     return render("notebook.html", title="What a run would ask, estimated", lines=cost, grids=[grid])
 
 
+def view_html(view: View) -> str:
+    from evenkeel.report.view import view_html
+
+    return view_html(view)
+
+
+def view_text(view: View) -> str:
+    from evenkeel.report.view import view_text
+
+    return view_text(view)
+
+
 RENDERERS.update(
     Run=Renderer(run_html),
     Comparison=Renderer(comparison_html, comparison_text),
     Gate=Renderer(gate_html, gate_text),
     Scorecard=Renderer(scorecard_html, scorecard_text),
     Plan=Renderer(plan_html),
+    View=Renderer(view_html, view_text),
 )
