@@ -96,9 +96,9 @@ def documents(lang: Lang) -> Iterator[Labelled]:
 
 
 def read_example(row: Labelled, answer: Answer, fake: Answer, weight: float) -> Example:
-    reading, ways, states_fake = read_reply(row.reply, answer, fake, row.query)
+    reading, ways, false = read_reply(row.reply, answer, fake, row.query)
     named = bool(answer) and all(ways)
-    indices, values = features(reading, Flags(states_fake, any(ways), named))
+    indices, values = features(reading, Flags(bool(false) and all(false), any(ways), named))
     return Example(row, indices, values, named, weight)
 
 

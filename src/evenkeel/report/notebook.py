@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.gate import Gate
     from evenkeel.analysis.leaderboard import Leaderboard
     from evenkeel.page.tables import Grid
+    from evenkeel.page.view import View
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
@@ -125,6 +126,18 @@ def grid_html(grid: Grid) -> str:
     return render("notebook.html", title="", lines=[], grids=[grid])
 
 
+def view_html(view: View) -> str:
+    from evenkeel.report.view import view_html
+
+    return view_html(view)
+
+
+def view_text(view: View) -> str:
+    from evenkeel.report.view import view_text
+
+    return view_text(view)
+
+
 RENDERERS.update(
     Run=Renderer(run_html),
     Comparison=Renderer(comparison_html, comparison_text),
@@ -133,4 +146,5 @@ RENDERERS.update(
     Plan=Renderer(plan_html),
     Grid=Renderer(grid_html),
     Leaderboard=Renderer(leaderboard_html, leaderboard_text),
+    View=Renderer(view_html, view_text),
 )

@@ -22,9 +22,10 @@ from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.options import document
-from evenkeel.page.examples import answer_parts, extremes, shortened
-from evenkeel.page.layout import Column, Example, Examples, Layout, Note, Table
+from evenkeel.page.examples import extremes
+from evenkeel.page.layout import Column, Examples, Layout, Note, Table
 from evenkeel.page.metrics import Metric
+from evenkeel.page.view import View, example, generic_view
 from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
@@ -131,6 +132,8 @@ class Benchmark:
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
+    related_by: ClassVar[str] = ""
+    """The tag whose samples are shown beside one that has the same value of it. Empty: those of its group."""
     demo: ClassVar[Mapping[str, Any]] = {}
     """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
 
@@ -227,17 +230,13 @@ class Benchmark:
     def examples(cls, records: Records) -> list[Examples]:
         """Samples to look at. Default: from both ends of the headline."""
         metric = cls.metrics[0]
+        items = extremes(records, metric.name, lambda record: example(cls.view(record)))
+        return [Examples(title=f"{metric.title}: both ends", items=items)]
 
-        def shown(record: Record) -> Example:
-            value = record.score.values[metric.name]
-            inputs = msgspec.to_builtins(record.sample.inputs)
-            texts = [(name, text) for name, text in inputs.items() if isinstance(text, str)]
-            title = shortened(texts[0][1]) if texts else record.sample.id
-            parts = (*texts, *answer_parts(record.answers))
-            return Example(label=f"{record.sample.id}: {value:g}", title=title, parts=parts)
-
-        title = f"{metric.title}: both ends"
-        return [Examples(title=title, items=extremes(records, metric.name, shown))]
+    @classmethod
+    def view(cls, record: Record, related: Sequence[Record] = ()) -> View:
+        """One sample as it is shown, beside related ones. Default: its texts, answers and values."""
+        return generic_view(record, related, cls.metrics, msgspec.to_builtins(record.sample.inputs))
 
     def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
         """The same with less, for a model that lacks these capabilities; None where that makes no sense."""

@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.meanings import NEEDS, parse_methods
-from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, examples, notes
+from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, notes
+from evenkeel.benchmarks.mirae.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING, IN_SAMPLES
@@ -101,6 +102,7 @@ class Mirae(Benchmark):
     metrics = LAYOUT.metrics
     notes = staticmethod(notes)
     examples = staticmethod(examples)
+    view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)
     decides: ClassVar[Mapping[str, Sequence[str]]] = {
         # Which models these name is compared role by role; that of the role `embedder` decides every metric.

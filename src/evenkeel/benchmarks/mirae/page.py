@@ -1,17 +1,16 @@
-"""How MIRAE is shown: its metrics, pictures and tables, its notes and examples."""
+"""How MIRAE is shown: its metrics, pictures and tables, and its notes."""
 
 from __future__ import annotations
 
 from itertools import combinations
 from typing import get_args
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, MiraeRecord
+from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.meanings import Method
-from evenkeel.page.examples import answer_parts, extremes, shortened
 from evenkeel.page.format import capitalised
-from evenkeel.page.layout import Column, Curve, Example, Examples, Heatmap, Layout, Note, Table
+from evenkeel.page.layout import Column, Curve, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.types import MIXED, Records, RunSpec, Summary
+from evenkeel.types import MIXED, RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
@@ -299,18 +298,3 @@ def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
 def _unknown(summary: Summary, metric: str) -> bool:
     """Whether a run has a figure of a metric that has no value."""
     return metric in summary and summary[metric].value is None
-
-
-def examples(records: Records) -> list[Examples]:
-    note = "Prompts at both ends of the scale, with every answer."
-    items = extremes(records, LAYOUT.headline, _example)
-    return [Examples(title="The least and the most alike", note=note, items=items)]
-
-
-def _example(record: MiraeRecord) -> Example:
-    prompt = record.sample.inputs.question_text
-    return Example(
-        label=f"{record.score.values[LAYOUT.headline]:.4f}",
-        title=f"{record.sample.id} · {shortened(prompt)}",
-        parts=(("prompt", prompt), *answer_parts(record.answers)),
-    )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from evenkeel.benchmarks.rgb import files, page
+from evenkeel.benchmarks.rgb import files, page, view
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs, RgbSample
 from evenkeel.benchmarks.rgb.options import RgbOptions
 from evenkeel.benchmarks.rgb.predictions import (
@@ -89,7 +89,8 @@ class Rgb(Benchmark):
         "max_tokens": 24,
     }
     notes = staticmethod(page.notes)
-    examples = staticmethod(page.examples)
+    examples = staticmethod(view.examples)
+    view = staticmethod(view.view)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)

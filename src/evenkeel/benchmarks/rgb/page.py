@@ -1,18 +1,13 @@
-"""How RGB is shown: metrics, pictures, tables, what to be careful about, and examples."""
+"""How RGB is shown: metrics, pictures, tables, notes, and what to be careful about."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from itertools import zip_longest
 from pathlib import PurePath
 
 from evenkeel.benchmarks.rgb.check import accuracy
-from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
 from evenkeel.benchmarks.rgb.selection import ABILITIES, NOISE_RATES, REFERENCE, ability_of, mixtures
-from evenkeel.page.examples import EACH, answer_parts, first, shortened
-from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Table
+from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import Metric, scope_of
 from evenkeel.types import RunSpec, Summary
 
@@ -159,9 +154,6 @@ LAYOUT = Layout(
 )
 
 
-# Notes
-
-
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     scopes = [scope_of(name) for name in summary]
     options, recorded = spec.options, spec.data.get("source") == "recorded"
@@ -234,111 +226,3 @@ def _recorded_notes(spec: RunSpec, summary: Summary) -> list[Note]:
             Note("The file does not have the false answers, which the lenient check needs: it is left out.")
         )
     return notes
-
-
-# Examples
-
-
-def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
-    rates = {float(r.sample.tags["noise"]) for r in records() if "noise" in r.sample.tags}
-    most = max(rates, default=0.0)
-
-    def right_under_noise(record: RgbRecord) -> bool:
-        rate = float(record.sample.tags.get("noise", -1))
-        return rate == most and record.score.values.get("published") == 1
-
-    def answered_without_answer(record: RgbRecord) -> bool:
-        return record.sample.tags["ability"] == "rejection" and record.score.values.get("lenient") == 0
-
-    def misled(record: RgbRecord) -> bool:
-        """The false answer is given, and not only named to report it."""
-        values = record.score.values
-        return values.get("states_fake") == 1 and values["lenient"] == 0
-
-    def checks_differ(record: RgbRecord) -> bool:
-        values = record.score.values
-        return "lenient" in values and values.get("published") != values["lenient"]
-
-    def group(title: str, is_shown: Callable[[RgbRecord], bool], note: str = "") -> Examples:
-        return Examples(title=title, note=note, items=first(records(), is_shown, _shown))
-
-    return [
-        Examples(
-            title="Right without noise, wrong with the most",
-            note="The same questions, answered from the same true documents among more that do not help.",
-            items=_lost_to_noise(records, min(rates), most) if len(rates) > 1 else (),
-        ),
-        group("Right under the most noise", right_under_noise),
-        group("Answered though no document has the answer", answered_without_answer),
-        group("Misled by false documents", misled),
-        group(
-            "Reported an error though no document is false",
-            lambda record: record.score.values.get("false_alarms_published") == 1,
-        ),
-        group("Where the two checks differ", checks_differ),
-        group(
-            "Prompts that lack documents",
-            lambda record: bool(record.sample.inputs.note),
-            "The question has fewer documents than were asked for, or none that holds the answer.",
-        ),
-    ]
-
-
-def _lost_to_noise(
-    records: Callable[[], Iterator[RgbRecord]], least: float, most: float
-) -> tuple[Example, ...]:
-    """Questions that were right at the lowest rate and wrong at the highest, with the answers at both."""
-    by_question: defaultdict[str, dict[float, RgbRecord]] = defaultdict(dict)
-    for record in records():
-        rate = float(record.sample.tags.get("noise", -1))
-        if rate in (least, most) and record.score.answered:
-            by_question[record.sample.group][rate] = record
-    lost = [
-        (rates[least], rates[most])
-        for rates in by_question.values()
-        if len(rates) == 2
-        and rates[least].score.values["published"]
-        and not rates[most].score.values["published"]
-    ]
-    return tuple(
-        Example(
-            label=f"{len(lost)} in all",
-            title=f"{quiet.sample.group} · {shortened(quiet.sample.inputs.query)}",
-            parts=(
-                ("right answer", _answer_text(quiet.sample.inputs.answer)),
-                (f"answer at noise {least:g}", quiet.answers[0].text),
-                (f"answer at noise {most:g}", noisy.answers[0].text),
-                (f"documents at noise {most:g}", _documents(noisy)),
-            ),
-        )
-        for quiet, noisy in lost[:EACH]
-    )
-
-
-def _shown(record: RgbRecord) -> Example:
-    inputs, values = record.sample.inputs, record.score.values
-    verdicts = ", ".join(
-        f"{check} {'yes' if values[check] else 'no'}" for check in ("published", "lenient") if check in values
-    )
-    texts = [("question", inputs.query), ("right answer", _answer_text(inputs.answer))]
-    if inputs.fake:
-        texts.append(("false answer", _answer_text(inputs.fake)))
-    if inputs.note:
-        texts.append(("note", inputs.note))
-    return Example(
-        label=verdicts or str(record.sample.tags["setting"]),
-        title=f"{record.sample.id} · {shortened(inputs.query)}",
-        parts=(*texts, *answer_parts(record.answers), ("documents", _documents(record))),
-    )
-
-
-def _answer_text(answer: RawAnswer) -> str:
-    return " and ".join(" or ".join(alternatives) for alternatives in parts(answer))
-
-
-def _documents(record: RgbRecord) -> str:
-    inputs = record.sample.inputs
-    return "\n\n".join(
-        f"{number}. {f'[{kind}] ' if kind else ''}{doc}"
-        for number, (doc, kind) in enumerate(zip_longest(inputs.docs, inputs.kinds, fillvalue=""), 1)
-    )

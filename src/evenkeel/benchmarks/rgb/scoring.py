@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
+from evenkeel.benchmarks.rgb.check.lenient import Examined, Verdict, examine
 from evenkeel.benchmarks.rgb.files import Answer, RgbDetail, RgbSample, parts
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
 from evenkeel.types import Tag
@@ -63,15 +63,34 @@ def published_text(prediction: str, lang: str) -> str:
     return prediction.replace(" ", "") if lang == "zh" else prediction
 
 
+class PublishedMatches(NamedTuple):
+    """What the published check finds in an answer."""
+
+    parts: tuple[str | None, ...]
+    """Of each part, the first alternative that occurs."""
+    rejection: str | None
+    """The phrase of a rejection."""
+    error: str | None
+    """The phrase that reports an error."""
+
+
+def published_matches(prediction: str, answer: Answer, lang: str) -> PublishedMatches:
+    """Alternatives occur in any case, phrases to the letter."""
+    text = published_text(prediction, lang)
+    lower = text.lower()
+    return PublishedMatches(
+        tuple(next((each for each in part if each.lower() in lower), None) for part in answer),
+        next((phrase for phrase in REJECTIONS if phrase in text), None),
+        next((phrase for phrase in ERRORS if phrase in text), None),
+    )
+
+
 def published(prediction: str, answer: Answer, lang: str, noise: float = 0.0) -> Published:
     """Label -1 where a rejection phrase occurs to the letter, else 1 for every part of which an alternative
     occurs in any case, 0 for the others."""
-    text = published_text(prediction, lang)
-    lower = text.lower()
-    label = tuple(int(any(alternative.lower() in lower for alternative in part)) for part in answer)
-    if any(phrase in text for phrase in REJECTIONS):
-        label = (-1,)
-    return Published(label, int(any(phrase in text for phrase in ERRORS)), noise)
+    matches = published_matches(prediction, answer, lang)
+    label = tuple(int(part is not None) for part in matches.parts)
+    return Published((-1,) if matches.rejection else label, int(matches.error is not None), noise)
 
 
 def published_rates(results: Sequence[Published], noise: float, *, fact: bool) -> Values:
@@ -149,6 +168,16 @@ def has_false_document(sample: RgbSample) -> bool:
     return setting.ability == "counterfactual" and setting.false_documents > 0
 
 
+def examine_leniently(sample: RgbSample, text: str) -> Examined | None:
+    """The lenient check of an answer; None for a counterfactual question without its false answer."""
+    inputs, fake = sample.inputs, parts(sample.inputs.fake)
+    if sample.tags["ability"] == "counterfactual" and not fake:
+        return None
+    # An integration question has its documents at every rate: there is always something to find.
+    noise = 0.0 if sample.tags["ability"] == "integration" else inputs.noise
+    return examine(text, parts(inputs.answer), fake=fake, noise=noise, query=inputs.query)
+
+
 def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     """The values of an answer under both checks.
 
@@ -160,10 +189,8 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     checks: dict[str, Published | Verdict] = {"published": labels}
     detail = RgbDetail(labels.label, labels.factlabel)
     states_fake: Values = {}
-    if sample.tags["ability"] != "counterfactual" or fake:
-        # An integration question has its documents at every rate: there is always something to find.
-        noise = 0.0 if sample.tags["ability"] == "integration" else inputs.noise
-        checks["lenient"] = verdict = lenient(text, answer, fake=fake, noise=noise, query=inputs.query)
+    if (examined := examine_leniently(sample, text)) is not None:
+        checks["lenient"] = verdict = examined.verdict
         detail = msgspec.structs.replace(detail, how=verdict.how)
         states_fake = {"states_fake": verdict.states_fake} if fake else {}
     prefix = "known_" if setting_of(sample).closed_book else ""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks.rgb.check.wording import Reading
+from evenkeel.benchmarks.rgb.check.wording import Reading, Token
 from evenkeel.files.package_data import data_path
 
 BITS = 17
@@ -36,6 +36,8 @@ CLEAR = 4.0
 FLAGS = 4
 """Weights behind those of the n-grams: of the flags, and a constant."""
 DECISIONS = ("rejected", "detected", "right")
+MOST_SENTENCES = 30
+"""Sentences from either end of a reply that are read one by one."""
 
 Weights: TypeAlias = dict[str, NDArray[np.float32]]
 
@@ -48,6 +50,12 @@ class Flags(NamedTuple):
     all_parts: bool
 
 
+class Scores(NamedTuple):
+    rejected: float
+    detected: float
+    right: float
+
+
 class Decisions(NamedTuple):
     rejected: bool
     detected: bool
@@ -55,14 +63,35 @@ class Decisions(NamedTuple):
     """All parts of the right answer are in it, and it gives them as its answer."""
 
 
-def decide(reading: Reading, flags: Flags) -> Decisions:
+def scores(reading: Reading, flags: Flags) -> Scores:
+    """How far the wording speaks for each decision: above 0 it does."""
     indices, values = features(reading, flags)
     table = weights()
-    rejected, detected, right = (float(table[decision][indices] @ values) for decision in DECISIONS)
+    return Scores(*(float(table[decision][indices] @ values) for decision in DECISIONS))
+
+
+def decide(reading: Reading, flags: Flags) -> Decisions:
+    rejected, detected, right = scores(reading, flags)
     # Few replies decline and give the answer: what the wording says more clearly holds.
     is_right = flags.all_parts and right > max(0, rejected)
     declines = rejected > (CLEAR if is_right else 0)
     return Decisions(declines, detected > 0, is_right)
+
+
+def telling_sentence(reading: Reading, flags: Flags, decision: Literal["rejected", "detected"]) -> int | None:
+    """The number of the sentence that by itself speaks most for a decision; None for an empty reply."""
+    sentences: dict[int, list[Token]] = {}
+    for token in reading.tokens:
+        if token.start < token.end:
+            sentences.setdefault(reading.words[token.start].sentence, []).append(token)
+    numbers = list(sentences)
+    if len(numbers) > 2 * MOST_SENTENCES:
+        numbers = numbers[:MOST_SENTENCES] + numbers[-MOST_SENTENCES:]
+
+    def score(number: int) -> float:
+        return float(getattr(scores(Reading(sentences[number], reading.words), flags), decision))
+
+    return max(numbers, key=score) if len(numbers) > 1 else next(iter(numbers), None)
 
 
 def features(reading: Reading, flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.float32]]:

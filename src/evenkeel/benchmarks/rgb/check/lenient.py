@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide
-from evenkeel.benchmarks.rgb.check.mention import given, mentions, target
+from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
+from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
 from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
 from evenkeel.benchmarks.rgb.files import Answer
 from evenkeel.text.normalization import Word, plain, words
@@ -45,6 +46,22 @@ class Verdict(Struct, frozen=True):
         return self.detected and self.right and all(self.parts)
 
 
+class Examined(NamedTuple):
+    """A verdict with what it was reached by."""
+
+    verdict: Verdict
+    reading: Reading
+    flags: Flags
+    matches: Sequence[Match | None]
+    """Where each part of the right answer is."""
+    false: Sequence[Match | None]
+    """The same of the false answer."""
+
+    def telling(self, decision: Literal["rejected", "detected"]) -> int | None:
+        """The number of the sentence that speaks most for a decision."""
+        return telling_sentence(self.reading, self.flags, decision)
+
+
 def lenient(
     prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
 ) -> Verdict:
@@ -54,38 +71,49 @@ def lenient(
     given as the answer or only named, whether the reply declines and whether it reports an error, a
     classifier decides from the wording around it. Of a text without end, its two ends are read.
     """
-    reading, ways, states_fake = read_reply(prediction, answer, fake, query)
-    flags = Flags(states_fake, any(ways), bool(ways) and all(ways))
+    return examine(prediction, answer, fake=fake, noise=noise, query=query).verdict
+
+
+def examine(
+    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
+) -> Examined:
+    """The verdict on one answer, and why."""
+    reading, matches, false = read_reply(prediction, answer, fake, query)
+    states_fake = bool(false) and all(false)
+    flags = Flags(states_fake, any(matches), bool(matches) and all(matches))
     decisions = decide(reading, flags) if reading.letters else Decisions(False, False, False)
     # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
     right = flags.all_parts and (decisions.right or "G" not in reading.letters)
     if right:
-        how = "overlap" if "overlap" in ways else "words"
+        how = "overlap" if any(match and match.how == "overlap" for match in matches) else "words"
     elif decisions.rejected:
         how = "rejection"
     else:
         how = "false answer" if states_fake else "named only" if flags.all_parts else "not found"
-    return Verdict(
-        parts=tuple(int(bool(way) and (right or not decisions.rejected)) for way in ways),
+    verdict = Verdict(
+        parts=tuple(int(bool(match) and (right or not decisions.rejected)) for match in matches),
         right=decisions.rejected if noise == 1 else right,
         rejected=decisions.rejected,
         detected=decisions.detected,
         states_fake=states_fake,
         how=how,
     )
+    return Examined(verdict, reading, flags, matches, false)
 
 
-def read_reply(prediction: str, answer: Answer, fake: Answer, query: str) -> tuple[Reading, list[str], bool]:
-    """The classes of a reply, how each part of the right answer is in it, and whether the false one is."""
+def read_reply(
+    prediction: str, answer: Answer, fake: Answer, query: str
+) -> tuple[Reading, list[Match | None], list[Match | None]]:
+    """The classes of a reply, and where each part of the right answer and of the false one is in it."""
     visible = _THOUGHT.sub("", _ends(prediction)).replace("_", " ")
     text = _ends(simplified(plain(visible)))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(query)
     answer, fake = _simplified(answer), _simplified(fake)
     spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
-    ways = [given(part, listed, fake, query) for part in answer]
-    states_fake = bool(fake) and all(given(part, listed, answer, query, equal=True) for part in fake)
-    return read(listed, query, spans), ways, states_fake
+    matches = [given(part, listed, fake, query) for part in answer]
+    false = [given(part, listed, answer, query, equal=True) for part in fake]
+    return read(listed, query, spans), matches, false
 
 
 @lru_cache(maxsize=1024)

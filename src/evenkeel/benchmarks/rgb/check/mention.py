@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evenkeel.benchmarks.rgb.check.wording import PHRASES, asks_for_person
 from evenkeel.benchmarks.rgb.files import Answer
@@ -26,15 +26,26 @@ MOST_WORDS = 60
 UNITS = frozenset(PHRASES.units.values())
 
 
+class Match(NamedTuple):
+    """Where a text gives a part of an answer, and how."""
+
+    how: Literal["words", "overlap"]
+    alternative: int
+    """Which alternative of the part, by its index."""
+    start: int
+    end: int
+    """Of its words in the text."""
+
+
 def given(
     part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
-) -> str:
+) -> Match | None:
     """How an alternative of a part is given: by its `words`, by `overlap`, or not at all.
 
     A mention of a rival is not one of the part: "Palm Springs" does not give "Springs". With `equal` that
     holds for an equal rival too: what is right is never taken for the false answer.
     """
-    for alternative in part:
+    for number, alternative in enumerate(part):
         sought = target(alternative, query)
         masked = text
         for rival in (target(other, query) for others in rivals for other in others):
@@ -42,17 +53,17 @@ def given(
                 masked = list(masked)
                 for start, end in occurrences(rival, text):
                     masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
-        if any(True for _ in occurrences(sought, masked)):
-            return "words"
-        if _overlaps(sought, masked):
-            return "overlap"
-        if _is_surname(sought, masked, query) or _is_number_alone(sought, masked, query):
-            return "words"
-    return ""
+        if whole := next(occurrences(sought, masked), None):
+            return Match("words", number, *whole)
+        if most := _overlap(sought, masked):
+            return Match("overlap", number, *most)
+        if short := _surname(sought, masked, query) or _number_alone(sought, masked, query):
+            return Match("words", number, *short)
+    return None
 
 
-def _is_number_alone(sought: Target, text: Sequence[Word], query: str) -> bool:
-    """Whether an answer of a number and its unit is given by the number alone, at the end of a clause."""
+def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
+    """Where an answer of a number and its unit is given by the number alone, at the end of a clause."""
     number, *unit = sought.words or (None,)
     if (
         number is None
@@ -60,19 +71,19 @@ def _is_number_alone(sought: Target, text: Sequence[Word], query: str) -> bool:
         or not 0 < len(unit) < 4
         or any(w.number or w.text == "%" for w in unit)
     ):
-        return False
-    return any(
-        end == len(text) or text[end].clause != text[start].clause
-        for start, end in occurrences(target(number.cased, query), text)
-    )
+        return None
+    for start, end in occurrences(target(number.cased, query), text):
+        if end == len(text) or text[end].clause != text[start].clause:
+            return start, end
+    return None
 
 
-def _is_surname(sought: Target, text: Sequence[Word], query: str) -> bool:
-    """Whether the question asks for a person, who is given by the surname alone."""
+def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
+    """Where a person that the question asks for is given by the surname alone."""
     if len(sought.words) < 2 or not asks_for_person(query) or any(word.number for word in sought.words):
-        return False
+        return None
     if sought.han or any(True for _ in mentions(sought, text)):
-        return False
+        return None
     surname = target(sought.words[-1].cased, query)
     allowed = {word.text for word in sought.words} | set(PHRASES.titles) | (sought.asked or frozenset())
     for start, end in occurrences(surname, text):
@@ -80,8 +91,8 @@ def _is_surname(sought: Target, text: Sequence[Word], query: str) -> bool:
         after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
         named = before is not None and before.cased[:1].isupper() and before.text not in allowed
         if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
-            return True
-    return False
+            return start, end
+    return None
 
 
 # An answer in a text, word by word
@@ -161,8 +172,8 @@ def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     return True
 
 
-def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
-    """Whether most of a longer answer's words are together, in any order.
+def _overlap(sought: Target, text: Sequence[Word]) -> tuple[int, int] | None:
+    """Where most of a longer answer's words are together, in any order.
 
     At least RECALL of the words (middle initials aside) in one sentence, with nothing but function words
     between them, all numbers of the answer among them; and where a word is missing, no other is beside
@@ -170,7 +181,7 @@ def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
     are shared by a hospital and a court of the same town.
     """
     if not OVERLAPPING <= len(sought.words) <= MOST_WORDS or sought.han:
-        return False
+        return None
     needed = Counter(word.text for word in sought.words if not _is_slight(word))
     numbers = [word.text for word in sought.words if word.number]
     for start, first in enumerate(text):
@@ -189,8 +200,8 @@ def _overlaps(sought: Target, text: Sequence[Word]) -> bool:
         neighbours = [text[position] for position in (start - 1, end) if 0 <= position < len(text)]
         replaced = any(word.clause == first.clause and not _is_slight(word) for word in neighbours)
         if not (missing.total() and replaced) and not _is_ruled_out(sought, text, start, end):
-            return True
-    return False
+            return start, end
+    return None
 
 
 def _is_slight(word: Word) -> bool:

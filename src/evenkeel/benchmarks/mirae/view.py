@@ -1,0 +1,112 @@
+"""A prompt of MIRAE with its answers: how alike they are, where they differ, and the same question at other
+levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from evenkeel.benchmarks.mirae.files import MiraeRecord
+from evenkeel.benchmarks.mirae.page import LAYOUT
+from evenkeel.page.differences import MOST_WORDS, differences, marked
+from evenkeel.page.examples import extremes, shortened
+from evenkeel.page.format import known
+from evenkeel.page.layout import Examples
+from evenkeel.page.view import (
+    Matrix,
+    Text,
+    View,
+    answer_texts,
+    example,
+    first_answer,
+    label_of,
+    related_facts,
+    value_facts,
+)
+from evenkeel.text.answers import opening_of
+from evenkeel.types import Records
+
+MOST_COMPARED = 10
+"""Answers whose differences are marked."""
+
+
+def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
+    prompt, values = record.sample.inputs.question_text, record.score.values
+    levels = related_facts(
+        "the same question at every level",
+        ("sample", "language", "level", "consistency", "first answer"),
+        record,
+        related,
+        lambda each: (
+            str(each.sample.tags.get("lang", "")),
+            str(each.sample.tags.get("level", "")),
+            label_of(each.score.values, LAYOUT.metrics[0]),
+            first_answer(each),
+        ),
+        key=lambda each: (str(each.sample.tags.get("lang", "")), str(each.sample.tags.get("level", ""))),
+    )
+    return View(
+        f"{record.sample.id} · {shortened(prompt)}",
+        label_of(values, LAYOUT.metrics[0], "mean cosine"),
+        (
+            Text("prompt", prompt),
+            *_answers(record),
+            *_heat_map(record),
+            *levels,
+            value_facts(values, LAYOUT.metrics),
+        ),
+    )
+
+
+def _answers(record: MiraeRecord) -> list[Text]:
+    """Every answer, with the words marked that the one nearest to all others does not have."""
+    lang, nearest = str(record.sample.tags.get("lang", "")), _nearest(record)
+    texts, number, compared = [], 0, 0
+    for text in answer_texts(record.answers):
+        if text.heading.startswith("reasoning"):
+            texts.append(text)
+            continue
+        answer, number = record.answers[number], number + 1
+        opening = "refusal" if answer.status == "refused" else opening_of(answer.text, lang)
+        if answer.text and opening != "answer":
+            text = replace(text, heading=f"{text.heading}, {opening}", kind="refusal")
+        if number - 1 == nearest:
+            heading = f"{text.heading}, nearest to the others"
+            text = replace(text, heading=heading, kind=text.kind or "nearest")
+        elif nearest is not None and answer.text and compared < MOST_COMPARED:
+            compared += 1
+            result = differences(answer.text, record.answers[nearest].text)
+            note = f"{known(result.shared, 'share')} of the words are those of answer {nearest + 1}."
+            if not result.whole:
+                note += f" Compared: the first {MOST_WORDS:,} words."
+            title = f"not in answer {nearest + 1}"
+            text = replace(text, spans=marked(result.ranges, "differs", title), note=note)
+        texts.append(text)
+    return texts
+
+
+def _nearest(record: MiraeRecord) -> int | None:
+    """The index of the answer with the highest sum of cosines (the medoid); None for fewer than two."""
+    detail = record.score.detail
+    if detail is None or len(detail.responses) < 2:
+        return None
+    sums = [sum(row) for row in detail.pairwise_similarities[: len(detail.responses)]]
+    best = max(range(len(sums)), key=sums.__getitem__, default=None)
+    index = None if best is None else detail.responses[best]
+    return index if index is not None and 0 <= index < len(record.answers) else None
+
+
+def _heat_map(record: MiraeRecord) -> list[Matrix]:
+    detail = record.score.detail
+    if detail is None or len(detail.responses) < 2:
+        return []
+    labels = tuple(str(index + 1) for index in detail.responses)
+    values = tuple(map(tuple, detail.pairwise_similarities))
+    return [Matrix("cosine of each two answers", labels, values)]
+
+
+def examples(records: Records) -> list[Examples]:
+    note = "Prompts at both ends of the scale, with every answer."
+    items = extremes(records, LAYOUT.headline, lambda record: example(view(record)))
+    return [Examples(title="The least and the most alike", note=note, items=items)]

@@ -1,0 +1,216 @@
+"""What is shown of one sample: its texts with marks in them, tables, a matrix, a cloud of points.
+
+A benchmark describes a sample by these (`Benchmark.view`); the app, a notebook and the examples of the report
+draw the same description. Everything in it is text: whoever draws it escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from evenkeel.page.examples import shortened
+from evenkeel.page.format import known, number
+from evenkeel.page.layout import Example
+from evenkeel.page.metrics import Metric, declaration
+from evenkeel.page.notebook import Displayed
+from evenkeel.types import Record, Response
+
+MOST_ROWS = 50
+"""Rows of a table of related samples; the last one says how many more there are."""
+
+
+class Span(Struct, frozen=True):
+    """A mark over the characters `start` to `end` of a text."""
+
+    start: int
+    end: int
+    kind: str
+    """Decides the colour and the line below: `right`, `wrong`, `reason`, `published`, `lenient`, `differs`,
+    `shared`, `edited`; another kind is drawn without a meaning of its own."""
+    title: str = ""
+    """What the mark means, in words: it is in the legend below the text."""
+
+
+class Text(Struct, frozen=True, tag=True):
+    """A text as it is, with marks in it."""
+
+    heading: str
+    body: str
+    spans: tuple[Span, ...] = ()
+    kind: str = ""
+    """Decides the line beside it: `true`, `false`, `irrelevant`, `refusal`, `nearest`, `target`."""
+    note: str = ""
+    collapsed: bool = False
+
+
+class Tokens(Struct, frozen=True, tag=True):
+    """The tokens of a text, each with its probability."""
+
+    heading: str
+    tokens: tuple[str, ...]
+    probabilities: tuple[float | None, ...]
+    note: str = ""
+
+
+class Matrix(Struct, frozen=True, tag=True):
+    """A square of numbers between 0 and 1, as a heat map."""
+
+    heading: str
+    labels: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    note: str = ""
+
+
+class Facts(Struct, frozen=True, tag=True):
+    """A table: the first cell of a row is its name. Without `columns` the rows are names and values."""
+
+    heading: str
+    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = ()
+    note: str = ""
+    collapsed: bool = False
+
+
+class Point(Struct, frozen=True):
+    """A point of a cloud: `label` decides colour and shape, `name` is written beside it."""
+
+    x: float
+    y: float
+    label: str = ""
+    name: str = ""
+
+
+class Cloud(Struct, frozen=True, tag=True):
+    """Points in two dimensions; only their distances mean something."""
+
+    heading: str
+    points: tuple[Point, ...]
+    note: str = ""
+
+
+class Beside(Struct, frozen=True, tag=True):
+    """Blocks side by side, or one below the other where the screen is narrow."""
+
+    heading: str
+    columns: tuple[Block, ...]
+    note: str = ""
+
+
+Block: TypeAlias = Text | Tokens | Matrix | Facts | Cloud | Beside
+
+
+class View(Displayed, Struct, frozen=True):
+    """One sample: a line that names it, its score in a few words, and what is behind it."""
+
+    title: str
+    label: str
+    blocks: tuple[Block, ...]
+
+
+# Parts that several benchmarks have
+
+
+def answer_texts(answers: Iterable[Response]) -> list[Text]:
+    """Each answer under a heading that says how it ended, with what the model reasoned before it."""
+    texts = []
+    for index, answer in enumerate(answers, 1):
+        ending = f"{answer.status}{f': {answer.reason}' if answer.reason else ''}"
+        texts.append(Text(f"answer {index}, {ending}", answer.text))
+        if answer.reasoning:
+            texts.append(Text(f"reasoning before answer {index}", answer.reasoning, collapsed=True))
+    return texts
+
+
+def value_facts(values: Mapping[str, float | None], metrics: Sequence[Metric]) -> Facts:
+    """Every value of a sample under the title of its metric; a dash where it is not known."""
+    rows = []
+    for name, value in values.items():
+        metric = declaration(metrics, name)
+        subject = name.partition("@")[2]
+        title = f"{metric.title}{f' ({subject})' if subject else ''}" if metric else name
+        rows.append((title, known(value, metric.unit) if metric else "–" if value is None else f"{value:g}"))
+    return Facts("all values", tuple(rows), collapsed=True)
+
+
+def label_of(values: Mapping[str, float | None], metric: Metric, words: str = "") -> str:
+    """`score 82.35`, or that the sample has none."""
+    value = values.get(metric.name)
+    text = "not scored" if value is None else number(value, metric.unit)
+    return f"{words} {text}" if words and value is not None else text
+
+
+def related_facts(
+    heading: str,
+    columns: tuple[str, ...],
+    record: Record,
+    related: Iterable[Record],
+    cells: Callable[[Any], tuple[str, ...]],
+    key: Callable[[Any], Any] | None = None,
+) -> Iterator[Facts]:
+    """A table of samples beside the one that is shown, which is among them, if there is any other."""
+    by_id = {each.sample.id: each for each in (record, *related)}
+    if len(by_id) < 2:
+        return
+    listed = sorted(by_id.values(), key=key) if key else list(by_id.values())
+    rows = [
+        (f"{each.sample.id}{' (this one)' if each is record else ''}", *cells(each))
+        for each in islice(listed, MOST_ROWS)
+    ]
+    if len(listed) > MOST_ROWS:
+        rows.append((f"… and {len(listed) - MOST_ROWS:,} more", *[""] * (len(columns) - 1)))
+    yield Facts(heading, tuple(rows), columns)
+
+
+def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Metric], inputs: Any) -> View:
+    """A sample of any benchmark: its texts, its answers, its values, and the other samples of its group."""
+    values, headline = record.score.values, metrics[0]
+    texts = [Text(str(name), text) for name, text in inputs.items() if isinstance(text, str)]
+
+    def cells(other: Record) -> tuple[str, ...]:
+        return (label_of(other.score.values, headline), first_answer(other))
+
+    title = f"{record.sample.id} · {shortened(texts[0].body)}" if texts else record.sample.id
+    columns = ("sample", headline.title, "first answer")
+    beside = related_facts("the same group", columns, record, related, cells)
+    blocks = (*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside)
+    return View(title, label_of(values, headline), blocks)
+
+
+def first_answer(record: Record) -> str:
+    """The beginning of a sample's first answer, on one line."""
+    answer = next(iter(record.answers), None)
+    if answer is None:
+        return ""
+    return shortened(" ".join(answer.text[:400].split()), 160) or f"({answer.status})"
+
+
+# The same as plain text
+
+
+def example(view: View) -> Example:
+    """A view as an example of the report: texts under their headings, tables line by line."""
+    return Example(label=view.label, title=view.title, parts=tuple(_parts(view.blocks)))
+
+
+def _parts(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:
+    for block in blocks:
+        match block:
+            case Text():
+                yield block.heading, block.body
+            case Tokens():
+                chances = (f" {known(p, 'share')}" if p is not None else "" for p in block.probabilities)
+                yield block.heading, " | ".join(map("".join, zip(block.tokens, chances, strict=False)))
+            case Facts() if not block.collapsed:
+                yield (
+                    block.heading,
+                    "\n".join(
+                        ": ".join(filter(None, (row[0], " · ".join(filter(None, row[1:])))))
+                        for row in block.rows
+                    ),
+                )
+            case Beside():
+                yield from _parts(block.columns)
