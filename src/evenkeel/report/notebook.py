@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
     from evenkeel.page.tables import Grid
+    from evenkeel.report.pictures import Drawn
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
@@ -109,6 +110,23 @@ def grid_html(grid: Grid) -> str:
     return render("notebook.html", title="", lines=[], grids=[grid])
 
 
+def drawn_html(drawn: Drawn) -> str:
+    """The picture as SVG with its title and note; its text and lines have the colours of the notebook."""
+    from markupsafe import Markup
+
+    from evenkeel.report.templates import render
+
+    # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
+    svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
+    return render("picture.html", title=drawn.title, svg=svg, note=drawn.note)
+
+
+def drawn_text(drawn: Drawn) -> str:
+    from evenkeel.page.format import visible
+
+    return visible(f"<Drawn {drawn.title}>")
+
+
 RENDERERS.update(
     Run=Renderer(run_html),
     Comparison=Renderer(comparison_html, comparison_text),
@@ -116,4 +134,5 @@ RENDERERS.update(
     Scorecard=Renderer(scorecard_html, scorecard_text),
     Plan=Renderer(plan_html),
     Grid=Renderer(grid_html),
+    Drawn=Renderer(drawn_html, drawn_text),
 )
