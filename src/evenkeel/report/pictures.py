@@ -39,8 +39,7 @@ class Drawn(Displayed, Struct, frozen=True):
 def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     """The pictures of a run, or of several of one benchmark in the same pictures.
 
-    `ek.charts("runs/yesterday")` shows them in a notebook; `ek.charts("runs/yesterday")[0].chart` is an altair
-    chart.
+    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` of it is the first as an altair chart.
     """
     loaded = list({each.path.resolve(): each for each in map(_loaded, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))
