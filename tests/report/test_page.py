@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
 from evenkeel.report.html_page import render
+from evenkeel.report.pictures import Drawn
 from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
@@ -71,6 +74,28 @@ def test_the_page_has_no_script_and_loads_nothing(run: ek.Run) -> None:
     assert not found.attributes & {"src", "href", "xlink:href", "action", "data"}
     assert "@import" not in page
     assert "url(" not in page
+
+
+def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Run, tmp_path: Path) -> None:
+    other = shutil.copytree(run.path, tmp_path / "<b>other")  # named in the legend
+    pictures, grids = ek.charts(run, other), ek.tables(run)
+    html = pictures._repr_html_()
+    assert html.count("<svg") == len([each for each in pictures if each.chart is not None]) > 1
+    assert all(escape(text.visible(each.title)) in html for each in pictures)
+    assert "&lt;b&gt;other" in html
+    found = Elements(html + grids._repr_html_())
+    assert not found.tags & {"script", "image", "img", "link", "iframe", "foreignobject", "b", "i", "a"}
+    assert not {name for name in found.attributes if name.startswith("on")}
+    assert not found.attributes & {"src", "href", "xlink:href", "action", "data"}
+    assert grids._repr_html_().count("<caption>") == len(grids) > 1
+    assert repr(pictures).startswith(f"[<Drawn {pictures[0].title}>, ")
+
+
+def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
+    html = Drawn("A title <i>", None, "Nothing to draw & why")._repr_html_()
+    assert "A title &lt;i&gt;" in html
+    assert "Nothing to draw &amp; why" in html
+    assert "<figure" not in html
 
 
 def test_hostile_text_is_shown_as_text(run: ek.Run) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T", bound="Displayed")
 
 
 class Renderer(NamedTuple):
@@ -29,3 +31,10 @@ class Displayed:
     def _repr_html_(self) -> str:
         renderer = RENDERERS.get(type(self).__name__)
         return renderer.html(self) if renderer else f"<pre>{escape(repr(self))}</pre>"
+
+
+class DisplayedList(list[T]):
+    """A list of such results, shown in a notebook one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "\n".join(each._repr_html_() for each in self)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
@@ -162,6 +162,6 @@ def render_grids(
 def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[str, Any]]:
     # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
     return [
-        {**each._asdict(), "svg": Markup(each.to_svg()) if each.chart is not None else ""}
+        {**asdict(each), "svg": Markup(each.to_svg()) if each.chart is not None else ""}
         for each in pictures.draw(runs, layout, of_run)
     ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.leaderboard import Leaderboard
     from evenkeel.page.tables import Grid
     from evenkeel.page.view import View
+    from evenkeel.report.pictures import Drawn
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
@@ -138,6 +139,23 @@ def view_text(view: View) -> str:
     return view_text(view)
 
 
+def drawn_html(drawn: Drawn) -> str:
+    """The picture as SVG with its title and note; its text and lines have the colours of the notebook."""
+    from markupsafe import Markup
+
+    from evenkeel.report.templates import render
+
+    # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
+    svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
+    return render("picture.html", title=drawn.title, svg=svg, note=drawn.note)
+
+
+def drawn_text(drawn: Drawn) -> str:
+    from evenkeel.page.format import visible
+
+    return visible(f"<Drawn {drawn.title}>")
+
+
 RENDERERS.update(
     Run=Renderer(run_html),
     Comparison=Renderer(comparison_html, comparison_text),
@@ -147,4 +165,5 @@ RENDERERS.update(
     Grid=Renderer(grid_html),
     Leaderboard=Renderer(leaderboard_html, leaderboard_text),
     View=Renderer(view_html, view_text),
+    Drawn=Renderer(drawn_html, drawn_text),
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.page import format as text
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
+from evenkeel.page.notebook import Displayed, DisplayedList
 from evenkeel.page.tables import Content, Grid, arrange
 from evenkeel.report import charts as drawing
 from evenkeel.run.folder import Run, served_at
@@ -17,8 +20,8 @@ from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, RunSpec
 
 
-class Drawn(NamedTuple):
-    """A picture of a run."""
+class Drawn(Displayed, Struct, frozen=True):
+    """A picture of a run. A notebook shows it as SVG, which needs no script and no network."""
 
     title: str
     chart: Any
@@ -33,22 +36,22 @@ class Drawn(NamedTuple):
         return drawing.to_png(self.chart)
 
 
-def charts(*runs: Run | str | Path) -> list[Drawn]:
+def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     """The pictures of a run, or of several of one benchmark in the same pictures.
 
-    `ek.charts("runs/yesterday")[0].chart` is an altair chart.
+    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` of it is the first as an altair chart.
     """
     loaded = list({each.path.resolve(): each for each in map(_loaded, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))
     layout = benchmark_class(loaded[0].spec.benchmark).layout
-    return draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else "")
+    return DisplayedList(draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else ""))
 
 
-def tables(run: Run | str | Path) -> list[Grid]:
+def tables(run: Run | str | Path) -> DisplayedList[Grid]:
     """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
     loaded = _loaded(run)
     layout = benchmark_class(loaded.spec.benchmark).layout
-    return [grid for table in layout.tables if (grid := arrange(loaded.summary, table))]
+    return DisplayedList(grid for table in layout.tables if (grid := arrange(loaded.summary, table)))
 
 
 def settings(run: Run | str | Path) -> Grid:
