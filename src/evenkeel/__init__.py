@@ -9,7 +9,7 @@ What there is, under the names of the command line:
 
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
     dry_run                  what a run would ask, and what that would cost
-    build                    make a data set, from a seed or from your own questions and documents
+    build, review            make a data set, from a seed or from your own texts; look through it
     compare, gate            runs against each other; a run against a baseline
     flips, both              the samples on which two runs differ; one of them in both
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
     from evenkeel.errors import EvenkeelError, UsageError
+    from evenkeel.make.review import review
     from evenkeel.models.registry import load_model
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
@@ -79,6 +80,7 @@ _MODULES = {
     "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
     "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
     "evenkeel.errors": "EvenkeelError UsageError",
+    "evenkeel.make.review": "review",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
     "evenkeel.report.pictures": "charts settings tables",
@@ -124,6 +126,7 @@ __all__ = [
     "load_model",
     "load_run",
     "rescore",
+    "review",
     "run",
     "score",
     "scorecard",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from urllib.parse import unquote, urlencode
 
 import streamlit as st
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 import evenkeel as ek
 from evenkeel.app import show
@@ -56,6 +56,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
     chosen = {}
     for start in range(0, len(described), 2):
         for column, option in zip(st.columns(2), described[start : start + 2], strict=False):
+            if option.default is NODEFAULT:
+                option = option._replace(default=None)
             with column:
                 value = _option(option, settings, f"{key}-{option.name}")
             if value != option.default:

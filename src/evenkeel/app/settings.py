@@ -50,8 +50,10 @@ class Settings(Struct, frozen=True):
         return {
             str(path.relative_to(folder)): path
             for folder in folders
-            for path in sorted(folder.iterdir())
-            if not path.name.startswith((".", "_")) and not path.is_symlink()
+            for listed in sorted(folder.iterdir())
+            for path in (listed, listed / "accepted")  # what a review of it left
+            if not listed.name.startswith((".", "_")) and not listed.is_symlink()
+            if path is listed or (path.is_dir() and not path.is_symlink())
         }
 
     def model_folders(self) -> dict[str, Path]:
