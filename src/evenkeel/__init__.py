@@ -9,6 +9,7 @@ What there is, under the names of the command line:
 
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
     dry_run                  what a run would ask, and what that would cost
+    build, review            make a data set, from a seed or from your own texts; look through it
     build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
     from evenkeel.errors import EvenkeelError, UsageError
+    from evenkeel.make.review import review
     from evenkeel.models.presets import presets
     from evenkeel.models.registry import load_model
     from evenkeel.options import describe
@@ -94,6 +96,7 @@ _MODULES = {
     "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
     "evenkeel.benchmarks.rgb.benchmark": "RgbOptions",
     "evenkeel.errors": "EvenkeelError UsageError",
+    "evenkeel.make.review": "review",
     "evenkeel.models.presets": "presets",
     "evenkeel.models.registry": "load_model",
     "evenkeel.options": "describe",
@@ -151,6 +154,7 @@ __all__ = [
     "presets",
     "read_progress",
     "rescore",
+    "review",
     "run",
     "score",
     "scorecard",

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from msgspec import Struct
 
 import evenkeel as ek
+
+ADDRESS = re.compile(r"https?://[^\s?&]*")
+SEPARATOR = re.compile(r"[:=+?&]")
+"""What comes before a name in the spec of a model or of a method: `rank:hf:NAME?revision=main`."""
+CUT = re.compile(r"[?&+]")
+LONGEST = 10_000
+"""Characters of a text from the page."""
 
 
 class Settings(Struct, frozen=True):
@@ -41,8 +50,10 @@ class Settings(Struct, frozen=True):
         return {
             str(path.relative_to(folder)): path
             for folder in folders
-            for path in sorted(folder.iterdir())
-            if not path.name.startswith((".", "_")) and not path.is_symlink()
+            for listed in sorted(folder.iterdir())
+            for path in (listed, listed / "accepted")  # what a review of it left
+            if not listed.name.startswith((".", "_")) and not listed.is_symlink()
+            if path is listed or (path.is_dir() and not path.is_symlink())
         }
 
     def model_folders(self) -> dict[str, Path]:
@@ -56,16 +67,32 @@ class Settings(Struct, frozen=True):
 
     def refuse_path(self, text: str) -> None:
         """Refuse a text from the page that names a file or folder outside of the app's folders."""
-        name = text.partition("?")[0]
-        for part in {name, name.partition(":")[2]} - {""}:
-            path = Path(part)
-            suspicious = path.is_absolute() or ".." in path.parts or part.startswith("~") or "\\" in part
-            if (suspicious or path.exists()) and not self._holds(path):
-                raise ek.UsageError(
-                    f"'{text}' names a file or folder of this machine outside of the app's own. "
-                    "Upload it, or put it into the folder given with --models or --data."
-                )
+        if len(text) > LONGEST:
+            raise ek.UsageError(f"this text has {len(text):,} characters: at most {LONGEST:,}.")
+        names = {form for words in {text, unquote(text)} for form in _names(words)}
+        if any(_is_path(name) and not self._holds(Path(name)) for name in names):
+            raise ek.UsageError(
+                f"'{text}' names a file or folder of this machine outside of the app's own. "
+                "Upload it, or put it into the folder given with --models or --data."
+            )
 
     def _holds(self, path: Path) -> bool:
         folders = (self.runs, self.models, self.data)
         return any(each is not None and path.resolve().is_relative_to(each.resolve()) for each in folders)
+
+
+def _names(text: str) -> set[str]:
+    """Everything in a text that may be the name of a file: the whole, and what follows a separator."""
+    text = ADDRESS.sub("", text)
+    ends = [text, *(text[sign.end() :] for sign in SEPARATOR.finditer(text))]
+    return {name for end in ends for name in (end, CUT.split(end)[0])} - {""}
+
+
+def _is_path(name: str) -> bool:
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or name.startswith("~") or "\\" in name:
+        return True
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # longer than a name of a file can be, or with a zero byte
+        return False

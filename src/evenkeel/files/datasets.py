@@ -121,8 +121,8 @@ def find(
     path = Path(data)
     if not path.is_dir():
         return [data_file(path)]
-    # A build leaves its journal beside the files that it made.
-    ignored = (".", "journal.sqlite")
+    # A build leaves its journal beside the files that it made, a review its decisions.
+    ignored = (".", "journal.sqlite", "review.jsonl")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README and a licence beside its data, which may be in folders inside.
     tables = _data_in(paths)

@@ -22,6 +22,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.grammar import seeded
 from evenkeel.models.registry import split_spec, token_counter
+from evenkeel.options import FILE
 from evenkeel.text.token_estimate import APPROXIMATE
 from evenkeel.types import Asking, Capability
 
@@ -41,7 +42,9 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
 
     questions: Annotated[
         str | None,
-        Meta(description="Your questions: .txt (one a line), .csv or .jsonl (a field 'question')."),
+        Meta(
+            description="Your questions: .txt (one a line), .csv or .jsonl (a field 'question').", extra=FILE
+        ),
     ] = None
     lang: Annotated[str, Meta(description="The language of the questions.")] = "en"
     seed: Annotated[int, Meta(description="Another seed gives another set.")] = 0

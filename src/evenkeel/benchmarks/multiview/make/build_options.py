@@ -12,7 +12,7 @@ from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, la
 from evenkeel.benchmarks.multiview.make.generator import TRIPLETS
 from evenkeel.benchmarks.multiview.make.sets import document_sets
 from evenkeel.errors import DataError, UsageError
-from evenkeel.options import RUNTIME
+from evenkeel.options import FILE, RUNTIME
 
 MIN_DOCUMENTS = 3
 JUDGED = 100
@@ -29,7 +29,10 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
 
     docs: Annotated[
         str | None,
-        Meta(description="Your documents: .jsonl, .csv, .parquet, or a folder of .txt and .md files."),
+        Meta(
+            description="Your documents: .jsonl, .csv, .parquet, or a folder of .txt and .md files.",
+            extra=FILE,
+        ),
     ] = None
     set: Annotated[
         str | None,
@@ -47,7 +50,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     hint: Annotated[tuple[str, ...], Meta(description="A hint for the judge; repeat.")] = ()
     instruction: Annotated[str, Meta(description="The criterion as an instruction for embedders.")] = ""
     criteria: Annotated[
-        str | None, Meta(description="A YAML file with several criteria, instead of one.")
+        str | None, Meta(description="A YAML file with several criteria, instead of one.", extra=FILE)
     ] = None
     judge: Annotated[str | None, Meta(description="The model that describes, chooses and checks.")] = None
     triplets: Annotated[
@@ -92,11 +95,14 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         bool, Meta(description="Also write sheet.csv, for a person to order the triplets blind.")
     ] = False
     validate_sheet: Annotated[
-        str | None, Meta(description="A sheet that a person has filled in: what it confirms is kept.")
+        str | None,
+        Meta(description="A sheet that a person has filled in: what it confirms is kept.", extra=FILE),
     ] = None
     from_triplets: Annotated[
         str | None,
-        Meta(description="Build nothing: confirm the triplets of this file, or write their sheet."),
+        Meta(
+            description="Build nothing: confirm the triplets of this file, or write their sheet.", extra=FILE
+        ),
     ] = None
     candidates: Annotated[
         int, Meta(ge=1, description="Documents to choose from, for the positive and for the negative.")

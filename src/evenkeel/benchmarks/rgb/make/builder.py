@@ -15,6 +15,7 @@ from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.documents import read_documents
+from evenkeel.options import FILE
 from evenkeel.text.word_splitting import split
 from evenkeel.types import Capability, Generate, Sampling
 
@@ -53,7 +54,9 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = None
     docs: Annotated[
         str | None,
-        Meta(description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet."),
+        Meta(
+            description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet.", extra=FILE
+        ),
     ] = None
     model: Annotated[str | None, Meta(description="Writes questions about your documents.")] = None
     embedder: Annotated[

@@ -1,0 +1,254 @@
+"""Widgets that ask for options, files and models, made from the descriptions that the library gives."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import types
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from urllib.parse import unquote, urlencode
+
+import streamlit as st
+from msgspec import NODEFAULT, Struct
+
+import evenkeel as ek
+from evenkeel.app import show
+from evenkeel.app.settings import Settings
+
+if TYPE_CHECKING:
+    from evenkeel.models.presets import Preset
+    from evenkeel.options import Option
+
+UPLOAD = "Upload a file…"
+MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
+NO_KEY = "NO_KEY"
+"""A variable that nobody sets: without one, the key of OpenAI would be sent."""
+SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
+
+
+def plain(words: str) -> str:
+    """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
+    return MARKDOWN.sub(r"\\\1", words)
+
+
+# Options
+
+
+def options(
+    kind: type[Struct], settings: Settings, *, leave_out: Collection[str] = (), key: str, folded: int = 6
+) -> dict[str, Any]:
+    """A widget for each option; those after the first `folded` are behind one click.
+
+    Gives what differs from the defaults, under the names of the options.
+    """
+    described = [option for option in ek.describe(kind) if option.name not in leave_out]
+    chosen = _rows(described[:folded], settings, key)
+    if described[folded:]:
+        with st.expander(f"{len(described[folded:])} more options"):
+            chosen |= _rows(described[folded:], settings, key)
+    return chosen
+
+
+def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str, Any]:
+    """Two options a row, one on a narrow screen."""
+    chosen = {}
+    for start in range(0, len(described), 2):
+        for column, option in zip(st.columns(2), described[start : start + 2], strict=False):
+            if option.default is NODEFAULT:
+                option = option._replace(default=None)
+            with column:
+                value = _option(option, settings, f"{key}-{option.name}")
+            if value != option.default:
+                chosen[option.name] = value
+    return chosen
+
+
+def _option(option: Option, settings: Settings, key: str) -> Any:
+    """The widget of one option, by its type."""
+    label, help_text = plain(option.name.replace("_", " ")), plain(option.description)
+    core = _core(option.type)
+    if option.file:
+        return file(label, settings, default=option.default, help_text=help_text, key=key)
+    if core is bool:
+        return st.checkbox(label, option.default, help=help_text, key=key)
+    if get_origin(core) is Literal:
+        choices = list(dict.fromkeys([option.default, *get_args(core)]))
+        return st.selectbox(label, choices, format_func=_choice, help=help_text, key=key)
+    if core in (int, float):
+        step, form = (1, "%d") if core is int else (0.1, "%g")
+        default = option.default if option.default is None else core(option.default)
+        number = st.number_input(
+            label, value=default, step=step, format=form, placeholder="default", help=help_text, key=key
+        )
+        return option.default if number is None else number
+    if get_origin(core) is tuple:
+        default = "\n".join(option.default)
+        text = st.text_area(label, default, help=f"{help_text} One a line\\.", height=80, key=key)
+        return tuple(_checked(line.strip(), settings) for line in text.splitlines() if line.strip())
+    text = st.text_input(label, option.default or "", help=help_text, key=key)
+    return _checked(text.strip(), settings) or (None if option.default is None else "")
+
+
+def _core(kind: Any) -> Any:
+    """A type without `| None` and without its notes: `int` of `Annotated[int, …] | None`."""
+    if get_origin(kind) is Annotated:
+        return _core(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return _core(next(part for part in get_args(kind) if part is not type(None)))
+    return kind
+
+
+def _choice(value: Any) -> str:
+    return "default" if value is None else str(value)
+
+
+def _checked(text: str, settings: Settings) -> str:
+    """A text that may name a model or a file: it can reach no file outside of the app's folders, run no
+    code of a model's repository, and send no variable to a server but those that hold keys."""
+    settings.refuse_path(text)
+    decoded = unquote(text)
+    if "trust_remote_code" in decoded:
+        raise ek.UsageError(
+            f"'{text}' would run code that a model's repository brings. The app does not: "
+            "start such a run at the terminal."
+        )
+    for variable in re.findall(r"api_key_env=([^&]*)", decoded):
+        if variable and variable not in key_variables():
+            raise ek.UsageError(
+                f"'{variable}' is not a variable of a key. Available: {', '.join(key_variables())}."
+            )
+    return text
+
+
+def key_variables() -> list[str]:
+    """The environment variables from which a key may be sent to a server."""
+    return list(dict.fromkeys(preset.key for preset in ek.presets().values() if preset.key))
+
+
+# Files
+
+
+def file(
+    label: str, settings: Settings, *, default: str | None = None, help_text: str = "", key: str
+) -> str | None:
+    """A file: the default, one in the app's folders, an upload, or one of the words that an option knows."""
+    files = files_of(settings)
+    choices = [default, *files, *([] if settings.read_only else [UPLOAD])]
+    chosen = st.selectbox(
+        label, choices, format_func=_none, help=help_text or None, accept_new_options=True, key=key
+    )
+    if chosen == UPLOAD:
+        uploaded = st.file_uploader(label, label_visibility="collapsed", key=f"{key}-upload")
+        return str(save_upload(settings, uploaded.name, uploaded.getvalue())) if uploaded else default
+    if chosen is None or chosen == default:
+        return default
+    return str(files[chosen]) if chosen in files else _checked(chosen.strip(), settings) or default
+
+
+def _none(value: str | None) -> str:
+    return "none" if value is None else value
+
+
+def files_of(settings: Settings) -> dict[str, Path]:
+    """What a file option can name, by the name that is shown: data sets, and the files in their folders."""
+    files = {}
+    for name, path in settings.data_sets().items():
+        if path != uploads(settings):
+            files[name] = path
+        if path.is_dir():
+            files |= {
+                f"{name}/{inner.name}": inner
+                for inner in sorted(path.iterdir())
+                if inner.is_file() and not inner.is_symlink() and not inner.name.startswith(".")
+            }
+    return files
+
+
+def uploads(settings: Settings) -> Path:
+    return settings.built / "uploads"
+
+
+def save_upload(settings: Settings, name: str, content: bytes) -> Path:
+    """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
+    if settings.read_only:
+        raise ek.UsageError("this app is read-only: nothing can be uploaded.")
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
+    path = uploads(settings) / f"{stem.strip('.')[:60] or 'upload'}-{digest}{suffix[:12].lower()}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return path
+
+
+# Models
+
+
+def model(settings: Settings, *, key: str, label: str = "Model", none: bool = False) -> str | None:
+    """Which model, as a spec; None where none was chosen, or what was chosen is not complete yet."""
+    folders = settings.model_folders()
+    presets = ek.presets()
+    sources = [
+        *(["No model"] if none else []),
+        "Embedded (SmolLM2-135M)",
+        *(["A folder"] if folders else []),
+        *(preset.title for preset in presets.values()),
+        "An OpenAI-compatible server",
+    ]
+    source = st.selectbox(label, sources, key=f"{key}-source")
+    if source == "Embedded (SmolLM2-135M)":
+        return "embedded"
+    if source == "A folder":
+        name = st.selectbox("Folder or file", list(folders), key=f"{key}-folder")
+        return f"hf:{folders[name]}"
+    if source == "An OpenAI-compatible server":
+        return _server(key)
+    preset = next((each for each in presets.values() if each.title == source), None)
+    return _preset(preset, key) if preset else None
+
+
+def _preset(preset: Preset, key: str) -> str | None:
+    """A well-known model of a provider or of a local server, or one whose name is typed in."""
+    chosen = st.selectbox(
+        "Name of the model",
+        list(preset.models),
+        accept_new_options=True,
+        index=0 if preset.models else None,
+        placeholder="Choose one, or type a name",
+        key=f"{key}-{preset.name}-model",
+    )
+    if preset.key and preset.key_is_set:
+        show.text(f"The key is read from the variable {preset.key}, which is set.", "soft")
+    elif preset.key:
+        show.text(
+            f"The variable {preset.key} is not set. Set it in the environment of the app and restart it.",
+            "warn",
+        )
+    else:
+        show.text(f"A server on this machine: {preset.base_url}. No key is needed.", "soft")
+    name = _model_name(chosen or "")
+    return preset.spec(name) if name else None
+
+
+def _model_name(text: str) -> str:
+    """A name without arguments: these could send the key to another server."""
+    if "?" in text:
+        raise ek.UsageError(f"'{text}' is not the name of a model: leave out what begins with '?'.")
+    return text.strip()
+
+
+def _server(key: str) -> str | None:
+    """Any server that speaks the protocol: its address, the name of the model, where the key is."""
+    address = st.text_input("Address", placeholder=SERVER_EXAMPLE, key=f"{key}-address").strip()
+    name = _model_name(st.text_input("Name of the model", key=f"{key}-name"))
+    variables = {"no key": NO_KEY} | {variable: variable for variable in key_variables()}
+    variable = variables[st.selectbox("Variable of the key", list(variables), key=f"{key}-variable")]
+    if not (address and name):
+        return None
+    if re.search(r"[@?#]", address):
+        raise ek.UsageError("the address must not hold a password or a key: put it into a variable.")
+    if variable != NO_KEY:
+        show.text(f"The key in {variable} will be sent to {address}.", "warn")
+    return f"openai:{name}?{urlencode({'base_url': address, 'api_key_env': variable})}"
