@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from evenkeel.app import show
@@ -18,13 +20,18 @@ STYLE = """<style>
 .evenkeel td.words, .evenkeel th.words { white-space: normal; min-width: 14rem; }
 .evenkeel .warn { color: light-dark(#a3231a, #ff8a7e); font-weight: 600; }
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
-[data-testid="stAppDeployButton"] { display: none; }
+[data-testid="stMainBlockContainer"] { padding-top: 3.2rem; }
+h1 { font-size: 1.9rem !important; padding: .2rem 0 .6rem !important; }
+h2 { font-size: 1.3rem !important; }
 </style>"""
+
+LOGO = Path(__file__).with_name("logo.svg")
 
 
 def main() -> None:
     st.set_page_config(page_title="Evenkeel", page_icon="⚓", layout="wide")
     st.html(STYLE)
+    st.logo(LOGO, size="large")
     settings = Settings.of_environment()
     pages = {
         "runs": st.Page(lambda: runs.page(settings), title="Runs", url_path="runs", default=True),

@@ -61,10 +61,11 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 
 
 def _table(listed: list[ListedRun]) -> None:
-    rows = [_row(run) for run in listed]
-    st.caption(f"{len(rows)} runs. Choose one to look at its samples.")
+    """A row for each run, or for each subject of one that sets several side by side."""
+    rows = [(run, row) for run in listed for row in _rows(run)]
+    st.caption(f"{len(listed):,} runs. Choose one to look at its samples.")
     event: Any = st.dataframe(
-        rows,
+        [row for _, row in rows],
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
@@ -72,29 +73,27 @@ def _table(listed: list[ListedRun]) -> None:
         alt="All runs with their headline, interval and coverage",
     )
     if event.selection.rows:
-        run = listed[event.selection.rows[0]]
-        show.go("explore", run=run.name)
+        show.go("explore", run=rows[event.selection.rows[0]][0].name)
     for run in listed:
         if run.state == "broken":
-            show.text(f"{run.name}: {run.problem}", "warn")
+            show.text(run.problem, "warn")
 
 
-def _row(run: ListedRun) -> dict[str, Any]:
-    figures = run.subjects or ({run.model: run.headline} if run.headline else {})
-    shown = {
-        name: f"{value(figure)} {interval(figure, short=True)}".rstrip() for name, figure in figures.items()
-    }
-    several = len(shown) > 1
-    headline = "; ".join(f"{name} {text}" if several else text for name, text in shown.items())
-    return {
-        "made (UTC)": run.created[:16].replace("T", " "),
-        "benchmark": visible(run.benchmark),
-        "model": visible(run.model),
-        "headline, 95 % interval": visible(headline) if run.headline else run.state,
-        "coverage": share(run.headline.coverage) if run.headline else "",
-        "state": run.state,
-        "run": visible(run.name),
-    }
+def _rows(run: ListedRun) -> list[dict[str, str]]:
+    figures = run.subjects or {run.model: run.headline}
+    return [
+        {
+            "made (UTC)": run.created[:16].replace("T", " "),
+            "benchmark": visible(run.benchmark),
+            "model or method": visible(name),
+            "headline": value(figure) if figure else "",
+            "95 % interval": interval(figure, short=True),
+            "coverage": share(figure.coverage) if figure else "",
+            "state": run.state,
+            "run": visible(run.name),
+        }
+        for name, figure in figures.items()
+    ]
 
 
 def _leaderboards(listed: list[ListedRun]) -> None:
