@@ -36,6 +36,7 @@ COMMANDS = {
     "export": ("report", "Write a run as CSV, Parquet or the published files."),
     "data": ("data", "List, fetch and verify the published data sets."),
     "list": ("list", "List benchmarks, models, document sets and runs."),
+    "app": ("app", "Open the web app: run, watch, explore, compare."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""

@@ -35,7 +35,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     def spec(self, model: str) -> str:
         """The model as `evenkeel.run` names it, with the server's address and the variable of its key."""
         if not model.strip() or "?" in model:
-            raise UsageError(f"{self.title}: give the name of a model, such as {self.models[0]}, without '?'.")
+            raise UsageError(f"{self.title}: give the name of a model, such as {self.models[0]}.")
         key = {"api_key_env": self.key} if self.key else {}
         return with_args(f"openai:{model.strip()}", {"base_url": self.base_url, **key})
 

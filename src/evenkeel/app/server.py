@@ -1,0 +1,363 @@
+"""The app's server: Streamlit's application behind a guard, with settings of ours alone.
+
+Streamlit reads settings from files and variables that are meant for a person's own apps; none of them counts
+here. The guard refuses what comes from other web pages: a name that is not this server's (DNS rebinding), a
+WebSocket or a request that changes something from another origin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from evenkeel.errors import MissingExtra, UsageError
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Say: TypeAlias = Callable[[str], None]
+
+SCRIPT = Path(__file__).with_name("main.py")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+ORIGIN = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
+READING = ("GET", "HEAD")
+"""Methods that change nothing."""
+UPLOAD_MB = 20
+SHUTDOWN_S = 2
+"""How long open connections are waited for at the end."""
+SETTINGS: dict[str, Any] = {
+    "browser.gatherUsageStats": False,
+    "server.showEmailPrompt": False,
+    "server.headless": True,  # a browser is opened here, and no address is looked up elsewhere
+    "server.fileWatcherType": "none",
+    "server.runOnSave": False,
+    "server.allowRunOnSave": False,
+    "server.enableCORS": True,
+    "server.enableXsrfProtection": True,
+    "server.enableStaticServing": False,
+    "server.maxUploadSize": UPLOAD_MB,
+    "client.toolbarMode": "minimal",
+    "client.showErrorLinks": False,
+    "client.allowedOrigins": [],
+    "logger.hideWelcomeMessage": True,
+    "runner.magicEnabled": False,
+}
+"""Streamlit's settings; all others are at its defaults."""
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """Where the app listens, and who may ask."""
+
+    runs: Path
+    models: Path | None = None
+    data: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8501
+    read_only: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    """Further names of this server, as a proxy before it has."""
+    allow_frames: tuple[str, ...] = ()
+    """Origins of pages that may show the app in a frame."""
+    open_browser: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.allow_hosts:
+            if not NAME.fullmatch(name):
+                raise UsageError(f"--allow-host {name}: give a name alone, such as runs.example.org.")
+        for origin in self.allow_frames:
+            if not ORIGIN.fullmatch(origin):
+                raise UsageError(f"--allow-frame {origin}: give an origin, such as https://example.org.")
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def exposed(self) -> str:
+        """What it means that others can reach it; empty where they cannot."""
+        if self.on_loopback:
+            return ""
+        more = "" if self.read_only else ", and can start runs and builds with the keys of this environment"
+        switch = "" if self.read_only else " --read-only allows looking only."
+        return (
+            f"--host {self.host}: everyone who can reach this address sees all runs below {self.runs}{more}. "
+            f"There is no password and no encryption.{switch}"
+        )
+
+    def url(self, port: int) -> str:
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def environment(self) -> dict[str, str]:
+        """What the app's pages read."""
+        folders = {"RUNS": self.runs, "MODELS": self.models, "DATA": self.data}
+        paths = {
+            f"EVENKEEL_APP_{name}": str(path.resolve()) if path else "" for name, path in folders.items()
+        }
+        return {**paths, "EVENKEEL_APP_READ_ONLY": "1" if self.read_only else ""}
+
+    def settings(self) -> dict[str, Any]:
+        """Streamlit's, for this address."""
+        origins = [f"{scheme}://{name}" for name in self.allow_hosts for scheme in ("https", "http")]
+        details = "full" if self.on_loopback and not self.read_only else "none"
+        return {
+            **SETTINGS,
+            "server.address": self.host,
+            "server.port": self.port,
+            "server.corsAllowedOrigins": origins,
+            "client.showErrorDetails": details,
+        }
+
+
+def serve(server: Server, say: Say) -> None:
+    """Serve the app until Ctrl-C or SIGTERM."""
+    try:
+        import streamlit  # noqa: F401
+        import uvicorn
+        from streamlit.starlette import App
+    except ImportError:
+        raise MissingExtra(
+            "the web app", package="streamlit", install="pip install 'evenkeel[app]'"
+        ) from None
+    with _listening(server.host, server.port) as listener:
+        os.environ.update(server.environment())
+        _configure(server.settings())
+        port = listener.getsockname()[1]
+        application = Guard(App(SCRIPT), server)
+        config = uvicorn.Config(
+            application,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=SHUTDOWN_S,
+            ws="websockets-sansio",
+        )
+
+        class UntilSignal(uvicorn.Server):
+            """Ends on a signal, and well: a server is ended in no other way."""
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets=sockets)
+                if self.started:
+                    say(f"Evenkeel is at {server.url(port)} (Ctrl-C ends it)")
+                    if server.open_browser:
+                        threading.Thread(
+                            target=webbrowser.open, args=(server.url(port),), daemon=True
+                        ).start()
+
+            @contextlib.contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                numbers = (signal.SIGINT, signal.SIGTERM)
+                before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+                try:
+                    yield
+                finally:
+                    for number, handler in before.items():
+                        signal.signal(number, handler)
+
+        if server.exposed:
+            say(f"warning: {server.exposed}")
+        running = UntilSignal(config)
+        running.run(sockets=[listener])
+        if not running.started:
+            raise UsageError("the app could not be started; the lines above say why.")
+
+
+def can_open_browser() -> bool:
+    """Whether there is a person with a screen: a browser in the terminal would take it over."""
+    screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
+    return bool(screen) and sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens, or an error that says why it cannot."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise UsageError(f"--host {host}: this is not an address of this machine ({error}).") from None
+    with socket.socket(family, kind, protocol) as listener:
+        if os.name != "nt":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(128)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                problem = f"--port {port}: this port is in use. Choose another, or 0 for any that is free."
+            elif error.errno == errno.EACCES:
+                problem = f"--port {port}: this port is reserved. Choose one from 1024 on."
+            else:
+                problem = f"--host {host} --port {port}: cannot listen there ({error.strerror or error})."
+            raise UsageError(problem) from None
+        listener.setblocking(False)
+        yield listener
+
+
+def _configure(settings: dict[str, Any]) -> None:
+    """Give Streamlit these settings, whatever a person's files and variables say."""
+    from streamlit import config
+
+    for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
+        del os.environ[name]
+    config.get_config_files = lambda file_name: []
+    config.get_config_options(force_reparse=True, options_from_flags=settings)
+
+
+class Guard:
+    """An ASGI application before another: refuses other pages' requests, adds headers to every response."""
+
+    def __init__(self, application: Application, server: Server) -> None:
+        self._application = application
+        self._frames = " ".join(server.allow_frames) or "'none'"
+        self._names = {name.lower().rstrip(".") for name in (*LOOPBACK, server.host, *server.allow_hosts)}
+        self._allowed = {name.lower().rstrip(".") for name in server.allow_hosts}
+        self._any_address = not server.on_loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._application(scope, receive, send)
+            return
+        headers = _Headers(scope["headers"])
+        problem = self._problem(scope, headers)
+        if problem and scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": problem})
+            return
+        added = self._headers(headers.one(b"host"))
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name for name, _ in added}
+                others = [pair for pair in message.get("headers", ()) if bytes(pair[0]).lower() not in names]
+                message["headers"] = [*others, *added]
+            await send(message)
+
+        if problem:
+            await with_headers(
+                {
+                    "type": "http.response.start",
+                    "status": 403,
+                    "headers": [(b"content-type", b"text/plain; charset=utf-8")],
+                }
+            )
+            await with_headers({"type": "http.response.body", "body": f"{problem}\n".encode()})
+        else:
+            await self._application(scope, receive, with_headers)
+
+    def _problem(self, scope: Scope, headers: _Headers) -> str:
+        """Why a request is refused; empty where it is not."""
+        host = headers.one(b"host")
+        if not self._is_ours(host):
+            return "refused: this server does not have that name (see `evenkeel app --help`, --allow-host)."
+        if scope["type"] == "http" and scope["method"] in READING:
+            return ""
+        origins = headers.all(b"origin")
+        if not all(self._is_same(origin, host) for origin in origins) or len(origins) > 1:
+            return "refused: the request comes from another origin."
+        if not origins and headers.one(b"sec-fetch-site") not in ("", "same-origin", "none"):
+            return "refused: the request comes from another site."
+        return ""
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a Host is this server: by a name of its own, or, where others can reach it, by an address.
+
+        An address in numbers cannot be made to lead here from elsewhere, as a name in the DNS can.
+        """
+        name = _name_of(f"//{host}") if host else ""
+        return name in self._names or (self._any_address and _is_address(name))
+
+    def _is_same(self, origin: str, host: str) -> bool:
+        if _name_of(origin) in self._allowed:
+            return True  # behind a proxy, which may change the Host
+        return (
+            urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc.lower() == host.lower()
+        )
+
+    def _headers(self, host: str) -> list[tuple[bytes, bytes]]:
+        """What the browser must hold the page to: everything from here, nothing framed by others."""
+        here = host if self._is_ours(host) else ""
+        sockets = f" ws://{here} wss://{here}" if here else ""
+        policy = {
+            "default-src": "'self'",
+            "script-src": "'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:",
+            "style-src": "'self' 'unsafe-inline'",
+            "img-src": "'self' data: blob:",
+            "media-src": "'self' data: blob:",
+            "font-src": "'self' data:",
+            "connect-src": f"'self' data: blob:{sockets}",
+            "worker-src": "'self' blob:",
+            "frame-src": "'self' data: blob:",
+            "object-src": "'none'",
+            "base-uri": "'self'",
+            "form-action": "'self'",
+            "frame-ancestors": self._frames,
+        }
+        headers = {
+            "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        }
+        if self._frames == "'none'":
+            headers["X-Frame-Options"] = "DENY"
+        return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+class _Headers:
+    """The headers of a request, as ASGI gives them."""
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._headers = list(headers)
+
+    def all(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self._headers if key.lower() == name]
+
+    def one(self, name: bytes) -> str:
+        """The value of a header; empty where there is none, or several."""
+        values = self.all(name)
+        return values[0] if len(values) == 1 else ""
+
+
+def _name_of(url: str) -> str:
+    """The host of a URL without its port; empty where it is not one."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # refused where it is not a number
+        plain = not (parts.username or parts.password or parts.path or parts.query or parts.fragment)
+        return (parts.hostname or "").rstrip(".") if plain else ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""`evenkeel app`: the web app on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from evenkeel.cli.options import examples
+from evenkeel.cli.output import say
+from evenkeel.errors import UsageError
+
+VARIABLES = """
+
+\b
+Environment, for a container: EVENKEEL_APP_RUNS, EVENKEEL_APP_MODELS, EVENKEEL_APP_DATA,
+EVENKEEL_APP_READ_ONLY=1, and EVENKEEL_APP_ALLOW_HOST and EVENKEEL_APP_ALLOW_FRAME, separated by commas."""
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _listed(variable: str) -> tuple[str, ...]:
+    """What a variable lists, separated by commas."""
+    return tuple(part.strip() for part in os.environ.get(variable, "").split(",") if part.strip())
+
+
+@click.command(
+    name="app",
+    epilog=examples(
+        "evenkeel app",
+        "evenkeel app --runs results --models ~/models --data data",
+        "evenkeel app --port 0 --no-open",
+        "evenkeel app --host 0.0.0.0 --read-only --allow-host runs.example.org",
+    )
+    + VARIABLES,
+)
+@click.option(
+    "--runs", type=FOLDER, default="runs", show_default=True, envvar="EVENKEEL_APP_RUNS",
+    help="The folder of runs.",
+)  # fmt: skip
+@click.option(
+    "--models", type=FOLDER, envvar="EVENKEEL_APP_MODELS", help="A folder of models to choose from."
+)
+@click.option("--data", type=FOLDER, envvar="EVENKEEL_APP_DATA", help="A folder of data to choose from.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True,
+    help="The address to listen on; another than this machine's own lets others in.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="0 for any free one."
+)
+@click.option(
+    "--read-only", is_flag=True, envvar="EVENKEEL_APP_READ_ONLY",
+    help="Show runs; start, stop, build and mark nothing.",
+)  # fmt: skip
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME",
+    help="A further name of this server, as behind a proxy; repeat.",
+)  # fmt: skip
+@click.option(
+    "--allow-frame", multiple=True, metavar="ORIGIN",
+    help="The origin of pages that may show the app in a frame; repeat.",
+)  # fmt: skip
+@click.option(
+    "--open/--no-open", "open_browser", default=None,
+    help="Open a browser.  [default: on a terminal with a screen]",
+)  # fmt: skip
+def app_command(
+    runs: Path,
+    models: Path | None,
+    data: Path | None,
+    host: str,
+    port: int,
+    read_only: bool,
+    allow_host: tuple[str, ...],
+    allow_frame: tuple[str, ...],
+    open_browser: bool | None,
+) -> None:
+    """Open the web app: run, watch, explore, compare.
+
+    It listens on this machine alone unless --host says otherwise, and sends nothing elsewhere.
+    """
+    from evenkeel.app.server import Server, can_open_browser, serve
+
+    for folder, option in ((models, "--models"), (data, "--data")):
+        if folder is not None and not folder.is_dir():
+            raise UsageError(f"{option} {folder}: there is no such folder.")
+    server = Server(
+        runs=runs,
+        models=models,
+        data=data,
+        host=host,
+        port=port,
+        read_only=read_only,
+        allow_hosts=allow_host + _listed("EVENKEEL_APP_ALLOW_HOST"),
+        allow_frames=allow_frame + _listed("EVENKEEL_APP_ALLOW_FRAME"),
+        open_browser=can_open_browser() if open_browser is None else open_browser,
+    )
+    serve(server, lambda text: say(text, err=True))
