@@ -82,6 +82,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
         "evenkeel export runs/mine --to csv",
         "evenkeel export runs/mine --to parquet --out mine.parquet",
         "evenkeel export runs/mine --to published --out folder",
+        "evenkeel export runs/mine --to marks",
     ),
 )
 @run_argument
@@ -89,20 +90,21 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published"]),
-    help="A table, or the files in the benchmark's published formats.",
+    type=SuggestingChoice(["csv", "parquet", "published", "marks"]),
+    help="A table, the files in the benchmark's published formats, or the scores that people marked.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The file to write; for published, the folder.  [default: RUN/export/records.csv, …]",
+    help="The file to write; for published and marks, the folder.  [default: RUN/export/records.csv, …]",
 )
 def export_command(run: str, form: Form, out: Path | None) -> None:
     """Write a run for other programs: one row for each sample, every column typed, every answer in full.
 
     A row holds the sample's id and group, its tags, the statuses of its requests, its values, the answers
     (answer, answer_2, …) and those of its inputs that are single texts or numbers. In CSV, a text that a
-    spreadsheet would take for a formula begins with an apostrophe; in Parquet every text is unchanged.
+    spreadsheet would take for a formula begins with an apostrophe; in Parquet every text is unchanged. Where
+    scores were marked as wrong or right, marked and mark_comment say so, if the answers are still the same.
     """
     from evenkeel.report.export import export
     from evenkeel.run.folder import load_run

@@ -19,9 +19,12 @@ Cell: TypeAlias = str | int | float | None
 Key: TypeAlias = tuple[str, str]
 """What a cell is (a tag, a value, an input) and its name."""
 
-KINDS = ("sample", "tag", "count", "value", "answer", "input")
+Extra: TypeAlias = Callable[[Record], dict[Key, Cell]]
+"""Cells beside those that a record has."""
+
+KINDS = ("sample", "tag", "count", "mark", "value", "answer", "input")
 """The order of the columns."""
-NAMED_FIRST = ("sample", "count", "answer", "value", "tag", "input")
+NAMED_FIRST = ("sample", "count", "answer", "value", "tag", "input", "mark")
 """Where two columns would have one name, the later of these puts its kind before it: `input_answer`."""
 
 CHUNK = 256
@@ -73,7 +76,7 @@ def _text(answer: Response) -> str | None:
     return answer.text or (None if silent else "")
 
 
-def columns(records: Iterable[Record]) -> dict[Key, type]:
+def columns(records: Iterable[Record], extra: Extra = lambda record: {}) -> dict[Key, type]:
     """The columns of a table, in order, each with the type that holds all of its cells.
 
     An input that only repeats a tag of its name is left out.
@@ -81,7 +84,7 @@ def columns(records: Iterable[Record]) -> dict[Key, type]:
     types: dict[Key, set[type]] = {}
     informative: set[Key] = set()
     for record in records:
-        row = cells(record)
+        row = cells(record) | extra(record)
         for key, cell in row.items():
             types.setdefault(key, set()).update(() if cell is None else (cell_type(cell),))
             if key[0] == "input" and cell != row.get(("tag", key[1])):
@@ -115,7 +118,12 @@ def titles(keys: Iterable[Key]) -> dict[Key, str]:
     return names
 
 
-def scan(records: Records, types: Mapping[Key, type], text: Callable[[str], str] = str) -> pl.LazyFrame:
+def scan(
+    records: Records,
+    types: Mapping[Key, type],
+    text: Callable[[str], str] = str,
+    extra: Extra = lambda record: {},
+) -> pl.LazyFrame:
     """The rows as a stream that polars reads while it writes; every text passes through `text`."""
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -128,7 +136,8 @@ def scan(records: Records, types: Mapping[Key, type], text: Callable[[str], str]
         return text(str(cell)) if kind is str and cell is not None else cell
 
     def batches(*_: Any) -> Iterator[pl.DataFrame]:
-        rows = ([typed(row.get(k), kind) for k, kind in types.items()] for row in map(cells, records()))
+        all_cells = (cells(record) | extra(record) for record in records())
+        rows = ([typed(row.get(k), kind) for k, kind in types.items()] for row in all_cells)
         while chunk := list(islice(rows, CHUNK)):
             yield pl.DataFrame(chunk, schema=schema, orient="row", strict=False)
 

@@ -1,4 +1,4 @@
-"""A run for other programs: a table with one row a sample, or the files of the benchmark's publication."""
+"""A run for other programs: a table with one row a sample, what people marked, or the published files."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+import msgspec
+
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.cache import replacing, slug
-from evenkeel.files.frame import columns, scan
+from evenkeel.files.cache import replacing, slug, write_whole
+from evenkeel.files.frame import Cell, Extra, Key, columns, scan
 from evenkeel.page.format import harmless
 from evenkeel.run.folder import Run
+from evenkeel.run.marks import Mark
 from evenkeel.run.registry import load_stored
+from evenkeel.types import Record, Records
 
-Form: TypeAlias = Literal["csv", "parquet", "published"]
+Form: TypeAlias = Literal["csv", "parquet", "published", "marks"]
+
+TABLES = {"records.csv", "records.parquet", "marks.csv", "marks.jsonl"}
+"""Files in `export/` that are not of the publication."""
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
-    """Write a run to `out` (a file; a folder for `published`) or into its `export/`; returns the paths.
+    """Write a run to `out` (for `published` and `marks` a folder) or into its `export/`; returns the paths.
 
     `ek.export("runs/mine", to="parquet", out="mine.parquet")`
     """
@@ -28,6 +35,8 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
         raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
     if to == "published":
         return _publish(run, Path(out) if out else run.path / "export")
+    if to == "marks":
+        return _write_marks(run, Path(out) if out else run.path / "export")
     target = Path(out) if out else run.path / "export" / f"records.{to}"
     if target.is_dir():
         raise UsageError(f"--out {target} is a folder: give a file, such as {target / f'records.{to}'}.")
@@ -36,20 +45,63 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
 
 
 def _write_table(run: Run, to: Form, target: Path) -> None:
+    """The records with what was marked in them."""
+    marks: dict[str, list[Mark]] = {}
+    for mark in run.marks():
+        marks.setdefault(mark.sample, []).append(mark)
+
+    def marked(record: Record) -> dict[Key, Cell]:
+        about = [mark for mark in marks.get(record.sample.id, ()) if mark.is_about(record)]
+        texts = {
+            "marked": [_verdict(mark) for mark in about],
+            "mark_comment": [mark.comment for mark in about],
+        }
+        return {("mark", name): "; ".join(filter(None, parts)) or None for name, parts in texts.items()}
+
+    _sink(run.records, to, target, marked if marks else lambda record: {})
+
+
+def _verdict(mark: Mark) -> str:
+    return f"{mark.metric}: {mark.verdict}" if mark.metric else mark.verdict
+
+
+def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
     """CSV in UTF-8, where a text that a spreadsheet would take for a formula is defused, or Parquet."""
     import polars as pl
 
     with replacing(target) as draft:
         try:
-            types = columns(run.records())
+            types = columns(records(), extra)
             if to == "csv":
-                scan(run.records, types, harmless).sink_csv(draft)
+                scan(records, types, harmless, extra).sink_csv(draft)
             else:
-                scan(run.records, types).sink_parquet(draft)
+                scan(records, types, extra=extra).sink_parquet(draft)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise StorageError(
                 f"{target}: cannot be written ({error}). Make room, or give another --out."
             ) from error
+
+
+def _write_marks(run: Run, folder: Path) -> list[Path]:
+    """What people marked, as JSON lines and as CSV, with the inputs, the answers and the values of then."""
+    if folder.is_file():
+        raise UsageError(f"--out {folder} is a file: give a folder.")
+    marks = run.marks()
+    if not marks:
+        raise UsageError(f"nothing is marked in {run.path}: `Run.mark`, or the web app, marks a sample.")
+    lines, table = folder / "marks.jsonl", folder / "marks.csv"
+    write_whole(lines, b"".join(msgspec.json.encode(mark) + b"\n" for mark in marks))
+    records = [mark.record for mark in marks]
+    marks_by_record = {id(record): mark for record, mark in zip(records, marks, strict=True)}
+
+    def marked(record: Record) -> dict[Key, Cell]:
+        mark = marks_by_record[id(record)]
+        names = ("metric", "verdict", "comment", "created", "benchmark", "subject")
+        value = mark.values.get(mark.metric)
+        return {("mark", name): getattr(mark, name) for name in names} | {("mark", "marked_value"): value}
+
+    _sink(lambda: iter(records), "csv", table, marked)
+    return [lines, table]
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:
@@ -57,11 +109,10 @@ def _publish(run: Run, folder: Path) -> list[Path]:
     if folder.is_file():
         raise UsageError(f"--out {folder} is a file: give a folder.")
     source = run.path / "export"
-    tables = {f"records.{form}" for form in get_args(Form)}
     files = [
         path
         for path in sorted(source.glob("*"))
-        if path.is_file() and not path.is_symlink() and path.name[0] != "." and path.name not in tables
+        if path.is_file() and not path.is_symlink() and path.name[0] != "." and path.name not in TABLES
     ]
     if files and folder.resolve() == source.resolve():
         return files

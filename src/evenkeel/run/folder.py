@@ -32,6 +32,7 @@ from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_j
 if TYPE_CHECKING:
     import polars as pl
 
+    from evenkeel.run.marks import Mark, Verdict
     from evenkeel.run.samples import Samples
 
 FORMAT = 2
@@ -103,6 +104,21 @@ class Run(Displayed):
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
         return decode_json_lines(self._result("records.jsonl"), ScoredLine)
+
+    def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
+        """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
+
+        Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
+        """
+        from evenkeel.run.marks import add_mark
+
+        return add_mark(self, sample_id, verdict, metric, comment)
+
+    def marks(self) -> list[Mark]:
+        """What people said of its scores: the last mark of each sample and metric."""
+        from evenkeel.run.marks import read_marks
+
+        return read_marks(self)
 
     def scored(self) -> Iterator[Record]:
         """The records that the benchmark knows the shape of: all but those that it could not score at all."""

@@ -1,0 +1,194 @@
+"""What people say of a run's scores: marks.jsonl beside the run, one line for each mark, appended only.
+
+A line has all that it is about (inputs, answers, values), so that it keeps its meaning when the run is made
+afresh, and so that marked answers of many runs can be put together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError, RunConflict, StorageError, UsageError, suggestion
+from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
+from evenkeel.files.lock import writing_file
+from evenkeel.run.folder import Run, member
+from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
+
+FILE = "marks.jsonl"
+LARGEST = 2**26
+"""Bytes of the file."""
+LONGEST = 10_000
+"""Characters of a comment."""
+PATIENCE = 5.0
+"""Seconds that a mark waits for others who mark the same run."""
+
+Verdict: TypeAlias = Literal["wrong", "right", ""]
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """What a person says of one sample's score."""
+
+    sample: str
+    group: str
+    tags: dict[str, Tag]
+    metric: str = ""
+    """The value that the verdict is about; empty for the score as a whole."""
+    verdict: Verdict
+    """Whether the score is wrong or right; empty where the person took an earlier mark back."""
+    comment: str = ""
+    created: str
+    benchmark: str
+    subject: str
+    """What was under test: the name of the model."""
+    inputs: Any
+    answers: tuple[Response, ...]
+    """As they were, without what is no text."""
+    values: dict[str, float | None]
+
+    def is_about(self, record: Record) -> bool:
+        """Whether the record still has the answers and the values that were marked."""
+        marked = {self.metric} if self.metric else {*self.values, *record.score.values}
+        return (
+            self.sample == record.sample.id
+            and self.answers == _texts_of(record.answers)
+            and all(self.values.get(name) == record.score.values.get(name) for name in marked)
+        )
+
+    @property
+    def record(self) -> Record:
+        """The marked record, as far as it is kept."""
+        statuses: dict[str, int] = {}
+        for answer in self.answers:
+            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        sample = Sample(id=self.sample, group=self.group, tags=self.tags, inputs=self.inputs)
+        score = Score(
+            sample_id=self.sample, group=self.group, tags=self.tags, values=self.values, statuses=statuses,
+            answered=statuses.get("ok", 0),
+        )  # fmt: skip
+        return Record(sample=sample, answers=self.answers, score=score)
+
+
+def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: str) -> Mark:
+    """Append a mark to the run's file."""
+    if verdict not in get_args(Verdict):
+        raise UsageError(f"'{verdict}' is not a verdict. Available: wrong, right, or '' to take a mark back.")
+    if len(comment) > LONGEST:
+        raise UsageError(f"a comment has at most {LONGEST:,} characters; this has {len(comment):,}.")
+    samples = run.samples()
+    if (row := samples.row_of(sample_id)) is None:
+        raise UsageError(f"there is no sample '{sample_id}' in {run.path}.")
+    mark = _mark_of(samples.record(row), run.spec, verdict, metric, comment)
+    content = msgspec.json.encode(mark) + b"\n"
+    path = run.path / FILE
+    try:
+        with _alone(path):
+            _append(path, _content(run.path), content)
+    except OSError as error:
+        raise StorageError(
+            f"{path}: the mark cannot be written ({error.strerror or error}). Make room, or fix permissions."
+        ) from error
+    return mark
+
+
+def _mark_of(record: Record, spec: RunSpec, verdict: Verdict, metric: str, comment: str) -> Mark:
+    values = record.score.values
+    if metric and metric not in values:
+        raise UsageError(
+            f"the sample '{record.sample.id}' has no value '{metric}'.{suggestion(metric, values)} "
+            f"Available: {', '.join(values)}."
+        )
+    return Mark(
+        sample=record.sample.id, group=record.sample.group, tags=record.sample.tags | record.score.tags,
+        metric=metric, verdict=verdict, comment=_storable(comment), inputs=to_jsonable(record.sample.inputs),
+        answers=_texts_of(record.answers), values=values, benchmark=spec.benchmark, subject=spec.subject,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _texts_of(answers: Iterable[Response]) -> tuple[Response, ...]:
+    """Answers without vectors and probabilities, which are large and say nothing to a person."""
+    return tuple(
+        Response(status=each.status, text=each.text, reasoning=each.reasoning, reason=each.reason)
+        for each in answers
+    )
+
+
+def _storable(text: str) -> str:
+    """A text that a file can hold: half of a surrogate pair becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the file for this process, when those that mark the same run at the moment are done."""
+    until = time.monotonic() + PATIENCE
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(writing_file(path))
+                break
+            except RunConflict:
+                if time.monotonic() >= until:
+                    raise StorageError(f"{path}: other processes keep writing it. Try again later.") from None
+                time.sleep(0.02)
+        yield
+
+
+def _append(path: Path, before: bytes, line: bytes) -> None:
+    """Put a line after the last whole one. What a kill or a full disk left of another is cut off."""
+    end = before.rfind(b"\n") + 1
+    if before[end:].strip() and _is_json(before[end:]):
+        end, line = len(before), b"\n" + line
+    if end + len(line) > LARGEST:
+        raise StorageError(f"{path}: there are more than {LARGEST >> 20} MiB of marks. Move them elsewhere.")
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    with os.fdopen(handle, "wb") as file:
+        file.truncate(end)
+        file.seek(end)
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_marks(run: Run) -> list[Mark]:
+    """The last mark of each sample and metric, in the order of the file, without those taken back."""
+    path = run.path / FILE
+    lines = _content(run.path).split(b"\n")
+    marks: dict[tuple[str, str], Mark] = {}
+    for number, line in enumerate(lines, 1):
+        content = line.removeprefix(BOM).strip()
+        if not content or (number == len(lines) and not _is_json(content)):
+            continue  # what is not a whole line was never stored
+        mark: Mark = convert(path, decode_line(path, content, number), Mark, line=number)
+        marks.pop((mark.sample, mark.metric), None)
+        marks[mark.sample, mark.metric] = mark
+    return [mark for mark in marks.values() if mark.verdict]
+
+
+def _content(folder: Path) -> bytes:
+    if (path := member(folder, FILE)) is None:
+        if (folder / FILE).exists():
+            raise DataError(folder / FILE, "this is not a file.")
+        return b""
+    with open_file(path) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise DataError(path, f"this file is larger than {LARGEST >> 20} MiB.")
+    return content
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        decode(content)
+    except NOT_JSON:
+        return False
+    return True

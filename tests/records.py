@@ -1,0 +1,42 @@
+"""Records of a benchmark that is not known here, or of any, and runs that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenkeel.run.folder import FORMAT, Run, RunFolder
+from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
+
+
+def record(
+    number: int,
+    *,
+    text: str = "",
+    inputs: Any = None,
+    tags: dict[str, Tag] | None = None,
+    values: dict[str, float | None] | None = None,
+    status: Any = "ok",
+) -> Record:
+    sample = Sample(
+        id=f"s{number}", group=f"g{number // 2}", tags=tags or {"lang": "en"}, inputs=inputs or {}
+    )
+    score = Score(
+        sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"x": number / 2},
+        statuses={status: 1}, answered=int(status == "ok"),
+    )  # fmt: skip
+    return Record(sample=sample, answers=(Response(status=status, text=text),), score=score)
+
+
+def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> Run:
+    spec = RunSpec(
+        format=FORMAT, benchmark=benchmark, options={}, seed=0, limit=None, provenance={}, subjects=("m",),
+        models={"model": {"name": "m", "spec": "openai:m", "identity": {}}},
+        data={"source": "starter", "sha256": ["0"]},
+    )  # fmt: skip
+    with RunFolder.open(path, spec, fresh=True) as folder, folder.writing("records.jsonl") as file:
+        file.writelines(msgspec.json.encode(each) + b"\n" for each in records)
+    return Run(path)

@@ -1,0 +1,176 @@
+"""Marks: what people say of scores, kept beside the run and handed on; hostile content is data."""
+
+from __future__ import annotations
+
+import csv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+import evenkeel as ek
+from commandline import evenkeel
+from evenkeel.errors import DataError, StorageError, UsageError
+from evenkeel.run import marks as module
+from evenkeel.run.folder import Run
+from evenkeel.run.marks import Mark
+from records import record, store
+
+HOSTILE = "=cmd|' /C calc'!A0 </script>\n\x00\u202e \ud800"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run of a benchmark that is not known here."""
+    inputs = {"question": "@SUM(A1)?", "documents": ["one"]}
+    return store(tmp_path / "run", [record(n, text=f"answer {n}", inputs=inputs) for n in range(3)])
+
+
+def test_the_last_mark_of_a_sample_and_metric_counts(run: Run) -> None:
+    run.mark("s0", "wrong", comment="no")
+    run.mark("s1", "wrong", metric="x")
+    run.mark("s0", "right", comment="yes, after all")
+    run.mark("s0", "wrong", metric="x")
+    run.mark("s1", "", metric="x")
+    marks = run.marks()
+    assert [(mark.sample, mark.metric, mark.verdict, mark.comment) for mark in marks] == [
+        ("s0", "", "right", "yes, after all"),
+        ("s0", "x", "wrong", ""),
+    ]
+    assert len((run.path / "marks.jsonl").read_bytes().splitlines()) == 5
+
+
+def test_a_mark_has_all_that_it_is_about(run: Run) -> None:
+    mark = run.mark("s2", comment=HOSTILE)
+    assert run.marks() == [mark]
+    assert mark.inputs == {"question": "@SUM(A1)?", "documents": ["one"]}
+    assert [answer.text for answer in mark.answers] == ["answer 2"]
+    assert mark.values == {"x": 1.0}
+    assert (mark.verdict, mark.benchmark, mark.subject) == ("wrong", "unknown", "m")
+    assert mark.comment == HOSTILE.replace("\ud800", "\ufffd")
+    assert mark.is_about(run.samples().record(2))
+
+
+def test_marks_survive_a_fresh_run_and_are_not_of_its_new_answers(run: Run) -> None:
+    run.mark("s0")
+    store(run.path, [record(0, text="another answer", inputs={"question": "?"})])
+    (mark,) = run.marks()
+    assert mark.answers[0].text == "answer 0"
+    assert not mark.is_about(run.samples().record(0))
+    (table,) = ek.export(run, to="parquet")
+    assert pl.read_parquet(table)["marked"].to_list() == [None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("s9",), "no sample 's9'"),
+        (("s0", "bad"), "'bad' is not a verdict. Available: wrong, right"),
+        (("s0", "wrong", "y"), "has no value 'y'.*Available: x"),
+        (("s0", "wrong", "x", "c" * 10_001), "at most 10,000 characters"),
+    ],
+)
+def test_what_cannot_be_marked_is_refused(arguments: tuple[str, ...], problem: str, run: Run) -> None:
+    with pytest.raises(UsageError, match=problem):
+        run.mark(*arguments)  # type: ignore[arg-type]
+    assert not (run.path / "marks.jsonl").exists()
+
+
+def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere"
+    target.write_text("mine\n")
+    (run.path / "marks.jsonl").symlink_to(target)
+    with pytest.raises(DataError, match="this is a link"):
+        run.mark("s0")
+    with pytest.raises(DataError, match="this is a link"):
+        run.marks()
+    assert target.read_text() == "mine\n"
+
+
+def test_a_line_that_a_kill_cut_off_is_no_mark_and_harms_no_other(run: Run) -> None:
+    first = run.mark("s0")
+    with (run.path / "marks.jsonl").open("ab") as file:
+        file.write(b'{"sample": "s1", "verd')
+    assert run.marks() == [first]
+    second = run.mark("s2")
+    assert run.marks() == [first, second]
+
+
+def test_a_broken_line_is_named_and_a_huge_file_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.mark("s0")
+    path = run.path / "marks.jsonl"
+    path.write_bytes(b'{"sample": 1}\n' + path.read_bytes())
+    with pytest.raises(DataError, match="line 1"):
+        run.marks()
+    monkeypatch.setattr(module, "LARGEST", 100)
+    with pytest.raises(DataError, match="larger than"):
+        run.marks()
+
+
+def test_a_mark_that_does_not_fit_is_not_half_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.mark("s0")
+    before = (run.path / "marks.jsonl").read_bytes()
+    monkeypatch.setattr(module, "LARGEST", len(before) + 10)
+    with pytest.raises(StorageError, match="of marks. Move them elsewhere"):
+        run.mark("s1")
+    assert (run.path / "marks.jsonl").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_named(run: Run) -> None:
+    (run.path / ".marks.jsonl.lock").mkdir()
+    with pytest.raises(StorageError, match=r"marks.jsonl: the mark cannot be written"):
+        run.mark("s0")
+
+
+def test_many_people_mark_one_run_at_once(run: Run) -> None:
+    """The lock is of the open file, so that threads wait for each other as processes do."""
+
+    def mark_often(sample: str) -> None:
+        for number in range(10):
+            Run(run.path).mark(sample, comment=f"{number}")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(mark_often, ["s0", "s1", "s2"]))
+    assert len((run.path / "marks.jsonl").read_bytes().splitlines()) == 30
+    assert {(mark.sample, mark.comment) for mark in run.marks()} == {("s0", "9"), ("s1", "9"), ("s2", "9")}
+    assert not list(run.path.glob(".marks*"))
+
+
+def test_marks_are_exported_as_lines_and_as_a_harmless_table(run: Run) -> None:
+    run.mark("s0", "wrong", metric="x", comment=HOSTILE)
+    run.mark("s1", "right", comment="fine")
+    result = evenkeel("export", str(run.path), "--to", "marks")
+    assert result.code == 0
+    lines, table = run.path / "export" / "marks.jsonl", run.path / "export" / "marks.csv"
+    rows = [msgspec.json.decode(line, type=Mark) for line in lines.read_bytes().splitlines()]
+    assert rows == run.marks()
+    with table.open(newline="", encoding="utf-8") as file:
+        cells = list(csv.DictReader(file))
+    assert [(row["sample"], row["verdict"], row["metric"], row["marked_value"]) for row in cells] == [
+        ("s0", "wrong", "x", "0.0"),
+        ("s1", "right", "", ""),
+    ]
+    assert cells[0]["comment"].startswith("'=cmd")
+    assert cells[0]["question"] == "'@SUM(A1)?"
+    assert cells[1]["answer"] == "answer 1"
+    assert "\x00" not in table.read_text()
+    assert "\u202e" not in table.read_text()
+
+
+def test_a_table_of_records_says_what_is_marked(run: Run) -> None:
+    (before,) = ek.export(run, to="csv")
+    assert "marked" not in before.read_text()
+    run.mark("s1", "wrong", comment="=1+1")
+    run.mark("s1", "right", metric="x")
+    (table,) = ek.export(run, to="parquet")
+    rows = pl.read_parquet(table).select("sample", "marked", "mark_comment").rows()
+    assert rows == [("s0", None, None), ("s1", "wrong; x: right", "=1+1"), ("s2", None, None)]
+    (table,) = ek.export(run, to="csv")
+    assert "'=1+1" in table.read_text()
+
+
+def test_nothing_marked_is_said(run: Run) -> None:
+    with pytest.raises(UsageError, match="nothing is marked"):
+        ek.export(run, to="marks")
