@@ -59,14 +59,16 @@ def matching(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int
 
 
 @lru_cache(maxsize=8)
-def _first_words(text: str) -> list[Word]:
+def _first_words(text: str, letters: bool) -> list[Word]:
     """One more than are compared, and kept: several texts are compared with the same one."""
+    if letters:
+        return [Word(letter, at, at + 1) for at, letter in enumerate(text[: MOST_WORDS + 1])]
     return located_words(text, MOST_WORDS + 1)
 
 
-def differences(text: str, other: str) -> Differences:
-    """The words of `text` that are not in `other`."""
-    words, others = _first_words(text), _first_words(other)
+def differences(text: str, other: str, *, letters: bool = False) -> Differences:
+    """The words of `text` that are not in `other`, or its letters."""
+    words, others = _first_words(text, letters), _first_words(other, letters)
     whole = max(len(words), len(others)) <= MOST_WORDS
     words, others = words[:MOST_WORDS], others[:MOST_WORDS]
     equal = [False] * len(words)
@@ -88,12 +90,15 @@ def marked(ranges: Sequence[tuple[int, int]], kind: str, title: str) -> tuple[Sp
     return tuple(Span(start, end, kind, title) for start, end in ranges)
 
 
-def side_by_side(heading: str, first: tuple[str, str], second: tuple[str, str]) -> Beside:
-    """Two texts, each with its name, with the words marked that the other does not have."""
+def side_by_side(
+    heading: str, first: tuple[str, str], second: tuple[str, str], *, letters: bool = False
+) -> Beside:
+    """Two texts, each with its name, with the words (or letters) marked that the other does not have."""
     columns = []
     for (name, text), (other_name, other) in ((first, second), (second, first)):
-        result = differences(text, other)
-        note = "" if result.whole else f"Compared: the first {MOST_WORDS:,} words."
+        result = differences(text, other, letters=letters)
+        unit = "letters" if letters else "words"
+        note = "" if result.whole else f"Compared: the first {MOST_WORDS:,} {unit}."
         spans = marked(result.ranges, "differs", f"not in {other_name}")
         columns.append(Text(name, text, spans, note=note))
     return Beside(heading, tuple(columns))

@@ -143,6 +143,13 @@ def label_of(values: Mapping[str, float | None], metric: Metric, words: str = ""
     return f"{words} {text}" if words and value is not None else text
 
 
+def chance(probability: float | None) -> str:
+    """A probability as per cent, one that is nearly 0 as a power of ten: it is not impossible."""
+    if probability is None or not 0 < probability < 0.00005:
+        return known(probability, "share")
+    return f"{probability:.1e}"
+
+
 def related_facts(
     heading: str,
     columns: tuple[str, ...],
@@ -202,8 +209,8 @@ def _parts(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:
             case Text():
                 yield block.heading, block.body
             case Tokens():
-                chances = (f" {known(p, 'share')}" if p is not None else "" for p in block.probabilities)
-                yield block.heading, " | ".join(map("".join, zip(block.tokens, chances, strict=False)))
+                pairs = zip(block.tokens, map(chance, block.probabilities), strict=False)
+                yield block.heading, " | ".join(f"{token} {share}" for token, share in pairs)
             case Facts() if not block.collapsed:
                 yield (
                     block.heading,

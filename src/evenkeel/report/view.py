@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evenkeel.page.format import number, visible
-from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, example
+from evenkeel.page.format import visible
+from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance, example
 from evenkeel.report.templates import render
 
 LONG = 1_500
@@ -53,6 +53,8 @@ class Place(NamedTuple):
     shape: int
     text: str
     name: str
+    side: int
+    """On which side of the point its name is: names of points that are close do not cover each other."""
 
 
 def view_html(view: View) -> str:
@@ -127,33 +129,33 @@ def left_out(count: int, most: int, what: str) -> str:
 def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
     """The text of each token with its spaces seen, its probability in words, and how strong its colour is."""
     listed = []
-    for token, chance in list(zip(tokens.tokens, tokens.probabilities, strict=False))[:MOST_TOKENS]:
-        sound = chance is not None and math.isfinite(chance)
-        share = min(1.0, max(0.0, chance)) if chance is not None and sound else 0.0
+    for token, probability in list(zip(tokens.tokens, tokens.probabilities, strict=False))[:MOST_TOKENS]:
+        sound = probability is not None and math.isfinite(probability)
+        share = min(1.0, max(0.0, probability or 0.0)) if sound else 0.0
         text = visible(token[:LONG]).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
-        listed.append((text, number(share, "share") if sound else "–", round(share, 3)))
+        listed.append((text, chance(share) if sound else "–", round(share, 3)))
     return listed
 
 
 def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
     """The name of each row, and the number and the strength of colour of each of its cells.
 
-    The colour goes from the lowest number outside of the diagonal to 1, for the cosines of answers are close
-    to each other.
+    The colour goes from the lowest number outside of the diagonal, or 0.95 if that is less, to 1: the cosines
+    of answers are close to each other.
     """
     rows = [row[:MOST_ANSWERS] for row in matrix.values[:MOST_ANSWERS]]
     others = [value for i, row in enumerate(rows) for j, value in enumerate(row) if i != j]
     low = min((value for value in others if math.isfinite(value)), default=0.0)
-    width = max(1 - low, 0.05)
+    low = min(low, 0.95)
     names = [*matrix.labels, *map(str, range(len(matrix.labels) + 1, len(rows) + 1))]
     return [
-        (visible(names[i]), [(_cell(value), _strength((value - low) / width)) for value in row])
+        (visible(names[i]), [(_cell(value), _strength((value - low) / (1 - low))) for value in row])
         for i, row in enumerate(rows)
     ]
 
 
 def _cell(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "–"
+    return f"{value:.3f}" if math.isfinite(value) else "–"
 
 
 def _strength(share: float) -> float:
@@ -165,33 +167,39 @@ def _strength(share: float) -> float:
 
 def labels_of(cloud: Cloud) -> list[tuple[int, str]]:
     """The shape of each label and its words; labels beyond the number of shapes share the last."""
-    labels = list(dict.fromkeys(point.label for point in cloud.points if point.label))
+    labels = list(_shapes(cloud))
     shown = list(enumerate(labels[: len(SHAPES)]))
     if len(labels) > len(SHAPES):
         shown[-1] = (len(SHAPES) - 1, f"{len(labels) - len(SHAPES) + 1:,} other labels")
     return shown
 
 
+def _shapes(cloud: Cloud) -> dict[str, int]:
+    """The number of the shape of each label; those of points with a name come first."""
+    points = sorted(cloud.points, key=lambda point: not point.name)
+    labels = dict.fromkeys(point.label for point in points if point.label)
+    return {label: min(index, len(SHAPES) - 1) for index, label in enumerate(labels)}
+
+
 def places(cloud: Cloud) -> list[Place]:
     """The points inside of the picture; those with a name are drawn last, above the others."""
     points = [p for p in cloud.points if math.isfinite(p.x) and math.isfinite(p.y)]
     step = -(-len(points) // MOST_POINTS) or 1
-    points = sorted([p for i, p in enumerate(points) if p.name or i % step == 0], key=lambda p: bool(p.name))
-    shapes = {
-        label: min(i, len(SHAPES) - 1)
-        for i, label in enumerate(dict.fromkeys(p.label for p in cloud.points if p.label))
-    }
+    points = [p for index, p in enumerate(points) if p.name or index % step == 0]
+    points.sort(key=lambda point: bool(point.name))
+    shapes = _shapes(cloud)
     left, width = _extent([point.x for point in points])
     bottom, height = _extent([point.y for point in points])
     return [
         Place(
-            round(5 + 80 * (point.x - left) / width, 1),
-            round(92 - 84 * (point.y - bottom) / height, 1),
+            round(8 + 80 * (point.x - left) / width, 1),
+            round(90 - 80 * (point.y - bottom) / height, 1),
             shapes.get(point.label, 0),
             visible(point.label),
             visible(point.name),
+            index % 3,
         )
-        for point in points
+        for index, point in enumerate(points)
     ]
 
 

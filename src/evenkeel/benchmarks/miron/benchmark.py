@@ -12,7 +12,8 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.miron import files, scoring, strings
 from evenkeel.benchmarks.miron.baselines import with_baselines
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
-from evenkeel.benchmarks.miron.page import LAYOUT, examples, notes
+from evenkeel.benchmarks.miron.page import LAYOUT, notes
+from evenkeel.benchmarks.miron.view import examples, view
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING
 from evenkeel.run.benchmark import Benchmark, Data, Recorded
@@ -95,6 +96,7 @@ class Miron(Benchmark):
     metrics = LAYOUT.metrics
     notes = staticmethod(notes)
     examples = staticmethod(examples)
+    view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (

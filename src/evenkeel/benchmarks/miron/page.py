@@ -1,14 +1,12 @@
-"""How MIRON is shown: its metrics, pictures and tables, its notes and examples."""
+"""How MIRON is shown: its metrics, pictures and tables, and its notes."""
 
 from __future__ import annotations
 
 from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.files import MironRecord
-from evenkeel.page.examples import first
-from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Layout, Note, Points, Table
+from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import values_of
-from evenkeel.types import Records, RunSpec, Summary
+from evenkeel.types import RunSpec, Summary
 
 METRICS = (
     Metric("lev_score", "Levenshtein score", "score", "higher"),
@@ -275,29 +273,3 @@ def _data_notes(summary: Summary) -> list[Note]:
         text = f"{cannot}: no clean version is in this run for {count:,} examples with typos."
         notes.append(Note(text, warning=drifting is None))
     return notes
-
-
-def examples(records: Records) -> list[Examples]:
-    """Some of each quadrant."""
-    return [
-        Examples(
-            title=title,
-            note=f"{meaning[0].upper()}{meaning[1:]}.",
-            items=first(records(), lambda record, name=name: record.score.values.get(name) == 1, _example),  # type: ignore[misc]
-        )
-        for name, (title, meaning) in QUADRANTS.items()
-    ]
-
-
-def _example(record: MironRecord) -> Example:
-    inputs, values, detail = record.sample.inputs, record.score.values, record.score.detail
-    parts = [("prefix", inputs.prefix), ("target", inputs.target), ("generated", detail.generated or "")]
-    if inputs.accepted:
-        parts.insert(2, ("also right", " · ".join(answer.strip() for answer in inputs.accepted)))
-    if detail.tokens:
-        parts.append(("tokens of the target", " | ".join(detail.tokens)))
-    return Example(
-        label=f"score {values['lev_score']:.0f}, probability {values['answer_probability']:.1%}",
-        title=f"{record.sample.id} · {inputs.prefix[-60:]} ▸{inputs.target}",
-        parts=tuple(parts),
-    )

@@ -16,7 +16,8 @@ from evenkeel.benchmarks.multiview import files
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
 from evenkeel.benchmarks.multiview.names import chosen_methods, forms, parse_methods
-from evenkeel.benchmarks.multiview.page import LAYOUT, examples, notes
+from evenkeel.benchmarks.multiview.page import LAYOUT, notes
+from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.options import FILE
@@ -112,6 +113,8 @@ class Multiview(Benchmark):
     }
     notes = staticmethod(notes)
     examples = staticmethod(examples)
+    view = staticmethod(view)
+    related_by = "docset"
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
@@ -167,7 +170,7 @@ class Multiview(Benchmark):
         return ()
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
-        from evenkeel.benchmarks.multiview.projection import place
+        from evenkeel.benchmarks.multiview.projection import NOWHERE, place
         from evenkeel.benchmarks.multiview.scoring import difficulties, measure
 
         samples = [item.sample for item in answered]
@@ -179,11 +182,13 @@ class Multiview(Benchmark):
             )
         # The pictures show the documents as the first method sees them that embeds texts as they are.
         embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
-        documents = (yield from place(embedder.role, triplets)) if embedder else [()] * len(triplets)
+        placements = [NOWHERE] * len(triplets)
+        if embedder:
+            placements = yield from place(embedder.role, triplets)
         return [
             measure(sample, dict(zip(outcomes, each, strict=True)), difficulty, placed)
             for sample, difficulty, placed, *each in zip(
-                samples, difficulties(triplets), documents, *outcomes.values(), strict=True
+                samples, difficulties(triplets), placements, *outcomes.values(), strict=True
             )
         ]
 

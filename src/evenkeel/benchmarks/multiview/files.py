@@ -101,8 +101,12 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     picks: dict[str, tuple[Pick | None, ...]]
     orders: dict[str, tuple[Pick | None, ...]] = {}
     margins: dict[str, float] = {}
+    scores: dict[str, tuple[float, float]] = {}
+    """Of the positive and of the negative, by methods that score each."""
     documents: tuple[PlacedDocument, ...] = ()
     """The documents of this triplet that are labelled and in no triplet before it."""
+    positions: dict[str, dict[str, tuple[float, float]]] = {}
+    """Where its documents lie, by role and projection."""
 
 
 class Location(NamedTuple):

@@ -54,6 +54,8 @@ class Outcome(NamedTuple):
     statuses: tuple[str, ...]
     margin: float | None = None
     """Score of the positive minus that of the negative, of methods that have scores."""
+    scores: tuple[float, float] | None = None
+    """Of the positive and of the negative, whose difference the margin is."""
     orders: tuple[Pick | None, ...] = ()
     """What each order alone would pick, where both orders together give one pick."""
     reasons: tuple[str, ...] = ()
@@ -139,16 +141,22 @@ def by_bm25(triplets: Sequence[Triplet], *, okapi: bool = False) -> list[Outcome
     for index, triplet in enumerate(triplets):
         tasks[triplet.task].append(index)
     margins: dict[int, float] = {}
+    scores: dict[int, tuple[float, float]] = {}
     for indices in tasks.values():
         anchors, positives, negatives = zip(*(triplets[index].documents for index in indices), strict=True)
         positive_scores, negative_scores = bm25_scores(
             anchors, positives, negatives, variant="okapi" if okapi else "lucene"
         )
         margins.update(zip(indices, (positive_scores - negative_scores).tolist(), strict=True))
+        pairs = zip(positive_scores.tolist(), negative_scores.tolist(), strict=True)
+        scores.update(zip(indices, pairs, strict=True))
     if okapi:
         known = {index: triplet.okapi_margin for index, triplet in enumerate(triplets)}
         margins |= {index: margin for index, margin in known.items() if margin is not None}
-    return [_by_margin(margins[index], ("ok",)) for index in range(len(triplets))]
+        scores |= {index: triplet.okapi for index, triplet in enumerate(triplets) if triplet.okapi}
+    return [
+        _by_margin(margins[index], ("ok",))._replace(scores=scores[index]) for index in range(len(triplets))
+    ]
 
 
 def by_vectors(readings: Readings, *, pool: str = "mean") -> list[Outcome]:
@@ -165,9 +173,9 @@ def by_vectors(readings: Readings, *, pool: str = "mean") -> list[Outcome]:
     for three in readings:
         anchor, positive, negative = three
         whole = all(reading.vectors for reading in three)
-        margin = score(anchor, positive) - score(anchor, negative) if whole else math.nan
+        scores = (score(anchor, positive), score(anchor, negative)) if whole else (math.nan, math.nan)
         statuses, reasons = zip(*((reading.status, reading.reason) for reading in three), strict=True)
-        outcomes.append(_by_margin(margin, statuses, reasons))
+        outcomes.append(_by_scores(scores, statuses, reasons))
     return outcomes
 
 
@@ -184,7 +192,7 @@ def by_pairs(
     for pair in zip(scores[::2], scores[1::2], strict=True):
         positive, negative = pair
         statuses = positive.status, negative.status
-        outcome = _by_margin(positive.value - negative.value, statuses, (positive.reason, negative.reason))
+        outcome = _by_scores((positive.value, negative.value), statuses, (positive.reason, negative.reason))
         if judged and outcome.picks == (None,) and outcome.ends == ("unparsed",):
             outcome = outcome._replace(picks=("unparsed",))
         outcomes.append(outcome)
@@ -232,7 +240,8 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
         straight, swapped = a - b, swapped_b - swapped_a
         statuses, reasons = zip(*((response.status, response.reason) for response in four), strict=True)
         outcome = _by_margin(straight + swapped, statuses, reasons)
-        outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped))))
+        scores = None if outcome.margin is None else (a + swapped_b, b + swapped_a)
+        outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped)), scores=scores))
     return outcomes
 
 
@@ -244,6 +253,13 @@ def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second
         return "unparsed" if verdict.status == "unparsed" else None
     picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}
     return picks[verdict.value.more_alike]
+
+
+def _by_scores(
+    scores: tuple[float, float], statuses: tuple[str, ...], reasons: tuple[str, ...] = ()
+) -> Outcome:
+    outcome = _by_margin(scores[0] - scores[1], statuses, reasons)
+    return outcome if outcome.margin is None else outcome._replace(scores=scores)
 
 
 def _by_margin(margin: float, statuses: tuple[str, ...], reasons: tuple[str, ...] = ()) -> Outcome:

@@ -1,20 +1,15 @@
-"""What is shown of multiview: metrics, terminal lines, pictures, tables, notes and examples."""
+"""What is shown of multiview: metrics, terminal lines, pictures, tables and notes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from typing import TypeAlias
 
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet, model_name
+from evenkeel.benchmarks.multiview.files import model_name
 from evenkeel.benchmarks.multiview.names import models_and_options
-from evenkeel.page.examples import first, shortened
 from evenkeel.page.format import share
-from evenkeel.page.layout import Bars, Column, Example, Examples, Layout, Note, Points, Table
+from evenkeel.page.layout import Bars, Column, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
-from evenkeel.types import Record, Records, RunSpec, Summary
-
-TripletRecord: TypeAlias = Record[Triplet, MultiviewDetail]
+from evenkeel.types import RunSpec, Summary
 
 SIGNIFICANT = 0.05
 """Below this p-value two methods differ significantly."""
@@ -228,44 +223,3 @@ def _methods(spec: RunSpec) -> dict[str, tuple[list[str], list[str]]]:
     """By its name, the models of each method and its options."""
     texts = spec.options.get("method", ())
     return {name: models_and_options(text) for text, name in zip(texts, spec.subjects, strict=False)}
-
-
-def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:
-    """Triplets that every method gets wrong, that they differ on, and that every method gets right."""
-
-    def shown(title: str, condition: Callable[[TripletRecord], bool]) -> Examples:
-        return Examples(title=title, items=first(records(), condition, _example))
-
-    return [
-        shown("Wrong by every method", lambda record: _correct(record) == {False}),
-        shown("Where the methods differ", _differ),
-        shown("Correct by every method", lambda record: _correct(record) == {True}),
-    ]
-
-
-def _correct(record: TripletRecord) -> set[bool]:
-    """Whether the picks are correct, over all methods and orders that gave one."""
-    picks = record.score.detail.picks.values()
-    return {pick == "positive" for picked in picks for pick in picked if pick is not None}
-
-
-def _differ(record: TripletRecord) -> bool:
-    return len({"positive" in picked for picked in record.score.detail.picks.values()}) > 1
-
-
-def _example(record: TripletRecord) -> Example:
-    triplet = record.sample.inputs
-    picks = [
-        f"{method}: {', '.join(map(str, picked))}" for method, picked in record.score.detail.picks.items()
-    ]
-    return Example(
-        label=record.sample.id,
-        title=shortened(triplet.anchor),
-        parts=(
-            ("criterion", f"{triplet.criterion}: {triplet.description}"),
-            ("anchor", triplet.anchor),
-            ("alike under the criterion", triplet.positive),
-            ("not alike", triplet.negative),
-            ("what the methods picked", "\n".join(picks)),
-        ),
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,10 +30,22 @@ Positions: TypeAlias = dict[str, tuple[float, float]]
 """Of one document, by projection."""
 
 
+class Placement(NamedTuple):
+    """Where the documents of a triplet are."""
+
+    documents: tuple[PlacedDocument, ...] = ()
+    """The labelled ones that are in no triplet before it."""
+    positions: dict[str, Positions] = {}  # noqa: RUF012
+    """Those of all that are placed, by role."""
+
+
+NOWHERE = Placement()
+
+
 def place(
     role: str, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], list[tuple[PlacedDocument, ...]]]:
-    """For each triplet its labelled documents that are in no triplet before it, with their positions.
+) -> Generator[Sequence[Request], Sequence[Response], list[Placement]]:
+    """For each triplet its labelled documents that are in no triplet before it, and the positions of all.
 
     Each set of documents is projected by itself: anchors, positives and negatives of all its tasks together.
     """
@@ -60,7 +72,17 @@ def place(
     documents: list[list[PlacedDocument]] = [[] for _ in triplets]
     for key, index in first.items() if positions else ():
         documents[index].append(PlacedDocument(views[key], positions.get(key, {})))
-    return [tuple(each) for each in documents]
+    return [
+        Placement(
+            tuple(each),
+            {
+                name: positions[triplet.docset, text]
+                for name, text in zip(ROLES, triplet.documents, strict=True)
+                if (triplet.docset, text) in positions
+            },
+        )
+        for each, triplet in zip(documents, triplets, strict=True)
+    ]
 
 
 def _spaced(texts: Sequence[str], most: int) -> Sequence[str]:

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.links import group_of
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, PlacedDocument, Triplet
+from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import STATUSES, Outcome, by_bm25
 from evenkeel.benchmarks.multiview.page import UNITS
+from evenkeel.benchmarks.multiview.projection import NOWHERE, Placement
 from evenkeel.types import Figure, Sample, Score, Summary, Tag
 
 ORDERS = ("straight_", "swapped_")
@@ -63,7 +64,7 @@ def measure(
     sample: Sample[Triplet],
     outcomes: Mapping[str, Outcome],
     difficulty: Difficulty,
-    documents: tuple[PlacedDocument, ...] = (),
+    placement: Placement = NOWHERE,
 ) -> Score[MultiviewDetail]:
     """The score of a triplet: `accuracy@METHOD` and so on; `accuracy` alone where there is one method."""
     triplet = sample.inputs
@@ -90,7 +91,9 @@ def measure(
             picks={name: outcome.picks for name, outcome in outcomes.items()},
             orders={name: outcome.orders for name, outcome in outcomes.items() if outcome.orders},
             margins={name: o.margin for name, o in outcomes.items() if o.margin is not None},
-            documents=documents,
+            scores={name: o.scores for name, o in outcomes.items() if o.scores is not None},
+            documents=placement.documents,
+            positions=placement.positions,
         ),
     )
 

@@ -297,7 +297,7 @@ def _documents(record: RgbRecord) -> list[Text]:
             if published_matches(doc, ((alternative,),), lang).parts[0] is not None
         ]
         spans = tuple(
-            Span(start, end, which, f"{title}: '{shortened(alternative)}'")
+            Span(start, end, which, title)
             for alternative, which, title in matches
             for start, end in occurrences(doc, alternative, lang)
         )

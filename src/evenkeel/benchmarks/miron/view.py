@@ -1,0 +1,162 @@
+"""One example of MIRON: what was to come, what came, how likely each token was, and its clean version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from evenkeel.benchmarks.miron.files import MironRecord
+from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
+from evenkeel.benchmarks.miron.strings import PART, is_known
+from evenkeel.page.differences import differences, marked, side_by_side
+from evenkeel.page.examples import first
+from evenkeel.page.format import known
+from evenkeel.page.layout import Examples
+from evenkeel.page.view import (
+    Beside,
+    Block,
+    Facts,
+    Text,
+    Tokens,
+    View,
+    answer_texts,
+    chance,
+    example,
+    related_facts,
+    value_facts,
+)
+from evenkeel.types import Records, StringProbability
+
+MOST_VERSIONS = 5
+"""Versions with typos that are set beside the clean one."""
+MOST_ACCEPTED = 50
+
+
+def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
+    inputs, values, detail = record.sample.inputs, record.score.values, record.score.detail
+    generated = detail.generated if detail else None
+    blocks: list[Block] = [Text("prefix", inputs.prefix)]
+    if generated is None:
+        blocks += [Text("target", inputs.target, kind="target"), *answer_texts(record.answers)]
+    else:
+        blocks.append(side_by_side("", ("target", inputs.target), ("generated", generated), letters=True))
+    if inputs.accepted:
+        answers = [answer.strip() for answer in inputs.accepted[:MOST_ACCEPTED]]
+        blocks.append(Text("also right", " · ".join(answers)))
+    if detail and detail.other is not None and detail.other != generated:
+        blocks.append(Text("generated, to the end of the other stop rule", detail.other))
+    blocks += [*_tokens(record), *_quadrant(record), *_string(record), *_versions(record, related)]
+    blocks += related_facts(
+        "the clean version and those with typos",
+        ("sample", "typos", "generated", "score", "confidence"),
+        record,
+        related,
+        lambda each: (
+            str(each.sample.tags.get("edits", "–")),
+            (each.score.detail.generated if each.score.detail else None) or "–",
+            known(each.score.values.get("lev_score"), "score"),
+            known(each.score.values.get("target_confidence"), "score"),
+        ),
+    )
+    blocks.append(value_facts(values, METRICS))
+    title = f"{record.sample.id} · {inputs.prefix[-60:]} ▸{inputs.target[:60]}"
+    return View(title, _label(record), tuple(blocks))
+
+
+def _label(record: MironRecord) -> str:
+    values = record.score.values
+    score, probability = values.get("lev_score"), values.get("answer_probability")
+    words = [f"score {score:.0f}"] if score is not None else ["not scored"]
+    return ", ".join(words + ([f"probability {chance(probability)}"] if probability is not None else []))
+
+
+def _tokens(record: MironRecord) -> Iterator[Tokens]:
+    """The target's tokens with the probability of each after the text before it."""
+    # The target is the first text whose log-likelihood was asked; a string probability is asked before it.
+    index = 1 if PART in record.score.parts else 0
+    response = record.answers[index] if index < len(record.answers) else None
+    detail = record.score.detail
+    logprobs = response.logprobs if response else None
+    if logprobs is None or detail is None or not detail.tokens or logprobs.tokens != detail.tokens:
+        return
+    probabilities = tuple(math.exp(min(0.0, value)) for value in logprobs.values)
+    note = "Tokens merge across the boundary of prefix and target." if logprobs.merged else ""
+    yield Tokens("tokens of the target", logprobs.tokens, probabilities, note)
+
+
+def _quadrant(record: MironRecord) -> Iterator[Facts]:
+    for name, (title, meaning) in QUADRANTS.items():
+        if record.score.values.get(name) == 1:
+            yield Facts("what that means", ((title, meaning),))
+
+
+def _string(record: MironRecord) -> Iterator[Facts]:
+    """The target as a string, in whatever tokens, beside its own tokens."""
+    string = next((answer.string for answer in record.answers if answer.string), None)
+    if string is None:
+        return
+    rows = [("in its own tokens", _chance(string.own))]
+    if string.spelled is not None:
+        rows.append(("in all tokens that spell it", _chance(string.spelled)))
+    rows.append(("as a string, in whatever tokens", _bounds(string.low, string.high, string)))
+    if string.healed_low is not None and string.healed_high is not None:
+        rows.append(
+            ("the same, after the prefix as text", _bounds(string.healed_low, string.healed_high, string))
+        )
+    rows.append(("token sequences that were counted", f"{string.sequences:,}"))
+    yield Facts("probability of the target as a string", tuple(rows))
+
+
+def _chance(logarithm: float | None) -> str:
+    if logarithm is None:
+        return "not known: tokens merge across the boundary"
+    return chance(math.exp(min(0.0, logarithm)))
+
+
+def _bounds(low: float, high: float, string: StringProbability) -> str:
+    return _chance(low) if is_known(string) else f"{_chance(low)} to {_chance(high)}"
+
+
+def _versions(record: MironRecord, related: Sequence[MironRecord]) -> Iterator[Beside]:
+    """The clean prefix beside each with typos, of which this example is one or the other."""
+    by_id = {each.sample.id: each for each in (*related, record)}
+    clean = by_id.get(record.sample.group)
+    if clean is None:
+        return
+    noisy = [each for each in by_id.values() if each.sample.id != clean.sample.id]
+    if clean.sample.id != record.sample.id:
+        noisy = [record]
+    for each in noisy[:MOST_VERSIONS]:
+        result = differences(each.sample.inputs.prefix, clean.sample.inputs.prefix, letters=True)
+        missing = differences(clean.sample.inputs.prefix, each.sample.inputs.prefix, letters=True)
+        yield Beside(
+            "without and with typos",
+            (
+                Text(
+                    f"clean: {clean.sample.id}",
+                    clean.sample.inputs.prefix,
+                    marked(missing.ranges, "differs", "not in the version with typos"),
+                ),
+                Text(
+                    f"with typos: {each.sample.id}",
+                    each.sample.inputs.prefix,
+                    marked(result.ranges, "edited", "typo"),
+                ),
+            ),
+        )
+
+
+def examples(records: Records) -> list[Examples]:
+    """Some of each quadrant."""
+    return [
+        Examples(
+            title=title,
+            note=f"{meaning[0].upper()}{meaning[1:]}.",
+            items=first(
+                records(),
+                lambda record, name=name: record.score.values.get(name) == 1,  # type: ignore[misc]
+                lambda record: example(view(record)),
+            ),
+        )
+        for name, (title, meaning) in QUADRANTS.items()
+    ]

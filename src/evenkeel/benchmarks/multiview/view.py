@@ -1,0 +1,207 @@
+"""One triplet of multiview: its documents, what each method made of them, and where they lie."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Triplet
+from evenkeel.benchmarks.multiview.page import METRICS
+from evenkeel.page.differences import MOST_WORDS, located_words
+from evenkeel.page.examples import first, shortened
+from evenkeel.page.layout import Examples
+from evenkeel.page.view import (
+    Beside,
+    Block,
+    Cloud,
+    Facts,
+    Point,
+    Span,
+    Text,
+    View,
+    example,
+    value_facts,
+)
+from evenkeel.types import Record, Records
+
+TripletRecord: TypeAlias = Record[Triplet, MultiviewDetail]
+
+HEADINGS = {"anchor": "anchor", "positive": "alike under the criterion", "negative": "not alike"}
+VERDICTS = {
+    "positive": "right",
+    "negative": "wrong",
+    "tie": "tie",
+    "unparsed": "not readable",
+    None: "failed",
+}
+PROJECTIONS = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+SHORT = 3
+"""Letters of a word that is not marked as shared: most such words are in every text."""
+MOST_VIEWS = 8
+"""Views (kinds of labels) that have a picture."""
+MOST_DOCUMENTS = 1_200
+"""Documents in a picture."""
+
+
+def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
+    """One triplet. `related` are those of the same documents, for the pictures."""
+    triplet, detail = record.sample.inputs, record.score.detail
+    blocks: list[Block] = [
+        Text("criterion", f"{triplet.criterion}: {triplet.description}"),
+        Beside("", tuple(_documents(triplet))),
+    ]
+    if detail is not None:
+        blocks.append(_methods(detail))
+    blocks += [_annotations(triplet), *_about(record)]
+    if detail is not None:
+        blocks += _clouds(record, related)
+    blocks.append(value_facts(record.score.values, METRICS))
+    title = f"{record.sample.id} · {shortened(triplet.anchor)}"
+    return View(title, _label(detail), tuple(blocks))
+
+
+def _label(detail: MultiviewDetail | None) -> str:
+    picks = [picked for picked in detail.picks.values() if None not in picked] if detail else []
+    if not picks:
+        return "not scored"
+    right = sum(set(picked) == {"positive"} for picked in picks)
+    return f"right by {right} of {len(picks)} methods"
+
+
+def _documents(triplet: Triplet) -> Iterator[Text]:
+    """The three documents, in the last two the words of the anchor marked."""
+    words = {word.text.casefold() for word in located_words(triplet.anchor)}
+    for role, text in zip(ROLES, triplet.documents, strict=True):
+        shared = (
+            ()
+            if role == "anchor"
+            else tuple(
+                Span(word.start, word.end, "shared", "word of the anchor")
+                for word in located_words(text)
+                if word.text.casefold() in words and _is_marked(word.text)
+            )
+        )
+        note = ""
+        if role != "anchor":
+            counted = len(located_words(text, MOST_WORDS))
+            note = f"{len(shared)} of {counted:,} words are marked: those of more than {SHORT} letters."
+        yield Text(HEADINGS[role], text, shared, note=note)
+
+
+def _is_marked(word: str) -> bool:
+    """Whether a word says something when it is shared: numbers, longer words, letters of other scripts."""
+    return bool(re.fullmatch(r"\w+", word)) and (len(word) > SHORT or word.isdigit() or not word.isascii())
+
+
+def _methods(detail: MultiviewDetail) -> Facts:
+    """What each method scored and picked. A judge that is asked in both orders has two picks."""
+    rows = []
+    for method, picked in detail.picks.items():
+        scores = tuple(f"{score:.4f}" for score in detail.scores.get(method, ())) or ("–", "–")
+        margin = detail.margins.get(method)
+        rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.4f}"))
+    note = ""
+    if any(len(picked) > 1 for picked in detail.picks.values()):
+        note = "A judge that is asked in both orders has a verdict for each: the positive first, then last."
+    columns = ("method", "verdict", "score of the positive", "of the negative", "difference")
+    return Facts("what the methods picked", tuple(rows), columns, note)
+
+
+def _verdict(picked: Sequence[Pick | None]) -> str:
+    return ", ".join(VERDICTS.get(pick, str(pick)) for pick in picked)
+
+
+def _annotations(triplet: Triplet) -> Facts:
+    """What is known of each document: its id, its labels, tags and summary."""
+    views = list(dict.fromkeys(view for labels in triplet.labels.values() for view in labels))
+    rows = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
+    rows += [
+        (view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES))
+        for view in views[:MOST_VIEWS]
+    ]
+    if triplet.tags:
+        rows.append(("tags", *(", ".join(triplet.tags.get(role, ())) or "–" for role in ROLES)))
+    summaries = (triplet.anchor_summary, triplet.positive_summary, triplet.negative_summary)
+    if any(summaries):
+        rows.append(("summary", *(summary or "–" for summary in summaries)))
+    columns = ("", "anchor", "positive", "negative")
+    return Facts("annotations", tuple(rows), columns)
+
+
+def _about(record: TripletRecord) -> Iterator[Facts]:
+    triplet, tags = record.sample.inputs, record.score.tags
+    rows = [
+        ("task", triplet.task),
+        ("difficulty", f"{tags['difficulty']} for BM25" if "difficulty" in tags else ""),
+        ("built to look alike for", triplet.hard_for),
+        ("the judge's rating", "" if triplet.quality is None else f"{triplet.quality} of 5"),
+        ("built by", triplet.built_by),
+        ("confirmed by", triplet.confirmed_by),
+        ("hints", " · ".join(triplet.hints)),
+    ]
+    yield Facts("about the triplet", tuple(row for row in rows if row[1]))
+
+
+# Documents in two dimensions
+
+
+def _clouds(record: TripletRecord, related: Sequence[TripletRecord]) -> Iterator[Cloud]:
+    """For each view (each kind of label) all documents of the set in the same plane, this triplet named."""
+    triplet, detail = record.sample.inputs, record.score.detail
+    records = {each.sample.id: each for each in (*related, record)}.values()
+    documents = [
+        document
+        for each in records
+        if each.score.detail is not None and each.sample.inputs.docset == triplet.docset
+        for document in each.score.detail.documents
+    ][:MOST_DOCUMENTS]
+    available = [name for name in PROJECTIONS if any(name in each for each in detail.positions.values())]
+    if not available:
+        return
+    projection = available[0]
+    views = dict.fromkeys(view for labels in triplet.labels.values() for view in labels)
+    for view in [*views][:MOST_VIEWS]:
+        others = [
+            Point(*document.positions[projection], document.views.get(view, ""))
+            for document in documents
+            if projection in document.positions
+        ]
+        named = [
+            Point(*positions[projection], triplet.labels.get(role, {}).get(view, ""), role)
+            for role, positions in detail.positions.items()
+            if projection in positions
+        ]
+        name = f"{view}, the criterion" if view == triplet.criterion else view
+        yield Cloud(
+            f"the documents by {name}",
+            (*others, *named),
+            f"Positions are by {PROJECTIONS[projection]} of the embeddings, the same under each view; colour "
+            "and shape are the labels.",
+        )
+
+
+# Examples
+
+
+def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:
+    """Triplets that every method gets wrong, that they differ on, and that every method gets right."""
+
+    def shown(title: str, condition: Callable[[TripletRecord], bool]) -> Examples:
+        return Examples(title=title, items=first(records(), condition, lambda record: example(view(record))))
+
+    return [
+        shown("Wrong by every method", lambda record: _correct(record) == {False}),
+        shown("Where the methods differ", _differ),
+        shown("Correct by every method", lambda record: _correct(record) == {True}),
+    ]
+
+
+def _correct(record: TripletRecord) -> set[bool]:
+    """Whether the picks are correct, over all methods and orders that gave one."""
+    picks = record.score.detail.picks.values()
+    return {pick == "positive" for picked in picks for pick in picked if pick is not None}
+
+
+def _differ(record: TripletRecord) -> bool:
+    return len({"positive" in picked for picked in record.score.detail.picks.values()}) > 1
