@@ -227,9 +227,14 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("x" * 10_001, "at most 10,000"),
     ],
 )
-def test_a_text_reaches_no_file_code_or_secret(parrot: AppTest, text: str, problem: str) -> None:
-    parrot.text_input(key="x-model").set_value(text).run()
-    assert problem in shown(parrot)
+def test_a_text_reaches_no_file_code_or_secret(runs: Path, text: str, problem: str) -> None:
+    with pytest.raises(ek.UsageError, match=problem):
+        choose.checked(text, settings_of(runs))
+
+
+def test_an_option_with_a_text_that_is_refused_says_why(parrot: AppTest) -> None:
+    parrot.text_input(key="x-model").set_value("hf:/etc").run()
+    assert "outside of the app" in shown(parrot)
     assert "model" not in chosen(parrot)
 
 
@@ -237,9 +242,16 @@ def test_a_text_reaches_no_file_code_or_secret(parrot: AppTest, text: str, probl
     "text",
     ["openai:gpt?base_url=https://api.example.org/v1", "bm25", "a sentence, with: signs + more", "é" * 5_000],
 )
-def test_an_ordinary_text_is_taken(parrot: AppTest, text: str) -> None:
-    parrot.text_input(key="x-model").set_value(text)
-    assert chosen(parrot.run()) == {"model": text}
+def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
+    assert choose.checked(text, settings_of(runs)) == text
+
+
+def test_a_file_in_the_apps_folders_can_be_named(runs: Path) -> None:
+    folder = write_rows(runs)
+    assert choose.checked(f"replay:{folder}/miron_en.jsonl", settings_of(runs))
+    (runs / "link").symlink_to("/etc")
+    with pytest.raises(ek.UsageError, match="outside of the app"):
+        choose.checked(f"replay:{runs}/link/passwd", settings_of(runs))
 
 
 # Models

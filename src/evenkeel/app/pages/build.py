@@ -143,7 +143,7 @@ def _buttons(review: Review, key: str, index: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for label, verdict, shortcut in (
             ("Accept", "accepted", "a"),
-            ("Reject", "rejected", "r"),
+            ("Reject", "rejected", "x"),
             ("Undecided", "undecided", "u"),
         ):
             st.button(
