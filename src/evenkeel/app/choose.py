@@ -86,9 +86,9 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
         text = st.text_area(label, default, help=f"{help_text} One a line\\.", height=80, key=key)
-        return tuple(_checked(line.strip(), settings) for line in text.splitlines() if line.strip())
+        return tuple(checked(line.strip(), settings) for line in text.splitlines() if line.strip())
     text = st.text_input(label, option.default or "", help=help_text, key=key)
-    return _checked(text.strip(), settings) or (None if option.default is None else "")
+    return checked(text.strip(), settings) or (None if option.default is None else "")
 
 
 def _core(kind: Any) -> Any:
@@ -104,7 +104,7 @@ def _choice(value: Any) -> str:
     return "default" if value is None else str(value)
 
 
-def _checked(text: str, settings: Settings) -> str:
+def checked(text: str, settings: Settings) -> str:
     """A text that may name a model or a file: it can reach no file outside of the app's folders, run no
     code of a model's repository, and send no variable to a server but those that hold keys."""
     settings.refuse_path(text)
@@ -144,7 +144,7 @@ def file(
         return str(save_upload(settings, uploaded.name, uploaded.getvalue())) if uploaded else default
     if chosen is None or chosen == default:
         return default
-    return str(files[chosen]) if chosen in files else _checked(chosen.strip(), settings) or default
+    return str(files[chosen]) if chosen in files else checked(chosen.strip(), settings) or default
 
 
 def _none(value: str | None) -> str:

@@ -29,7 +29,7 @@ from evenkeel.page.view import Text, View
 DECISIONS = "review.jsonl"
 ACCEPTED = "accepted"
 """The folder of what was accepted, beside the files."""
-COMPANIONS = ("manifest.json", "documents*", "dropped.jsonl", "sheet.csv", DECISIONS)
+COMPANIONS = ("manifest.json", "documents*", "dropped.jsonl", "sheet.csv", "progress.json", DECISIONS)
 """What builders write beside the samples."""
 LONG = 600
 """Characters of a field that is shown without a click."""

@@ -1,8 +1,221 @@
-"""A page that is being written."""
+"""Make a data set as a process of its own, look through what was made row by row, write what was accepted."""
 
 from __future__ import annotations
 
+import io
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+import evenkeel as ek
+from evenkeel.app import choose, show
+from evenkeel.app.pages.new_run import ACTIVE, watch
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import visible
+
+if TYPE_CHECKING:
+    from evenkeel.make.review import Review, Verdict
 
 
-def page(settings: Settings) -> None: ...
+def page(settings: Settings) -> None:
+    show.title("Build")
+    form, watched = st.columns([3, 2], gap="large")
+    with form, show.problems():
+        _form(settings)
+    with watched:
+        show.heading("Started here")
+        watch(settings, "build")
+    show.heading("Look through a data set")
+    with show.problems():
+        _choose_and_review(settings)
+
+
+# Building
+
+
+def _form(settings: Settings) -> None:
+    builders = _builders()
+    name = st.selectbox("Benchmark", list(builders))
+    show.text("Without any choice the data set is made from the seed: no model is asked.", "soft")
+    chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
+    if st.button("Build", type="primary"):
+        settings.runs.mkdir(parents=True, exist_ok=True)
+        started = ek.start_build(settings.runs, name, **chosen)
+        st.session_state["review"] = started.name
+        st.toast(choose.plain(f"Started {started.name}"))
+        st.rerun()
+
+
+def _builders() -> dict[str, Any]:
+    """The builders of the benchmarks that have one."""
+    builders = {}
+    for name, benchmark in ek.benchmarks().items():
+        try:
+            builders[name] = benchmark.builder()
+        except ek.UsageError:
+            continue
+    return builders
+
+
+# Looking through
+
+
+def _choose_and_review(settings: Settings) -> None:
+    names = data_sets(settings)
+    _await(settings, list(names))
+    if not names:
+        show.text("What is built here can be looked through here, example by example.", "soft")
+        return
+    asked = st.session_state.get("review", "")
+    name = st.selectbox(
+        "Data set", list(names), index=list(names).index(asked) if asked in names else 0, format_func=visible
+    )
+    path = names[name]
+    review = _review(str(path), _version(path))
+    review.refresh()
+    _show(review, name)
+
+
+def data_sets(settings: Settings) -> dict[str, Path]:
+    """What was built here and is complete, newest first."""
+    if not settings.built.is_dir():
+        return {}
+    unfinished = {each.name for each in ek.started(settings.runs) if each.state in ACTIVE}
+    folders = [
+        path
+        for path in settings.built.iterdir()
+        if path.is_dir() and not path.is_symlink() and path.name not in unfinished
+        if not path.name.startswith(".") and path != choose.uploads(settings) and _version(path)
+    ]
+    return {path.name: path for path in sorted(folders, key=lambda path: (-path.stat().st_ctime, path.name))}
+
+
+@st.fragment(run_every=2)
+def _await(settings: Settings, shown: list[str]) -> None:
+    """Draw the page again when a build has ended."""
+    if set(data_sets(settings)) != set(shown):
+        st.rerun()
+
+
+def _version(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Changes with the files that a review reads; empty where there are none."""
+    try:
+        files = ek.review(folder).files
+    except ek.EvenkeelError:
+        return ()
+    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the rows…")
+def _review(path: str, version: tuple[tuple[str, int, int], ...]) -> Review:
+    review = ek.review(path)
+    len(review.rows)  # read them now
+    return review
+
+
+def _show(review: Review, name: str) -> None:
+    counts = review.counts()
+    total = len(review.rows)
+    decided = total - counts["undecided"]
+    st.progress(
+        decided / total if total else 0.0,
+        text=f"{total:,} rows: {counts['accepted']:,} accepted, {counts['rejected']:,} rejected, "
+        f"{counts['undecided']:,} undecided",
+    )
+    if not total:
+        return
+    key = f"row-{name}"
+    index = min(int(st.session_state.get(key, 1)), total) - 1
+    _buttons(review, key, index)
+    if problem := st.session_state.pop("review-problem", ""):
+        show.text(problem, "error")
+    with st.container(border=True):
+        show.result(review.view(index))
+    _export(review, name)
+
+
+def _buttons(review: Review, key: str, index: int) -> None:
+    """First what is decided most often; each has a key of the keyboard."""
+    last = len(review.rows) - 1
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for label, verdict, shortcut in (
+            ("Accept", "accepted", "a"),
+            ("Reject", "rejected", "x"),
+            ("Undecided", "undecided", "u"),
+        ):
+            st.button(
+                label,
+                key=f"{key}-{verdict}",
+                type="primary" if review.verdict(index) == verdict else "secondary",
+                on_click=_decide,
+                args=(review, key, index, verdict),
+                shortcut=shortcut,
+            )
+        st.button(
+            "Previous", on_click=_go, args=(key, index - 1), disabled=index == 0, shortcut="p", key=f"{key}-p"
+        )
+        st.button(
+            "Next", on_click=_go, args=(key, index + 1), disabled=index == last, shortcut="n", key=f"{key}-n"
+        )
+        undecided = review.next_undecided(index)
+        st.button(
+            "Next undecided",
+            on_click=_go,
+            args=(key, undecided),
+            disabled=undecided is None,
+            shortcut="j",
+            key=f"{key}-j",
+        )
+        st.number_input(f"Row, of {last + 1:,}", 1, last + 1, key=key, width=160)
+
+
+def _go(key: str, index: int | None) -> None:
+    if index is not None:
+        st.session_state[key] = index + 1
+
+
+def _decide(review: Review, key: str, index: int, verdict: Verdict) -> None:
+    """Keep a decision, and go on to the next row that has none."""
+    try:
+        review.decide(index, verdict)
+    except (ek.EvenkeelError, OSError) as error:
+        st.session_state["review-problem"] = str(error)
+        return
+    if verdict != "undecided":
+        _go(key, review.next_undecided(index))
+
+
+# Exporting
+
+
+def _export(review: Review, name: str) -> None:
+    counts = review.counts()
+    undecided = st.checkbox(
+        f"Also the {counts['undecided']:,} rows without a decision", disabled=not counts["undecided"]
+    )
+    count = counts["accepted"] + (counts["undecided"] if undecided else 0)
+    with st.container(horizontal=True):
+        st.download_button(
+            f"Download {count:,} rows",
+            lambda: _archive(review, undecided=undecided),
+            file_name=f"{name}-accepted.zip",
+            mime="application/zip",
+            disabled=not count,
+            on_click="ignore",
+        )
+        if st.button("Keep them as a data set", disabled=not count):
+            with show.problems():
+                review.export(undecided=undecided)
+                show.text(f"Kept as {name}/accepted: it can be chosen as data of a new run.")
+
+
+def _archive(review: Review, *, undecided: bool) -> bytes:
+    """The exported files in one."""
+    archive = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in review.export(undecided=undecided, out=folder):
+            file.write(path, path.name)
+    return archive.getvalue()

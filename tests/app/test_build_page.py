@@ -1,0 +1,303 @@
+"""The page that builds data sets and looks through them, and the widgets that it shares with New run."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta, Struct
+from streamlit.testing.v1 import AppTest
+
+import evenkeel as ek
+from evenkeel.app import choose
+from evenkeel.app.pages import build
+from evenkeel.app.settings import Settings
+from evenkeel.options import FILE
+
+PAGE = """
+from evenkeel.app import show
+from evenkeel.app.pages import build
+from evenkeel.app.settings import Settings
+
+with show.problems():
+    build.page(Settings.of_environment())
+"""
+HOSTILE = "<script>alert(1)</script> **bold** :red[x] $x$"
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
+
+
+def settings_of(runs: Path) -> Settings:
+    return Settings(runs=runs, models=None, data=None, read_only=False)
+
+
+def page() -> AppTest:
+    test = AppTest.from_string(PAGE, default_timeout=30).run()
+    assert not test.exception
+    return test
+
+
+def shown(test: AppTest) -> str:
+    return "\n".join(str(element.proto.body) for element in test.get("html"))
+
+
+def write_rows(runs: Path, name: str = "mine", count: int = 3) -> Path:
+    folder = runs / "data" / name
+    folder.mkdir(parents=True)
+    rows = [{"id": n, "prefix": f"{HOSTILE} {n}", "target": " x", "category": "Logic"} for n in range(count)]
+    (folder / "miron_en.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
+    return folder
+
+
+# The page
+
+
+def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
+    test = page()
+    test.selectbox[0].select("miron").run()
+    test.number_input(key="build-miron-per_category").set_value(2).run()
+    next(button for button in test.button if button.label == "Build").click().run()
+    assert not test.exception
+    [started] = ek.started(runs)
+    assert started.kind == "build"
+    assert "--per-category=2" in started.command
+    for _ in range(600):
+        [started] = ek.started(runs)
+        if started.state not in ("starting", "running"):
+            break
+        time.sleep(0.1)
+    assert started.state == "finished", started.log_tail()
+    test = page()
+    assert test.selectbox[-1].value == started.name
+    review = ek.review(started.path)
+    assert f"{len(review.rows)} rows" in test.get("progress")[-1].proto.text
+
+
+def test_rows_are_accepted_and_rejected_one_after_the_other(runs: Path) -> None:
+    folder = write_rows(runs)
+    test = page()
+    test.button(key="row-mine-accepted").click().run()
+    assert test.number_input(key="row-mine").value == 2
+    test.button(key="row-mine-rejected").click().run()
+    assert test.number_input(key="row-mine").value == 3
+    review = ek.review(folder)
+    assert review.counts() == {"accepted": 1, "rejected": 1, "undecided": 1}
+    test.number_input(key="row-mine").set_value(1).run()
+    test.button(key="row-mine-undecided").click().run()
+    assert ek.review(folder).verdict(0) == "undecided"
+    assert test.number_input(key="row-mine").value == 1
+    test.button(key="row-mine-n").click().run()
+    test.button(key="row-mine-j").click().run()
+    assert test.number_input(key="row-mine").value == 3
+    assert "1 rejected, 2 undecided" in test.get("progress")[-1].proto.text
+    assert not test.exception
+
+
+def test_words_of_a_data_set_are_shown_as_text(runs: Path) -> None:
+    write_rows(runs)
+    test = page()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; **bold**" in shown(test)
+    assert "<script>alert" not in shown(test)
+    markdown = [element.value for kind in ("markdown", "caption") for element in getattr(test, kind)]
+    assert not any("bold" in text for text in markdown)
+
+
+def test_what_is_accepted_is_kept_as_data(runs: Path) -> None:
+    folder = write_rows(runs)
+    test = page()
+    keep = next(button for button in test.button if button.label == "Keep them as a data set")
+    assert keep.disabled
+    test.button(key="row-mine-rejected").click().run()
+    test.checkbox[-1].check().run()
+    next(button for button in test.button if button.label == "Keep them as a data set").click().run()
+    assert len(ek.review(folder / "accepted").rows) == 2
+    assert settings_of(runs).data_sets()["mine/accepted"] == folder / "accepted"
+    archive = zipfile.ZipFile(io.BytesIO(build._archive(ek.review(folder), undecided=True)))
+    assert archive.read("miron_en.jsonl") == (folder / "accepted" / "miron_en.jsonl").read_bytes()
+
+
+def test_a_data_set_that_cannot_be_read_is_named(runs: Path) -> None:
+    (write_rows(runs) / "miron_en.jsonl").write_text('{"id": 1}\nnot JSON\n')
+    assert "line 2: this line is not JSON" in shown(page())
+
+
+def test_without_a_data_set_the_page_says_what_it_is_for(runs: Path) -> None:
+    assert "can be looked through here" in shown(page())
+
+
+# Widgets
+
+
+class Parrot(Struct, frozen=True):
+    """One option of each kind."""
+
+    loud: Annotated[bool, Meta(description="Whether *all* is in capitals.")] = False
+    tone: Literal["soft", "sharp"] | None = None
+    times: Annotated[int, Meta(ge=1)] | None = None
+    share: float = 0.5
+    words: tuple[str, ...] = ("a",)
+    model: str | None = None
+    source: Annotated[str, Meta(description="own, or a file", extra=FILE)] = "own"
+
+
+def choose_parrot() -> None:
+    import streamlit as st
+    from tests_app_parrot import Parrot  # type: ignore[import-not-found]
+
+    from evenkeel.app import choose, show
+    from evenkeel.app.settings import Settings
+
+    with show.problems():
+        st.session_state["chosen"] = choose.options(Parrot, Settings.of_environment(), key="x")
+
+
+@pytest.fixture
+def parrot(runs: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    import sys
+    import types
+
+    module = types.ModuleType("tests_app_parrot")
+    module.Parrot = Parrot  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tests_app_parrot", module)
+    return AppTest.from_function(choose_parrot, default_timeout=30).run()
+
+
+def chosen(test: AppTest) -> Any:
+    assert not test.exception
+    return test.session_state["chosen"]
+
+
+def test_only_what_differs_from_the_defaults_is_chosen(parrot: AppTest, runs: Path) -> None:
+    assert chosen(parrot) == {}
+    assert parrot.checkbox(key="x-loud").help == r"Whether \*all\* is in capitals\."
+    parrot.checkbox(key="x-loud").check()
+    parrot.selectbox(key="x-tone").select("sharp")
+    parrot.number_input(key="x-times").set_value(3)
+    parrot.number_input(key="x-share").set_value(0.25)
+    parrot.text_area(key="x-words").set_value("b, with a comma\n\n c ")
+    parrot.text_input(key="x-model").set_value(" hf:some/model ")
+    assert chosen(parrot.run()) == {
+        "loud": True,
+        "tone": "sharp",
+        "times": 3,
+        "share": 0.25,
+        "words": ("b, with a comma", "c"),
+        "model": "hf:some/model",
+    }
+
+
+def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
+    folder = write_rows(runs)
+    saved = choose.save_upload(settings_of(runs), "../../my file.YAML", b"a: 1")
+    assert saved.parent == runs / "data" / "uploads"
+    assert choose.save_upload(settings_of(runs), "my file.YAML", b"a: 1") == saved
+    assert choose.save_upload(settings_of(runs), "my file.YAML", b"a: 2") != saved
+    assert saved.read_bytes() == b"a: 1"
+    parrot.run()
+    assert f"uploads/{saved.name}" in parrot.selectbox(key="x-source").options
+    parrot.selectbox(key="x-source").select("mine/miron_en.jsonl")
+    assert chosen(parrot.run()) == {"source": str(folder / "miron_en.jsonl")}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("/etc/passwd", "outside of the app"),
+        ("hf:/etc", "outside of the app"),
+        ("judge:hf:../secret", "outside of the app"),
+        ("replay:%2Fetc%2Fpasswd", "outside of the app"),
+        ("sbert:x?cache=~/y", "outside of the app"),
+        ("hf:x?trust_remote_code=true", "would run code"),
+        ("hf:x?trust%5Fremote_code=true", "would run code"),
+        (
+            "openai:x?base_url=http://127.0.0.1:1/v1&api_key_env=AWS_SECRET_ACCESS_KEY",
+            "not a variable of a key",
+        ),
+        ("x" * 10_001, "at most 10,000"),
+    ],
+)
+def test_a_text_reaches_no_file_code_or_secret(runs: Path, text: str, problem: str) -> None:
+    with pytest.raises(ek.UsageError, match=problem):
+        choose.checked(text, settings_of(runs))
+
+
+def test_an_option_with_a_text_that_is_refused_says_why(parrot: AppTest) -> None:
+    parrot.text_input(key="x-model").set_value("hf:/etc").run()
+    assert "outside of the app" in shown(parrot)
+    assert "model" not in chosen(parrot)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["openai:gpt?base_url=https://api.example.org/v1", "bm25", "a sentence, with: signs + more", "é" * 5_000],
+)
+def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
+    assert choose.checked(text, settings_of(runs)) == text
+
+
+def test_a_file_in_the_apps_folders_can_be_named(runs: Path) -> None:
+    folder = write_rows(runs)
+    assert choose.checked(f"replay:{folder}/miron_en.jsonl", settings_of(runs))
+    (runs / "link").symlink_to("/etc")
+    with pytest.raises(ek.UsageError, match="outside of the app"):
+        choose.checked(f"replay:{runs}/link/passwd", settings_of(runs))
+
+
+# Models
+
+
+def choose_model() -> None:
+    import streamlit as st
+
+    from evenkeel.app import choose, show
+    from evenkeel.app.settings import Settings
+
+    with show.problems():
+        st.session_state["chosen"] = choose.model(Settings.of_environment(), key="m")
+
+
+def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-value-1234567890")
+    monkeypatch.setenv("EVENKEEL_APP_MODELS", str(runs.parent / "models"))
+    (runs.parent / "models" / "tiny").mkdir(parents=True)
+    (runs.parent / "models" / "tiny" / "config.json").write_text("{}")
+    test = AppTest.from_function(choose_model, default_timeout=30).run()
+    assert chosen(test) == "embedded"
+    test.selectbox(key="m-source").select("A folder").run()
+    assert chosen(test) == f"hf:{runs.parent / 'models' / 'tiny'}"
+    preset = ek.presets()["openai"]
+    test.selectbox(key="m-source").select(preset.title).run()
+    assert chosen(test) == preset.spec(preset.models[0])
+    assert "OPENAI_API_KEY, which is set" in shown(test)
+    assert "secret" not in shown(test)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert "OPENAI_API_KEY is not set" in shown(test.run())
+
+
+def test_any_server_can_be_named_and_gets_no_key_unless_asked(runs: Path) -> None:
+    test = AppTest.from_function(choose_model, default_timeout=30).run()
+    test.selectbox(key="m-source").select("An OpenAI-compatible server").run()
+    assert chosen(test) is None
+    test.text_input(key="m-address").set_value("http://127.0.0.1:9/v1")
+    test.text_input(key="m-name").set_value("mine").run()
+    assert chosen(test) == "openai:mine?base_url=http%3A%2F%2F127.0.0.1%3A9%2Fv1&api_key_env=NO_KEY"
+    ek.load_model(chosen(test)).close()
+    test.selectbox(key="m-variable").select("OPENAI_API_KEY").run()
+    assert chosen(test).endswith("&api_key_env=OPENAI_API_KEY")
+    assert "will be sent to http://127.0.0.1:9/v1" in shown(test)
+    test.text_input(key="m-name").set_value("mine?base_url=http://evil").run()
+    assert "is not the name of a model" in shown(test)
+    test.text_input(key="m-name").set_value("mine")
+    test.text_input(key="m-address").set_value("http://user:pass@127.0.0.1/v1").run()
+    assert "must not hold a password" in shown(test)
