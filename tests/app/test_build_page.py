@@ -15,13 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
 from evenkeel.app import choose
-from evenkeel.app.pages import build
+from evenkeel.app.screens import build
 from evenkeel.app.settings import Settings
 from evenkeel.options import FILE
 
 PAGE = """
 from evenkeel.app import show
-from evenkeel.app.pages import build
+from evenkeel.app.screens import build
 from evenkeel.app.settings import Settings
 
 with show.problems():

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from evenkeel.app import show
-from evenkeel.app.pages import build, compare, explained, explore, new_run, runs, scorecard
+from evenkeel.app.screens import build, compare, explained, explore, new_run, runs, scorecard
 from evenkeel.app.settings import Settings
 
 STYLE = """<style>

@@ -12,7 +12,7 @@ import streamlit as st
 
 import evenkeel as ek
 from evenkeel.app import choose, show
-from evenkeel.app.pages.new_run import ACTIVE, watch
+from evenkeel.app.screens.new_run import ACTIVE, watch
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 

@@ -1,0 +1,270 @@
+"""The app in a real browser, served as a person would serve it.
+
+Debian's chromium is driven by Playwright; without a browser these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+import evenkeel as ek
+from browsers import NASTY, chromium
+from commandline import command
+from evenkeel.files import lock
+from evenkeel.page.format import visible
+from scripted import Scripted
+
+HOSTILE = (
+    "<img src=x onerror=\"document.title='run'\"> **bold** $x^2$ :red[colour] [link](javascript:alert(1))"
+)
+PATIENCE = 120_000
+"""Milliseconds: a machine may be busy."""
+expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of every benchmark whose answers are hostile, two of one, a broken one, and one in the making."""
+    folder = tmp_path_factory.mktemp("app") / "runs"
+    turn = iter(range(10**9))
+    answers = [HOSTILE, *NASTY[:6]]
+    with Scripted(lambda prompt: answers[next(turn) % len(answers)]) as server:
+        for name in ("mirae", "mirae-again"):
+            ek.run(
+                "mirae", "openai:<b>m</b>", base_url=server.url, lang="en", limit=8, levels="1-2", samples=2,
+                embedder="openai:embed", out=folder / name, progress=False,
+            )  # fmt: skip
+        ek.run(
+            "rgb",
+            "openai:<b>m</b>",
+            base_url=server.url,
+            lang="en",
+            limit=4,
+            out=folder / "rgb",
+            progress=False,
+        )
+        ek.run(
+            "miron",
+            "openai:<b>m</b>",
+            base_url=server.url,
+            lang="en",
+            limit=3,
+            out=folder / "miron",
+            progress=False,
+        )
+    ek.run("multiview", method="bm25", limit=3, out=folder / "multiview", progress=False)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "spec.json").write_text('{"format": 2')
+    (folder / "unfinished").mkdir()
+    (folder / "unfinished" / "spec.json").write_bytes((folder / "rgb" / "spec.json").read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(runs: Path) -> Iterator[str]:
+    with served(runs) as url:
+        yield url
+
+
+class served:  # noqa: N801
+    """The app as a process of its own."""
+
+    def __init__(self, runs: Path, *options: str) -> None:
+        self._command = [*command("app"), "--runs", str(runs), "--port", "0", "--no-open", *options]
+
+    def __enter__(self) -> str:
+        self.process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if match := re.search(r"http://\S+", line):
+                return match[0].rstrip("/.")
+        raise AssertionError("the app did not say where it listens")
+
+    def __exit__(self, *_: object) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def opened(browser: Browser, url: str, *, width: int = 1280, scheme: str = "light") -> tuple[Page, list[str]]:
+    """A page of the app that has settled, and the list of what went wrong there."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 1000}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    seen: list[str] = []
+    page.on("pageerror", lambda error: seen.append(f"error {error}"))
+    page.on("dialog", lambda dialog: seen.append(f"dialog {dialog.message}"))
+    page.on("request", lambda request: seen.append(request.url) if "127.0.0.1" not in request.url else None)
+    page.goto(url)
+    settle(page)
+    return page, [each for each in seen if not each.startswith(("data:", "blob:"))]
+
+
+def settle(page: Page) -> None:
+    """Wait until the script of the page has run."""
+    expect(page.locator("h1").first).to_be_visible()
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_label(label, exact=True).first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settle(page)
+
+
+def text_of(page: Page) -> str:
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, address: str) -> None:
+    page, seen = opened(browser, address)
+    assert "7 runs" in text_of(page)
+    assert "broken/spec.json" in text_of(page)
+    page.get_by_role("tab", name="Leaderboards").click()
+    expect(page.get_by_text("Mean pairwise similarity").first).to_be_visible()
+    assert seen == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["mirae", "rgb", "miron", "multiview"])
+def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser, address: str) -> None:
+    page, seen = opened(browser, f"{address}/explore?run={name}")
+    if name != "multiview":
+        page.get_by_label("Search in questions and answers").fill("**bold** $x^2$")
+        page.get_by_label("Search in questions and answers").press("Enter")
+        settle(page)
+        expect(page.get_by_text("**bold** $x^2$ :red[colour]").first).to_be_visible()
+        assert visible(HOSTILE)[:60] in text_of(page)
+    page.get_by_role("button", name="Next sample").click()
+    settle(page)
+    assert page.title() == "Explore" or "run" != page.title()
+    assert page.locator("[data-testid=stMain] img[src=x], [data-testid=stMain] script").count() == 0
+    assert "Traceback" not in text_of(page)
+    assert seen == []
+    page.context.close()
+
+
+def test_a_verdict_is_marked_and_kept_beside_the_run(browser: Browser, address: str, runs: Path) -> None:
+    page, _ = opened(browser, f"{address}/explore?run=rgb")
+    page.get_by_label("Comment").fill("the answer is right: <b>bold</b>")
+    page.get_by_role("button", name="Save the mark").click()
+    settle(page)
+    expect(page.get_by_text("the answer is right: <b>bold</b>").first).to_be_visible()
+    [mark] = ek.load_run(runs / "rgb").marks()
+    assert (mark.verdict, mark.comment) == ("wrong", "the answer is right: <b>bold</b>")
+    page.context.close()
+
+
+def test_two_runs_are_compared_sample_by_sample(browser: Browser, address: str) -> None:
+    page, seen = opened(browser, f"{address}/compare?runs=mirae&runs=mirae-again")
+    assert "Samples that changed" in text_of(page)
+    assert "have a value in both" in text_of(page)
+    assert "Traceback" not in text_of(page)
+    assert seen == []
+    page.context.close()
+
+
+def test_a_scorecard_is_downloaded_as_csv(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}/scorecard")
+    with page.expect_download() as download:
+        page.get_by_role("button", name=re.compile("CSV")).first.click()
+    path = download.value.path()
+    assert path.read_text(encoding="utf-8").splitlines()[0].count(",") > 3
+    page.context.close()
+
+
+def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "runs") as url:
+        page, _ = opened(browser, f"{url}/new-run")
+        choose(page, "Benchmark", "miron")
+        page.get_by_label("Languages").fill("en")
+        page.get_by_label("Questions").fill("1")
+        page.get_by_label("Questions").press("Enter")
+        settle(page)
+        page.get_by_role("button", name="Count requests and cost").click()
+        page.get_by_role("button", name="Start the run").click()
+        page.get_by_role("button", name="Explore").click()
+        settle(page)
+        expect(page.get_by_text(re.compile("^Mean score")).first).to_be_visible()
+        [listed] = ek.list_runs(tmp_path / "runs")
+        assert listed.state == "finished"
+        page.context.close()
+
+
+def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Path, tmp_path: Path) -> None:
+    page, _ = opened(browser, f"{address}/explore?run=broken")
+    assert "not JSON" in text_of(page)
+    page.context.close()
+    page, _ = opened(browser, f"{address}/explore?run=../../etc")
+    assert "is not the name of a run" in text_of(page)
+    page.context.close()
+    with lock.writing(runs / "unfinished"):
+        page, _ = opened(browser, f"{address}/explore?run=unfinished")
+        assert "is in progress" in text_of(page)
+        page.context.close()
+    page, _ = opened(browser, f"{address}/explore?run=unfinished")
+    assert "is not finished, and no process is writing it" in text_of(page)
+    page.context.close()
+    with served(tmp_path / "nothing") as url:
+        page, _ = opened(browser, url)
+        assert "does not exist" in text_of(page)
+        page.context.close()
+
+
+def test_a_read_only_app_starts_and_marks_nothing(browser: Browser, runs: Path) -> None:
+    with served(runs, "--read-only") as url:
+        page, _ = opened(browser, f"{url}/explore?run=miron")
+        assert page.get_by_role("link", name="New run").count() == 0
+        assert page.get_by_role("button", name="Save the mark").count() == 0
+        page.goto(f"{url}/new-run")
+        settle(page)
+        assert page.get_by_role("button", name="Start the run").count() == 0
+        page.context.close()
+
+
+PAGES = ["", "new-run", "explore", "compare", "build", "scorecard", "explained"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everyone_can_use_the_pages(scheme: str, browser: Browser, address: str) -> None:
+    """What axe finds in our own parts of the pages; Streamlit's own parts are Streamlit's."""
+    for name in PAGES:
+        for width in (1280, 390):
+            page, seen = opened(browser, f"{address}/{name}", width=width, scheme=scheme)
+            results = Axe().run(page, context=".evenkeel", options={"resultTypes": ["violations"]})
+            assert results.violations_count == 0, f"{name} {scheme}\n{results.generate_report()}"
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} is {wide} pixels wide at {width}"
+            assert seen == []
+            page.context.close()
+
+
+def test_marks_are_exported_whole(runs: Path, tmp_path: Path) -> None:
+    run = ek.load_run(runs / "miron")
+    sample = next(run.records()).sample.id
+    run.mark(sample, verdict="right", comment="=1+1")
+    paths = ek.export(run, to="marks", out=tmp_path / "marks")
+    rows = [
+        msgspec.json.decode(line) for path in paths if path.suffix == ".jsonl" for line in path.open("rb")
+    ]
+    assert [row["comment"] for row in rows] == ["=1+1"]
