@@ -82,7 +82,7 @@ def address(runs: Path) -> Iterator[str]:
         yield url
 
 
-class served:  # noqa: N801
+class served:
     """The app as a process of its own."""
 
     def __init__(self, runs: Path, *options: str) -> None:
@@ -157,7 +157,7 @@ def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser
         assert visible(HOSTILE)[:60] in text_of(page)
     page.get_by_role("button", name="Next sample").click()
     settle(page)
-    assert page.title() == "Explore" or "run" != page.title()
+    assert page.title() == "Explore" or page.title() != "run"
     assert page.locator("[data-testid=stMain] img[src=x], [data-testid=stMain] script").count() == 0
     assert "Traceback" not in text_of(page)
     assert seen == []

@@ -58,6 +58,7 @@ SETTINGS: dict[str, Any] = {
     "client.allowedOrigins": [],
     "logger.hideWelcomeMessage": True,
     "runner.magicEnabled": False,
+    "theme.primaryColor": "#2f6fc4",
 }
 """Streamlit's settings; all others are at its defaults."""
 

@@ -7,13 +7,15 @@ through here, or through a result's own renderer, which escapes them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Literal, TypeAlias
 
 import streamlit as st
 
 import evenkeel as ek
+from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 
 Tone: TypeAlias = Literal["plain", "soft", "warn", "error"]
@@ -53,6 +55,14 @@ def preformatted(words: str) -> None:
     st.html(f'<pre style="{style}" tabindex="0">{escape(visible(words))}</pre>')
 
 
+def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:
+    """Parts of a page side by side; only the one that is open is computed."""
+    for tab, part in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
+        if tab.open:
+            with tab, problems():
+                part()
+
+
 def go(page: str, **params: str) -> None:
     """Go to another page of the app."""
     st.switch_page(st.session_state["pages"][page], query_params=params)
@@ -64,7 +74,8 @@ def problems() -> Iterator[None]:
     try:
         yield
     except (ek.EvenkeelError, OSError) as error:
-        text(str(error), "error")
+        # A reader may be a stranger: runs are named as in the list of runs.
+        text(str(error).replace(f"{Settings.of_environment().runs}{os.sep}", ""), "error")
 
 
 def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:

@@ -27,13 +27,12 @@ def page(settings: Settings) -> None:
     if run is None:
         return
     show.result(run)
-    samples_tab, figures_tab, settings_tab = st.tabs(["Samples", "Figures", "Settings"])
-    with samples_tab, show.problems():
-        _samples(run, read_only=settings.read_only)
-    with figures_tab, show.problems():
-        figures(run)
-    with settings_tab, show.problems():
-        show.result(ek.settings(run))
+    parts = {
+        "Samples": lambda: _samples(run, read_only=settings.read_only),
+        "Figures": lambda: figures(run),
+        "Settings": lambda: show.result(ek.settings(run)),
+    }
+    show.tabs(parts, key="explore")
 
 
 def choose_run(settings: Settings) -> ek.Run | None:

@@ -22,11 +22,10 @@ def page(settings: Settings) -> None:
         _explain_empty(settings)
         return
     shown = _filter(listed)
-    table, boards = st.tabs(["All runs", "Leaderboards"])
-    with table:
-        _table(shown)
-    with boards:
-        _leaderboards([run for run in shown if run.state == "finished"])
+    finished = [run for run in shown if run.state == "finished"]
+    show.tabs(
+        {"All runs": lambda: _table(shown), "Leaderboards": lambda: _leaderboards(finished)}, key="runs-part"
+    )
 
 
 def _explain_empty(settings: Settings) -> None:
