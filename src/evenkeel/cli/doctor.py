@@ -37,6 +37,7 @@ EXTRAS = {
     "hf": "models of transformers, including the embedded one",
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
+    "app": "the web app",
 }
 VARIABLES = {
     "OPENAI_API_KEY": "the key of a server that requires one",
