@@ -37,6 +37,7 @@ EXTRAS = {
     "hf": "models of transformers, including the embedded one",
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
+    "app": "the web app",
 }
 VARIABLES = {
     "OPENAI_API_KEY": "the key of a server that requires one",
@@ -47,6 +48,12 @@ VARIABLES = {
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
     "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
     "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
+    "EVENKEEL_APP_RUNS": "the folder of runs of the web app, unless --runs gives it",
+    "EVENKEEL_APP_MODELS": "the folder of models of the web app, unless --models gives it",
+    "EVENKEEL_APP_DATA": "the folder of data of the web app, unless --data gives it",
+    "EVENKEEL_APP_READ_ONLY": "1: the web app shows runs and starts nothing",
+    "EVENKEEL_APP_ALLOW_HOST": "further names of the web app's server, separated by commas",
+    "EVENKEEL_APP_ALLOW_FRAME": "origins whose pages may show the web app in a frame, separated by commas",
     "NO_COLOR": "1: no colours",
 }
 

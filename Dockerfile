@@ -1,0 +1,21 @@
+# The web app, for looking at runs: `docker build -t evenkeel .`, then
+#   docker run -p 127.0.0.1:7860:7860 -v "$PWD/runs:/runs:ro" evenkeel
+# As a Hugging Face Space, see docs/app.md. To put runs into the image, add: COPY runs /runs
+FROM python:3.11-slim
+
+# Spaces run as this user.
+RUN useradd --create-home --uid 1000 evenkeel && install --directory --owner=evenkeel /runs
+
+WORKDIR /opt/evenkeel
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY src ./src
+RUN pip install --no-cache-dir -c constraints.txt '.[app]'
+
+USER evenkeel
+WORKDIR /home/evenkeel
+ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 PYTHONUNBUFFERED=1
+EXPOSE 7860
+HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/_stcore/health')"]
+
+# A Space has another name than this machine, SPACE_HOST, and is shown in a frame of the Hub.
+CMD ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} EVENKEEL_APP_ALLOW_FRAME=${EVENKEEL_APP_ALLOW_FRAME:-${SPACE_HOST:+https://huggingface.co}} exec evenkeel app --host 0.0.0.0 --port 7860 --read-only --no-open"]
