@@ -1,4 +1,7 @@
-"""The report: one HTML file, no script, nothing to load. Model output is hostile, and only ever text."""
+"""The report: one HTML file, nothing to load. Model output is hostile, and only ever text.
+
+Its only script is that of the table of samples, which the page's policy allows by its hash.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from evenkeel.page.tables import Cell, Content, Grid, arrange, side_by_side
 from evenkeel.report import charts, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
+from evenkeel.report.samples import sample_table
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Record, RunSpec, Summary
@@ -50,6 +54,7 @@ def render(run: Run, *others: Run) -> str:
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
         examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
+        samples=sample_table(run),
         settings=[(f" of {name}" if several else "", _settings(each.spec)) for name, each in runs.items()],
     )
 
