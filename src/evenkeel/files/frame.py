@@ -60,7 +60,7 @@ def cells(record: Record) -> dict[Key, Cell]:
     row |= {
         ("answer", f"{index:06d}"): text
         for index, answer in enumerate(record.answers)
-        if (text := _text(answer)) is not None
+        if (text := answer_text(answer)) is not None
     }
     return row | {
         ("input", name): value
@@ -69,7 +69,7 @@ def cells(record: Record) -> dict[Key, Cell]:
     }
 
 
-def _text(answer: Response) -> str | None:
+def answer_text(answer: Response) -> str | None:
     """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
     others = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
     silent = answer.status != "ok" or any(other is not None for other in others)

@@ -63,7 +63,7 @@ def fitting(sections: Sequence[Examples], most: int = TOGETHER) -> list[Examples
     cut to that share.
     """
     texts = [body for section in sections for example in section.items for _, body in example.parts]
-    share = _equal_share([_size(visible(text[:LONGEST])) for text in texts], most)
+    share = _share_of_each(texts, most)
 
     def line(text: str) -> str:
         return visible(shortened(text, LINE))
@@ -73,6 +73,16 @@ def fitting(sections: Sequence[Examples], most: int = TOGETHER) -> list[Examples
         return Example(label=line(example.label), title=line(example.title), parts=parts)
 
     return [replace(section, items=tuple(map(fitted, section.items))) for section in sections]
+
+
+def cut_fairly(texts: Sequence[str], most: int) -> list[str]:
+    """The texts themselves in the same way: hostile characters shown, all within about `most` bytes."""
+    share = _share_of_each(texts, most)
+    return [_cut(text, share) for text in texts]
+
+
+def _share_of_each(texts: Iterable[str], most: int) -> int:
+    return _equal_share([_size(visible(text[:LONGEST])) for text in texts], most)
 
 
 def _equal_share(sizes: Sequence[int], most: int) -> int:

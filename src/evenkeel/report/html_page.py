@@ -1,4 +1,7 @@
-"""The report: one HTML file, no script, nothing to load. Model output is hostile, and only ever text."""
+"""The report: one HTML file, nothing to load. Model output is hostile, and only ever text.
+
+Its only script is that of the table of samples, which the page's policy allows by its hash.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from evenkeel.page.tables import Cell, Content, Grid, side_by_side
 from evenkeel.report import charts, pictures, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
+from evenkeel.report.samples import sample_table
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Summary
@@ -49,6 +53,7 @@ def render(run: Run, *others: Run) -> str:
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
         examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
+        samples=sample_table(run),
         settings=[
             (f" of {name}" if several else "", pictures.settings_of(each.spec)) for name, each in runs.items()
         ],

@@ -82,6 +82,11 @@ class Samples:
         }
 
     @property
+    def tag_columns(self) -> dict[str, str]:
+        """The column of `frame` that holds each tag."""
+        return self._index.tags
+
+    @property
     def values(self) -> list[str]:
         """The columns of `frame` that are values."""
         return list(self._index.values.values())
@@ -198,7 +203,7 @@ class Samples:
         except NOT_JSON:
             number = self._index.numbers[row]
             texts = convert(self.path, decode_line(self.path, line, number), _Texts, line=number)
-        parts = _strings(texts.sample.inputs)
+        parts = strings_in(texts.sample.inputs)
         for answer in texts.answers:
             parts += (answer.text, answer.reasoning)
         return "\n\0\n".join(parts)
@@ -213,8 +218,8 @@ def read_samples(path: Path, kind: Any, benchmark: type[Benchmark], headline: st
     return Samples(path, state, record_index(path, state, headline), kind, benchmark)
 
 
-def _strings(value: Any) -> list[str]:
-    """Every text in a value, however deep."""
+def strings_in(value: Any) -> list[str]:
+    """Every text in a value, in order, however deep."""
     texts: list[str] = []
     rest = [value]
     while rest:
@@ -222,9 +227,9 @@ def _strings(value: Any) -> list[str]:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, dict):
-            rest += part.values()
+            rest += reversed(part.values())
         elif isinstance(part, list):
-            rest += part
+            rest += reversed(part)
     return texts
 
 

@@ -1,0 +1,238 @@
+"""The table of all samples on a run's page: its data, cut to what a page can hold, and its one script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+import polars as pl
+from markupsafe import Markup
+
+from evenkeel.files.frame import answer_text
+from evenkeel.page.examples import answer_parts, cut_fairly, shortened
+from evenkeel.page.format import visible
+from evenkeel.page.metrics import declaration
+from evenkeel.page.tables import Content, Grid, in_order
+from evenkeel.run.folder import Run
+from evenkeel.run.registry import benchmark_class
+from evenkeel.run.samples import Samples, strings_in
+from evenkeel.types import Figure, Record, to_jsonable
+
+SCRIPT = Path(__file__).with_name("samples.js")
+MOST_ROWS = 200_000
+NUMBERS = 14_000_000
+"""Bytes of the values of all samples."""
+LEAST_TEXTS, MOST_TEXTS = 1_500_000, 4_000_000
+"""Bytes of the texts of all samples: there are more on the page of a larger run."""
+TEXTS_A_ROW = 250
+MANY = 20_000
+"""Rows from which on there are only the first input and the first answer of each."""
+FEW = 6
+"""Values that are shown at first."""
+FIRST = 20
+"""Rows that are there without the script."""
+ID = 80
+"""Characters of an id, a tag or a heading."""
+NO_TEXT = "(no text)"
+DIGITS = 5
+"""Significant digits of a value that is not a whole number."""
+
+
+class SampleTable(NamedTuple):
+    """What the template shows."""
+
+    data: Markup
+    script: Markup
+    script_hash: str
+    """As the content-security policy names the script."""
+    notes: list[str]
+    without_script: str
+    first: Grid
+    link: Callable[[Content], str]
+    """The fragment that chooses the samples behind a figure; empty where it is of all, or of no tags."""
+
+
+def sample_table(run: Run) -> SampleTable | None:
+    """The table of a run's samples; None where there are none."""
+    samples = run.samples()
+    frame = samples.frame.head(MOST_ROWS)
+    if not len(frame):
+        return None
+    columns, left_out = _columns(run, samples, frame)
+    headings, texts, cut = _texts(run, len(frame))
+    script = SCRIPT.read_text(encoding="utf-8")
+    data = {
+        "count": len(frame),
+        "columns": columns,
+        "failed": frame["failed"].arg_true().to_list(),
+        "few": FEW,
+        "headings": headings,
+        "texts": texts,
+    }
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    grid = _first(columns)
+    return SampleTable(
+        data=_embedded(data),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        notes=_notes(len(samples), len(frame), left_out, cut=cut),
+        without_script=f"Without scripts, the first {len(grid.rows)} of {len(samples):,} are shown here.",
+        first=grid,
+        link=_link(columns),
+    )
+
+
+def _notes(count: int, shown: int, left_out: list[str], *, cut: bool) -> list[str]:
+    notes = ["A sample opens to its question and its answers. Samples in red have failed."]
+    if shown < count:
+        notes.append(f"The table has the first {shown:,} of {count:,} samples; records.jsonl has all.")
+    if left_out:
+        notes.append(f"Values left out to keep the page small: {', '.join(left_out)}.")
+    if shown > MANY:
+        notes.append("Of the texts of a sample, the first input and the first answer are on the page.")
+    if cut:
+        notes.append("Long texts are cut here, and end with “…”; records.jsonl has them whole.")
+    return notes
+
+
+def _embedded(data: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element, or begin another."""
+    text = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+# Columns
+
+
+def _columns(run: Run, samples: Samples, frame: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
+    """The id, the tags and the values of all samples, and the names of the values that are too many."""
+    ids = [_short(each) for each in frame["sample"]]
+    columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
+    columns += [_tag(tag, frame[column]) for tag, column in samples.tag_columns.items()]
+    known = [name for name in samples.values if frame[name].null_count() < len(frame)]
+    headline = benchmark_class(run.spec.benchmark).metrics[0].name
+    known.sort(key=lambda name: name.partition("@")[0] != headline)
+    titles = _titles(run, known)
+    left_out: list[str] = []
+    size = 0
+    for name in known:
+        values = _numbers(frame[name])
+        size += len(msgspec.json.encode(values))
+        if size > NUMBERS:
+            left_out.append(titles[name])
+        else:
+            columns.append({"title": titles[name], "kind": "value", "values": values})
+    return columns, left_out
+
+
+def _tag(tag: str, column: pl.Series) -> dict[str, Any]:
+    """A tag by the numbers of its values, which are in order."""
+    texts = column.cast(pl.String)
+    names = in_order(sorted(texts.drop_nulls().unique()))
+    codes = texts.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int64).fill_null(-1)
+    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.to_list()}
+
+
+def _numbers(column: pl.Series) -> list[Any]:
+    whole = column.drop_nulls()
+    if (whole == whole.round()).all() and whole.abs().max() < 2**53:  # type: ignore[operator]
+        return column.cast(pl.Int64).to_list()
+    return column.round_sig_figs(DIGITS).to_list()
+
+
+def _titles(run: Run, names: list[str]) -> dict[str, str]:
+    """The words for each value, where its benchmark has some that are of no other."""
+    metrics = benchmark_class(run.spec.benchmark).layout.metrics
+    titles = {}
+    for name in names:
+        metric = declaration(metrics, name)
+        titles[name] = _short(metric.title if metric and metric.name == name else name)
+    used = list(titles.values())
+    return {name: title if used.count(title) == 1 else _short(name) for name, title in titles.items()}
+
+
+def _short(text: str) -> str:
+    return visible(shortened(text, ID))
+
+
+def _first(columns: list[dict[str, Any]]) -> Grid:
+    ids, *others = columns
+    values = [each for each in others if each["kind"] == "value"]
+    shown = [each for each in others if each["kind"] == "tag"] + values[:FEW]
+
+    def text(column: dict[str, Any], row: int) -> str:
+        value = column["values"][row]
+        if column["kind"] == "tag":
+            return str(column["names"][value]) if value >= 0 else "–"
+        return "–" if value is None else f"{value:,.{DIGITS}g}" if isinstance(value, float) else f"{value:,}"
+
+    rows: list[tuple[str, list[Content]]] = [
+        (name, [text(column, row) for column in shown]) for row, name in enumerate(ids["values"][:FIRST])
+    ]
+    heads = [column["title"] for column in shown]
+    return Grid("The first samples", "sample", heads, rows, left=1 + len(shown) - len(values[:FEW]))
+
+
+def _link(columns: list[dict[str, Any]]) -> Callable[[Content], str]:
+    tags = {column["title"]: set(column["names"]) for column in columns if column["kind"] == "tag"}
+
+    def link(content: Content) -> str:
+        if not isinstance(content, Figure) or not content.scope:
+            return ""
+        scope = {_short(tag): _short(value) for tag, value in content.scope.items()}
+        chosen = {tag: value for tag, value in scope.items() if value in tags.get(tag, ())}
+        pairs = (f"{quote(tag, safe='')}={quote(value, safe='')}" for tag, value in chosen.items())
+        return f"#samples:{','.join(pairs)}" if chosen else ""
+
+    return link
+
+
+# Texts
+
+
+def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]:
+    """The headings; of each sample its texts, each after the number of its heading; whether any is cut."""
+    budget = min(max(LEAST_TEXTS, rows * TEXTS_A_ROW), MOST_TEXTS)
+    longest = max(200, 4 * budget // rows)  # no text is held whole that is much longer than its share
+    headings: dict[str, int] = {}
+    codes: list[list[int]] = []
+    texts: list[str] = []
+    cut = False
+    for _, record in zip(range(rows), run.records(), strict=False):
+        asked, answered = _asked(record), _answered(record)
+        parts = asked[:1] + answered[:1] if rows > MANY else asked + answered
+        codes.append([headings.setdefault(_short(heading), len(headings)) for heading, _ in parts])
+        cut = cut or any(len(text) > longest for _, text in parts)
+        texts += (shortened(text, longest) for _, text in parts)
+    fitted = cut_fairly(texts, budget)
+    cut = cut or any(text.endswith("…") for text in fitted)
+    turn = iter(fitted)
+    return list(headings), [[part for code in row for part in (code, next(turn))] for row in codes], cut
+
+
+def _asked(record: Record) -> list[tuple[str, str]]:
+    """What was asked, field by field; not what its columns say already."""
+    sample = record.sample
+    inputs = sample.inputs if isinstance(sample.inputs, dict) else to_jsonable(sample.inputs)
+    known = {"", sample.id, sample.group, *map(str, sample.tags.values())}
+    texts = {
+        name: [text for text in strings_in(value) if text not in known] for name, value in inputs.items()
+    }
+    return [(str(name).replace("_", " "), "\n\n".join(parts)) for name, parts in texts.items() if parts]
+
+
+def _answered(record: Record) -> list[tuple[str, str]]:
+    """How each request for a text ended."""
+    parts = zip(record.answers, answer_parts(record.answers), strict=True)
+    return [
+        (heading, text or NO_TEXT)
+        for answer, (heading, text) in parts
+        if answer.status != "ok" or answer_text(answer) is not None
+    ]
