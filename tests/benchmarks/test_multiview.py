@@ -393,9 +393,13 @@ def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
     others = picks(side_by_side, EMBEDDER)
     assert right.items
     for examples, picked in ((wrong, ["negative"]), (right, ["positive"])):
-        assert all(found[each.label] == others[each.label] == picked for each in examples.items)
+        for name in (each.title.partition(" ")[0] for each in examples.items):
+            assert found[name] == others[name] == picked
     assert differ.items
+    verdicts = {"positive": "right", "negative": "wrong", "tie": "tie"}
     for example in differ.items:
-        assert found[example.label] != others[example.label]
-        told = dict(example.parts)["what the methods picked"]
-        assert told == f"bm25: {found[example.label][0]}\n{EMBEDDER}: {others[example.label][0]}"
+        name = example.title.partition(" ")[0]
+        assert found[name] != others[name]
+        rows = dict(example.parts)["what the methods picked"].splitlines()
+        assert rows[0].startswith(f"bm25: {verdicts[found[name][0]]} · ")
+        assert rows[1].startswith(f"{EMBEDDER}: {verdicts[others[name][0]]} · ")

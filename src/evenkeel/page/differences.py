@@ -68,22 +68,32 @@ def _first_words(text: str, letters: bool) -> list[Word]:
 
 def differences(text: str, other: str, *, letters: bool = False) -> Differences:
     """The words of `text` that are not in `other`, or its letters."""
-    words, others = _first_words(text, letters), _first_words(other, letters)
-    whole = max(len(words), len(others)) <= MOST_WORDS
-    words, others = words[:MOST_WORDS], others[:MOST_WORDS]
-    equal = [False] * len(words)
-    for start, _, size in matching([word.text for word in words], [word.text for word in others]):
-        equal[start : start + size] = [True] * size
-    ranges: list[tuple[int, int]] = []
-    for position, word in enumerate(words):
-        if equal[position]:
-            continue
-        if ranges and position and not equal[position - 1]:
-            ranges[-1] = (ranges[-1][0], word.end)
-        else:
-            ranges.append((word.start, word.end))
-    total = len(words) + len(others)
-    return Differences(ranges, 2 * sum(equal) / total if total else 1.0, whole)
+    return mutual_differences(text, other, letters=letters)[0]
+
+
+def mutual_differences(first: str, second: str, *, letters: bool = False) -> tuple[Differences, Differences]:
+    """Of two texts, the words that the other does not have: what is left of both is the same."""
+    listed = [_first_words(text, letters) for text in (first, second)]
+    whole = max(map(len, listed)) <= MOST_WORDS
+    words, others = (each[:MOST_WORDS] for each in listed)
+    blocks = matching([word.text for word in words], [word.text for word in others])
+    total, equal = len(words) + len(others), sum(size for _, _, size in blocks)
+    share = 2 * equal / total if total else 1.0
+    return (
+        Differences(_outside(words, [(start, size) for start, _, size in blocks]), share, whole),
+        Differences(_outside(others, [(start, size) for _, start, size in blocks]), share, whole),
+    )
+
+
+def _outside(words: Sequence[Word], blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges of the text between blocks of words, each of which has a start and a size."""
+    ranges = []
+    position = 0
+    for start, size in [*blocks, (len(words), 0)]:
+        if position < start:
+            ranges.append((words[position].start, words[start - 1].end))
+        position = start + size
+    return ranges
 
 
 def marked(ranges: Sequence[tuple[int, int]], kind: str, title: str) -> tuple[Span, ...]:
@@ -94,11 +104,10 @@ def side_by_side(
     heading: str, first: tuple[str, str], second: tuple[str, str], *, letters: bool = False
 ) -> Beside:
     """Two texts, each with its name, with the words (or letters) marked that the other does not have."""
+    results = mutual_differences(first[1], second[1], letters=letters)
     columns = []
-    for (name, text), (other_name, other) in ((first, second), (second, first)):
-        result = differences(text, other, letters=letters)
+    for (name, text), (other, _), result in zip((first, second), (second, first), results, strict=True):
         unit = "letters" if letters else "words"
         note = "" if result.whole else f"Compared: the first {MOST_WORDS:,} {unit}."
-        spans = marked(result.ranges, "differs", f"not in {other_name}")
-        columns.append(Text(name, text, spans, note=note))
+        columns.append(Text(name, text, marked(result.ranges, "differs", f"not in {other}"), note=note))
     return Beside(heading, tuple(columns))

@@ -164,7 +164,7 @@ def related_facts(
         return
     listed = sorted(by_id.values(), key=key) if key else list(by_id.values())
     rows = [
-        (f"{each.sample.id}{' (this one)' if each is record else ''}", *cells(each))
+        (f"{each.sample.id}{' (this one)' if each.sample.id == record.sample.id else ''}", *cells(each))
         for each in islice(listed, MOST_ROWS)
     ]
     if len(listed) > MOST_ROWS:

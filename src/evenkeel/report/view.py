@@ -66,7 +66,7 @@ def view_html(view: View) -> str:
 def view_text(view: View) -> str:
     """The same for a terminal: the texts under their headings."""
     shown = example(view)
-    parts = (f"{heading}\n  {body}".replace("\n", "\n  ") for heading, body in shown.parts)
+    parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in shown.parts)
     return visible("\n\n".join([f"{shown.label} · {shown.title}", *parts]))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
 from evenkeel.benchmarks.miron.strings import PART, is_known
-from evenkeel.page.differences import differences, marked, side_by_side
+from evenkeel.page.differences import marked, mutual_differences, side_by_side
 from evenkeel.page.examples import first
 from evenkeel.page.format import known
 from evenkeel.page.layout import Examples
@@ -127,8 +127,8 @@ def _versions(record: MironRecord, related: Sequence[MironRecord]) -> Iterator[B
     if clean.sample.id != record.sample.id:
         noisy = [record]
     for each in noisy[:MOST_VERSIONS]:
-        result = differences(each.sample.inputs.prefix, clean.sample.inputs.prefix, letters=True)
-        missing = differences(clean.sample.inputs.prefix, each.sample.inputs.prefix, letters=True)
+        texts = (each.sample.inputs.prefix, clean.sample.inputs.prefix)
+        typos, missing = mutual_differences(*texts, letters=True)
         yield Beside(
             "without and with typos",
             (
@@ -140,7 +140,7 @@ def _versions(record: MironRecord, related: Sequence[MironRecord]) -> Iterator[B
                 Text(
                     f"with typos: {each.sample.id}",
                     each.sample.inputs.prefix,
-                    marked(result.ranges, "edited", "typo"),
+                    marked(typos.ranges, "edited", "typo"),
                 ),
             ),
         )

@@ -1,0 +1,511 @@
+"""How each benchmark shows one sample: what is in the view, where the marks are, and why a check decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+import evenkeel as ek
+from evenkeel.benchmarks.mirae.benchmark import Mirae
+from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
+from evenkeel.benchmarks.miron.files import MironInputs
+from evenkeel.benchmarks.multiview.benchmark import Multiview
+from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
+from evenkeel.benchmarks.multiview.methods import by_bm25
+from evenkeel.benchmarks.multiview.projection import Placement
+from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
+from evenkeel.benchmarks.rgb.benchmark import Rgb
+from evenkeel.benchmarks.rgb.check.accuracy import Half, labelled
+from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
+from evenkeel.benchmarks.rgb.scoring import measure
+from evenkeel.benchmarks.rgb.view import occurrences
+from evenkeel.page.view import Beside, Cloud, Facts, Matrix, Text, Tokens, View
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.registry import record_type
+from evenkeel.types import (
+    Answered,
+    LogLikelihood,
+    Logprobs,
+    Record,
+    Response,
+    Sample,
+    Score,
+    StringLikelihood,
+    StringProbability,
+)
+
+T = TypeVar("T")
+
+
+def stored(cls: type[Benchmark], record: Record) -> Record:
+    """As it is read from records.jsonl."""
+    decoded: Record = msgspec.json.decode(msgspec.json.encode(record), type=record_type(cls))
+    return decoded
+
+
+def blocks(view: View, kind: type[T]) -> list[T]:
+    inner = [
+        each for block in view.blocks for each in (block.columns if isinstance(block, Beside) else [block])
+    ]
+    return [block for block in inner if isinstance(block, kind)]
+
+
+def text(view: View, heading: str) -> Text:
+    return next(each for each in blocks(view, Text) if each.heading.startswith(heading))
+
+
+def facts(view: View, heading: str) -> dict[str, tuple[str, ...]]:
+    return {row[0]: row[1:] for each in blocks(view, Facts) if each.heading == heading for row in each.rows}
+
+
+def marks(block: Text, kind: str = "") -> list[str]:
+    return [block.body[span.start : span.end] for span in block.spans if span.kind == (kind or span.kind)]
+
+
+def score_of(sample: Sample, values: dict[str, float | None], detail: Any) -> Score:
+    return Score(
+        sample_id=sample.id,
+        group=sample.group,
+        tags=sample.tags,
+        values=values,
+        statuses={"ok": 1},
+        answered=1,
+        detail=detail,
+    )
+
+
+# Any benchmark
+
+
+class Parrot(ek.Benchmark):
+    """Can it repeat a word?"""
+
+    metrics = (ek.Metric("repeated", "Words repeated", "share"),)
+
+
+def parrot(name: str, value: float | None) -> Record:
+    sample = Sample(id=name, group="g", tags={}, inputs={"word": f"say {name}", "count": 3})
+    answers = (Response(status="ok", text=f"<b>{name}</b>"),)
+    return Record(sample=sample, answers=answers, score=score_of(sample, {"repeated": value}, None))
+
+
+def test_a_benchmark_without_a_view_shows_texts_answers_and_values() -> None:
+    view = Parrot.view(parrot("a", 1.0), [parrot("a", 1.0), parrot("b", None)])
+    assert (view.title, view.label) == ("a · say a", "100%")
+    assert text(view, "word").body == "say a"
+    assert text(view, "answer 1").body == "<b>a</b>"
+    assert facts(view, "all values") == {"Words repeated": ("100%",)}
+    assert facts(view, "the same group") == {
+        "a (this one)": ("100%", "<b>a</b>"),
+        "b": ("not scored", "<b>b</b>"),
+    }
+    assert "&lt;b&gt;" in view._repr_html_()
+    assert not facts(Parrot.view(parrot("a", 1.0)), "the same group")
+
+
+def test_many_related_samples_are_counted() -> None:
+    rows = facts(Parrot.view(parrot("0", 1.0), [parrot(str(n), 1.0) for n in range(80)]), "the same group")
+    assert len(rows) == 51
+    assert "… and 30 more" in rows
+
+
+# MIRAE
+
+TIDES = "The Moon pulls the sea."
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
+def prompt(
+    name: str, answers: Sequence[str], cosines: list[list[float]], level: int = 1, value: float | None = 0.8
+) -> Record:
+    sample = Sample(
+        id=name,
+        group="q1",
+        tags={"lang": "en", "level": level},
+        inputs=MiraeInputs(question_id="q1", question_text="Why tides?", samples=3, first_repeat=0),
+    )
+    detail = MiraeDetail(responses=list(range(len(cosines))), pairwise_similarities=cosines)
+    record = Record(
+        sample=sample,
+        answers=tuple(Response(status="ok", text=each) for each in answers),
+        score=score_of(sample, {"mean_similarity": value}, detail),
+    )
+    return stored(Mirae, record)
+
+
+COSINES = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]]
+
+
+def test_answers_are_marked_where_they_differ_from_the_nearest_one() -> None:
+    record = prompt("en-1-L1", ["The Sun pulls the sea.", TIDES, REFUSAL], COSINES)
+    view = Mirae.view(record)
+    assert view.label == "mean cosine 0.8000"
+    assert marks(text(view, "answer 1")) == ["Sun"]
+    assert text(view, "answer 1").spans[0].title == "not in answer 2"
+    assert text(view, "answer 2").heading == "answer 2, ok, nearest to the others"
+    assert not text(view, "answer 2").spans
+    assert text(view, "answer 3").heading == "answer 3, ok, refusal"
+    assert text(view, "answer 3").kind == "refusal"
+    (matrix,) = blocks(view, Matrix)
+    assert (matrix.labels, matrix.values) == (("1", "2", "3"), tuple(map(tuple, COSINES)))
+
+
+def test_the_same_question_is_shown_across_levels() -> None:
+    records = [prompt(f"en-1-L{n}", [f"answer at {n}"] * 2, [[1.0, 1.0]] * 2, n, n / 10) for n in (3, 1, 2)]
+    rows = facts(Mirae.view(records[0], records), "the same question at every level")
+    assert rows == {
+        "en-1-L1": ("en", "1", "0.1000", "answer at 1"),
+        "en-1-L2": ("en", "2", "0.2000", "answer at 2"),
+        "en-1-L3 (this one)": ("en", "3", "0.3000", "answer at 3"),
+    }
+
+
+def test_a_prompt_without_scored_answers_or_with_wrong_indexes_is_shown() -> None:
+    bare = prompt("en-1-L1", ["", ""], [], value=None)
+    assert Mirae.view(bare).label == "not scored"
+    assert not blocks(Mirae.view(replace(bare, score=replace(bare.score, detail=None))), Matrix)
+    detail = MiraeDetail(responses=[7, 9], pairwise_similarities=[[1.0, 0.5], [0.5, 1.0]])
+    odd = replace(prompt("x", ["a"], []), score=replace(bare.score, detail=detail))
+    assert Mirae.view(odd)._repr_html_()
+
+
+# RGB
+
+QUERY = "What is the capital of France?"
+
+
+def asked(
+    reply: str,
+    answer: RawAnswer = "Paris",
+    fake: RawAnswer | None = None,
+    *,
+    lang: str = "en",
+    ability: str = "noise",
+    query: str = QUERY,
+    **inputs: Any,
+) -> Record:
+    sample = Sample(
+        id=f"{lang}-0-{ability}",
+        group=f"{lang}-0",
+        tags={"lang": lang, "ability": ability, "setting": ability},
+        inputs=RgbInputs(
+            **{
+                "dataset": lang,
+                "instance": 0,
+                "query": query,
+                "answer": answer,
+                "fake": fake,
+                "docs": ("Paris is the capital.", "Rome is old.", "Lyon is the capital."),
+                "kinds": ("positive", "negative", "wrong"),
+                "note": "",
+                "noise": 1.0 if ability == "rejection" else 0.4,
+                "passages": 3,
+                "correct": 0.0,
+                **inputs,
+            }
+        ),
+    )
+    values, detail = measure(sample, reply)
+    values = {name: None if value is None else float(value) for name, value in values.items()}
+    answers = (Response(status="ok", text=reply),)
+    return stored(Rgb, Record(sample=sample, answers=answers, score=score_of(sample, values, detail)))
+
+
+def test_documents_are_marked_by_what_they_are() -> None:
+    view = Rgb.view(asked("It is Paris.", fake="Lyon", ability="counterfactual"))
+    documents = [each for each in blocks(view, Text) if each.heading.startswith("document")]
+    assert [each.kind for each in documents] == ["true", "irrelevant", "false"]
+    assert [each.heading.partition(": ")[0] for each in documents] == [
+        "document 1, true",
+        "document 2, irrelevant",
+        "document 3, false",
+    ]
+    assert [marks(each) for each in documents] == [["Paris"], [], ["Lyon"]]
+    assert facts(view, "how it was asked")["position of the true documents"] == ("1",)
+
+
+def test_the_words_that_each_check_found_are_marked_and_named() -> None:
+    view = Rgb.view(asked("I think that it is PARIS, in France."))
+    answer = text(view, "answer 1")
+    assert marks(answer, "published") == ["PARIS"]
+    assert marks(answer, "lenient") == ["PARIS"]
+    assert facts(view, "what the checks say") == {
+        "published": ("right", "'Paris' is in the answer"),
+        "lenient": ("right", "'Paris' is given ('PARIS')"),
+    }
+
+
+def test_a_part_of_a_word_is_found_by_the_published_check_alone() -> None:
+    view = Rgb.view(asked("There are 170 of them.", "70", query="How many are there?"))
+    answer = text(view, "answer 1")
+    assert (marks(answer, "published"), marks(answer, "lenient")) == (["70"], [])
+    rows = facts(view, "what the checks say")
+    assert rows["published"] == ("right", "'70' is in the answer")
+    assert rows["lenient"] == ("not right", "'70' is not given")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "lang", "marked"),
+    [
+        ("It was on 2024-03-05, I believe.", "March 5, 2024", "en", "2024-03-05"),
+        ("About twenty-one people came.", "21", "en", "twenty-one"),
+        ("They paid 10.4 billion dollars.", "10.4 billion", "en", "10.4 billion"),
+        ("答案是 北 京 市。", "北京", "zh", "北 京"),
+    ],
+)
+def test_an_answer_in_another_spelling_is_marked_as_it_is_written(
+    reply: str, answer: str, lang: str, marked: str
+) -> None:
+    (found,) = marks(text(Rgb.view(asked(reply, answer, lang=lang, query="?")), "answer 1"), "lenient")
+    assert marked in found
+    assert len(found) <= len(marked) + 4
+
+
+def test_a_rejection_is_explained_by_its_sentence() -> None:
+    reply = "France is in Europe. The documents do not mention its capital. Sorry."
+    view = Rgb.view(asked(reply, ability="rejection"))
+    why = facts(view, "what the checks say")["lenient"]
+    assert why[0] == "right, declined where the documents hold no answer: yes"
+    assert "declines ('documents do not mention its capital')" in why[1]
+    assert marks(text(view, "answer 1"), "reason") == ["documents do not mention its capital"]
+
+
+def test_the_published_phrases_are_explained() -> None:
+    reply = "There are factual errors in the documents: insufficient information."
+    view = Rgb.view(asked(reply, fake="Lyon", ability="counterfactual"))
+    why = facts(view, "what the checks say")["published"][1]
+    assert why.startswith(
+        "declines: 'insufficient information' is in the answer; 'Paris' is not in the answer"
+    )
+    assert "reports an error: 'factual errors' is in the answer" in why
+    marked = [span.title for span in text(view, "answer 1").spans if span.title.startswith("published")]
+    assert marked == ["published check: declines", "published check: reports an error"]
+
+
+def test_the_false_answer_is_marked_as_such() -> None:
+    view = Rgb.view(asked("It is Lyon.", fake="Lyon", ability="counterfactual"))
+    assert marks(text(view, "answer 1"), "wrong") == ["Lyon"]
+    assert "names the false answer 'Lyon' ('Lyon')" in facts(view, "what the checks say")["lenient"][1]
+
+
+def test_the_verdict_of_a_judge_is_shown_in_its_words() -> None:
+    record = asked("No idea.", ability="rejection")
+    detail = replace(record.score.detail, judge="ok", evaluation="The question is not addressed.")
+    values = {**record.score.values, "judge": 1.0}
+    view = Rgb.view(replace(record, score=replace(record.score, detail=detail, values=values)))
+    assert facts(view, "what the checks say")["judge"] == ("declines", "its request ended: ok")
+    assert text(view, "the judge's verdict").body == "The question is not addressed."
+
+
+def test_a_stored_label_of_another_version_is_reported() -> None:
+    record = asked("It is Paris.")
+    view = Rgb.view(
+        replace(record, score=replace(record.score, detail=replace(record.score.detail, label=(0,))))
+    )
+    assert "the run has another label" in facts(view, "what the checks say")["published"][1]
+
+
+def test_the_same_question_in_other_settings_is_listed() -> None:
+    records = [asked("It is Paris."), asked("It is Paris.", ability="rejection")]
+    assert facts(Rgb.view(records[0], records), "the same question in other settings") == {
+        "en-0-noise (this one)": ("noise", "right", "right", "It is Paris."),
+        "en-0-rejection": ("rejection", "right", "not right", "It is Paris."),
+    }
+
+
+def test_a_question_that_was_not_answered_is_shown() -> None:
+    record = asked("x")
+    failed = replace(
+        record,
+        answers=(Response(status="error", reason="HTTP 500"),),
+        score=replace(record.score, detail=None, values={"published": None, "lenient": None}),
+    )
+    view = Rgb.view(failed)
+    assert text(view, "answer 1").heading == "answer 1, error: HTTP 500"
+    assert not facts(view, "what the checks say")
+    assert view._repr_html_()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_the_lenient_check_found_is_marked_in_labelled_replies(lang: Lang) -> None:
+    half: Half = "heldout"
+    for row in labelled(lang, half)[:60]:
+        record = asked(row.reply, row.answer, row.fake or None, lang=lang, query=row.query)
+        answer = text(Rgb.view(record), "answer 1")
+        if record.score.detail.how in ("words", "overlap"):
+            assert marks(answer, "lenient"), row.reply
+        if record.score.detail.how == "rejection":
+            assert marks(answer, "reason"), row.reply
+        assert all(0 <= span.start < span.end <= len(row.reply) for span in answer.spans)
+
+
+def test_positions_are_those_of_the_text_as_it_is_written() -> None:
+    text = "İstanbul or ISTANBUL, istanbul"
+    assert [text[a:b] for a, b in occurrences(text, "istanbul", "en")] == ["ISTANBUL", "istanbul"]
+    chinese = "北 京 和北京"
+    assert [chinese[a:b] for a, b in occurrences(chinese, "北京", "zh")] == ["北 京", "北京"]
+
+
+# MIRON
+
+
+def continued(
+    name: str, prefix: str, generated: str, *, clean_id: str = "", string: bool = False, failed: bool = False
+) -> Record:
+    benchmark = Miron(MironOptions(string_probability=string))
+    sample = Sample(
+        id=name,
+        group=clean_id or name,
+        tags={"lang": "en", "category": "Noise" if clean_id else "Morphology"},
+        inputs=MironInputs(
+            prefix=prefix,
+            target=" cats",
+            category="Morphology",
+            kind="plural",
+            clean_id=clean_id,
+            accepted=(" kittens",),
+        ),
+    )
+    requests = benchmark.requests(sample)
+    responses = [_response(request, generated, failed=failed) for request in requests]
+    (score,) = benchmark.score([Answered(sample, tuple(requests), tuple(responses))])
+    return stored(Miron, Record(sample=sample, answers=tuple(responses), score=score))
+
+
+def _response(request: Any, generated: str, *, failed: bool) -> Response:
+    if failed:
+        return Response(status="error", reason="HTTP 500")
+    if isinstance(request, StringLikelihood):
+        low = math.log(0.2)
+        return Response(
+            status="ok", string=StringProbability(own=math.log(0.1), low=low, high=low, sequences=5)
+        )
+    if isinstance(request, LogLikelihood):
+        tokens = (" cat", "s") if request.continuation == " cats" else (" kittens",)
+        return Response(
+            status="ok", logprobs=Logprobs(tokens, (math.log(0.5), math.log(0.25))[: len(tokens)])
+        )
+    return Response(status="ok", text=generated)
+
+
+def test_target_and_continuation_are_marked_where_they_differ() -> None:
+    view = Miron.view(continued("en-1", "One cat, two", " cat."))
+    assert marks(text(view, "target")) == ["s"]
+    assert marks(text(view, "generated")) == ["."]
+    assert text(view, "also right").body == "kittens"
+    assert view.label == "score 80, probability 62%"
+
+
+@pytest.mark.parametrize("string", [False, True])
+def test_the_tokens_are_those_of_the_target_with_their_probabilities(string: bool) -> None:
+    (tokens,) = blocks(Miron.view(continued("en-1", "One cat, two", " cats", string=string)), Tokens)
+    assert tokens.tokens == (" cat", "s")
+    assert tokens.probabilities == pytest.approx((0.5, 0.25))
+
+
+def test_the_probability_as_a_string_is_shown() -> None:
+    rows = facts(
+        Miron.view(continued("en-1", "One cat, two", " cats", string=True)),
+        "probability of the target as a string",
+    )
+    assert rows["in its own tokens"] == ("10%",)
+    assert rows["as a string, in whatever tokens"] == ("20%",)
+
+
+def test_the_clean_version_is_beside_the_one_with_typos() -> None:
+    clean = continued("en-1", "One cat, two", " cats")
+    noisy = continued("en-2", "One caat, two", " dogs", clean_id="en-1")
+    for record in (clean, noisy):
+        view = Miron.view(record, [clean, noisy])
+        assert marks(text(view, "with typos: en-2"), "edited") == ["a"]
+        assert text(view, "clean: en-1").body == "One cat, two"
+        rows = facts(view, "the clean version and those with typos")
+        assert {name.partition(" ")[0] for name in rows} == {"en-1", "en-2"}
+
+
+def test_an_example_without_an_answer_is_shown() -> None:
+    view = Miron.view(continued("en-1", "One cat, two", "", failed=True))
+    assert view.label == "not scored"
+    assert text(view, "answer 1").heading == "answer 1, error: HTTP 500"
+    assert not blocks(view, Tokens)
+
+
+# multiview
+
+LABELS = {
+    "anchor": {"use": "cutting", "age": "old"},
+    "positive": {"use": "cutting", "age": "new"},
+    "negative": {"use": "writing", "age": "old"},
+}
+
+
+def triplet(number: int = 0, **fields: Any) -> Triplet:
+    texts = {
+        "anchor": f"The old saw number {number} hangs in the workshop.",
+        "positive": "A knife is for cutting bread.",
+        "negative": "The old pen was found in a workshop.",
+    }
+    ids = {f"{role}_id": f"{role}-{number}" for role in texts}
+    return Triplet(
+        task="tools__use", criterion="use", description="What it is for.", **texts, **ids, **fields
+    )
+
+
+def ordered(number: int = 0, **fields: Any) -> Record:
+    inputs = triplet(number, labels=LABELS, **fields)
+    sample = Sample(id=f"t-{number}", group=f"t-{number}", tags={"task": inputs.task}, inputs=inputs)
+    (outcome,) = by_bm25([inputs])
+    placed = Placement(
+        (PlacedDocument(LABELS["anchor"], {"pca": (0.5 + number, 1.0)}),),
+        {"anchor": {"pca": (0.5 + number, 1.0)}, "positive": {"pca": (3.0, 2.0)}},
+    )
+    score = measure_triplet(sample, {"bm25": outcome}, "hard", placed)
+    return stored(Multiview, Record(sample=sample, answers=(), score=score))
+
+
+def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
+    record = ordered()
+    view = Multiview.view(record)
+    assert view.label == "right by 0 of 1 methods"
+    verdict, positive, negative, difference = facts(view, "what the methods picked")["bm25"]
+    assert verdict == "wrong"
+    assert float(positive) - float(negative) == pytest.approx(float(difference), abs=2e-4)
+    assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], abs=1e-4)
+    assert marks(text(view, "not alike")) == ["workshop"]
+    assert marks(text(view, "alike")) == []
+
+
+def test_annotations_of_the_three_documents_are_in_a_table() -> None:
+    summaries = {"anchor_summary": "a saw", "positive_summary": "a knife", "negative_summary": "a pen"}
+    view = Multiview.view(ordered(**summaries, tags={"anchor": ("tool",)}))
+    assert facts(view, "annotations") == {
+        "id": ("anchor-0", "positive-0", "negative-0"),
+        "use": ("cutting", "cutting", "writing"),
+        "age": ("old", "new", "old"),
+        "tags": ("tool", "–", "–"),
+        "summary": ("a saw", "a knife", "a pen"),
+    }
+
+
+def test_the_documents_are_drawn_once_for_each_view_with_the_triplet_named() -> None:
+    records = [ordered(number) for number in range(3)]
+    use, age = blocks(Multiview.view(records[1], records), Cloud)
+    assert (use.heading, age.heading) == ("the documents by use, the criterion", "the documents by age")
+    named = [(point.name, point.label, point.x) for point in use.points if point.name]
+    assert named == [("anchor", "cutting", 1.5), ("positive", "cutting", 3.0)]
+    assert [point.label for point in age.points if point.name] == ["old", "new"]
+    assert sorted(point.x for point in use.points if not point.name) == [0.5, 1.5, 2.5]
+
+
+def test_a_triplet_that_could_not_be_scored_is_shown() -> None:
+    record = ordered()
+    view = Multiview.view(replace(record, score=replace(record.score, detail=None)))
+    assert view.label == "not scored"
+    assert not blocks(view, Cloud)
+    assert view._repr_html_()

@@ -1,0 +1,251 @@
+"""A view of a sample as HTML: everything is text, marks are where they belong, nothing is cut silently."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import html5lib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenkeel.report.notebook  # noqa: F401  (registers how a view is drawn)
+from evenkeel.page.differences import MOST_WORDS, differences, side_by_side
+from evenkeel.page.format import visible
+from evenkeel.page.view import (
+    Beside,
+    Block,
+    Cloud,
+    Facts,
+    Matrix,
+    Point,
+    Span,
+    Text,
+    Tokens,
+    View,
+    answer_texts,
+    example,
+)
+from evenkeel.report.view import LONG, LONGEST, pieces
+from evenkeel.types import Response
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"
+
+
+def parsed(*blocks: Block, title: str = "one", label: str = "0.5") -> Any:
+    html = View(title, label, blocks)._repr_html_()
+    return html5lib.parse(html, treebuilder="etree", namespaceHTMLElements=False)
+
+
+def content(element: Any) -> str:
+    return "".join(element.itertext())
+
+
+def by_class(tree: Any, name: str) -> list[Any]:
+    return [each for each in tree.iter() if name in (each.get("class") or "").split()]
+
+
+@given(
+    st.text(alphabet="ab\x00\u202e\U0001f600 <&\n", max_size=30),
+    st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40), st.sampled_from("xy")), max_size=8),
+)
+def test_marks_anywhere_leave_the_text_whole(text: str, marks: list[tuple[int, int, str]]) -> None:
+    spans = [Span(start, end, "right", title) for start, end, title in marks]
+    listed = pieces(text, spans)
+    assert "".join(piece.text for piece in listed) == visible(text)
+    titles = [set(piece.title.split("; ")) - {""} for piece in listed for _ in piece.text]
+    wanted = [
+        {title for start, end, title in marks if start <= at < end}
+        for at, letter in enumerate(text)
+        for _ in visible(letter)
+    ]
+    assert titles == wanted
+
+
+def test_everything_is_drawn_as_text() -> None:
+    blocks: tuple[Block, ...] = (
+        Text(HOSTILE, HOSTILE, (Span(3, 9, HOSTILE, HOSTILE),), kind=HOSTILE, note=HOSTILE),
+        Text(HOSTILE, HOSTILE, collapsed=True),
+        Tokens(HOSTILE, (HOSTILE,), (0.5,), HOSTILE),
+        Matrix(HOSTILE, (HOSTILE, HOSTILE), ((1.0, 0.5), (0.5, 1.0)), HOSTILE),
+        Facts(HOSTILE, ((HOSTILE, HOSTILE),), (HOSTILE, HOSTILE), HOSTILE),
+        Cloud(HOSTILE, (Point(0, 0, HOSTILE, HOSTILE), Point(1, 1)), HOSTILE),
+        Beside(HOSTILE, (Text(HOSTILE, HOSTILE),), HOSTILE),
+    )
+    tree = parsed(*blocks, title=HOSTILE, label=HOSTILE)
+    drawn = {
+        "html",
+        "head",
+        "body",
+        "div",
+        "style",
+        "p",
+        "mark",
+        "details",
+        "summary",
+        "span",
+        "small",
+        "bdi",
+    }
+    assert {each.tag for each in tree.iter()} <= drawn | {"table", "thead", "tbody", "tr", "th", "td", "b"}
+    names = {name for each in tree.iter() for name in each.attrib}
+    assert names <= {"class", "title", "dir", "style", "scope", "role", "tabindex", "aria-label"}
+    html = View(HOSTILE, HOSTILE, blocks)._repr_html_()
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+    assert content(tree).count("<script>alert(1)</script>") > 20
+
+
+def test_a_text_is_drawn_to_the_letter_with_its_marks_explained() -> None:
+    body = "  The capital\n\tis  Paris.\n"
+    start = body.index("Paris")
+    tree = parsed(Text("answer", body, (Span(start, start + 5, "right", "the right answer"),)))
+    (drawn,) = by_class(tree, "ek-body")
+    assert content(drawn) == body
+    (mark,) = drawn.iter("mark")
+    assert (mark.text, mark.get("class"), mark.get("title")) == ("Paris", "ek-right", "the right answer")
+    assert "Marked: the right answer" in content(tree)
+
+
+def test_overlapping_marks_are_both_there() -> None:
+    spans = (Span(0, 3, "published", "one check"), Span(1, 5, "lenient", "another"))
+    (drawn,) = by_class(parsed(Text("answer", "abcdef", spans)), "ek-body")
+    marks = [(mark.text, mark.get("class"), mark.get("title")) for mark in drawn.iter("mark")]
+    assert marks == [
+        ("a", "ek-published", "one check"),
+        ("bc", "ek-published ek-lenient", "one check; another"),
+        ("de", "ek-lenient", "another"),
+    ]
+
+
+def test_a_long_text_is_collapsed_and_whole() -> None:
+    body = "x" * (LONG + 1)
+    tree = parsed(Text("answer", body))
+    (details,) = tree.iter("details")
+    assert details.get("open") is None
+    assert "1,501 characters" in content(details)
+    assert body in content(details)
+    assert not list(parsed(Text("answer", "x" * LONG)).iter("details"))
+
+
+def test_what_is_not_drawn_is_said() -> None:
+    text = content(parsed(Text("answer", "x" * (LONGEST + 1234))))
+    assert "1,234 more characters are not shown here" in text
+    row = (1.0,) * 40
+    assert "10 more rows are not shown" in content(parsed(Matrix("m", (), (row,) * 40)))
+    assert "1 more rows are not shown" in content(parsed(Facts("f", (("a", "b"),) * 501)))
+
+
+def test_tokens_have_their_probability_in_figures() -> None:
+    tokens = Tokens("t", (" the", "\n", "x", "y"), (0.25, None, 3e-9, math.nan))
+    shown = [content(each) for each in by_class(parsed(tokens), "ek-token")]
+    assert shown == ["␣the25%", "⏎–", "x3.0e-09", "y–"]
+
+
+def test_a_matrix_of_any_shape_is_drawn() -> None:
+    tree = parsed(Matrix("m", ("a",), ((1.0, math.nan), (0.5,))))
+    cells = [content(cell) for cell in tree.iter("td")]
+    assert cells[1:] == ["1.000", "–", "0.500"]
+    assert parsed(Matrix("m", (), ())) is not None
+
+
+def test_the_likest_answers_have_the_fullest_colour() -> None:
+    values = ((1.0, 0.2, 0.6), (0.2, 1.0, 0.4), (0.6, 0.4, 1.0))
+    tree = parsed(Matrix("m", ("1", "2", "3"), values))
+    strengths = [float(td.get("style").split()[1]) for td in tree.iter("td") if td.get("style")]
+    assert strengths == [1.0, 0.0, 0.5, 0.0, 1.0, 0.25, 0.5, 0.25, 1.0]
+
+
+def test_a_cloud_keeps_its_points_inside_and_names_some() -> None:
+    points = [Point(x * 1e9, -x, f"label {x}") for x in range(20)]
+    cloud = Cloud("c", (*points, Point(math.nan, 0), Point(3, math.inf), Point(5e9, -5, "label 5", "anchor")))
+    tree = parsed(cloud)
+    drawn = by_class(tree, "ek-point")
+    assert len(drawn) == 21
+    places = [tuple(map(float, re.findall(r"[\d.]+", point.get("style")))) for point in drawn]
+    assert all(0 < left < 100 and 0 < top < 100 for left, top in places)
+    assert [content(each) for each in by_class(tree, "ek-named")] == ["●anchor"]
+    assert places[5] == places[-1]
+    assert "13 other labels" in content(tree)
+
+
+def test_a_cloud_of_one_point_is_drawn() -> None:
+    assert len(by_class(parsed(Cloud("c", (Point(2, 2, "a"),))), "ek-point")) == 1
+
+
+def test_the_same_as_plain_text() -> None:
+    view = View(
+        "sample",
+        "0.5",
+        (
+            Text("answer", "one\ntwo"),
+            Beside("", (Text("left", "l"), Text("right", "r"))),
+            Facts("facts", (("a", "b", ""), ("c", "d", "e"))),
+            Facts("all values", (("x", "1"),), collapsed=True),
+            Tokens("tokens", ("a", "b"), (0.5, None)),
+        ),
+    )
+    assert example(view).parts == (
+        ("answer", "one\ntwo"),
+        ("left", "l"),
+        ("right", "r"),
+        ("facts", "a: b\nc: d · e"),
+        ("tokens", "a 50% | b –"),
+    )
+    assert repr(view).startswith("0.5 · sample\n\nanswer\n  one\n  two\n\nleft\n  l")
+
+
+def test_an_answer_says_how_it_ended_and_what_was_reasoned() -> None:
+    answers = [Response(status="ok", text="yes", reasoning="hm"), Response(status="error", reason="HTTP 500")]
+    texts = answer_texts(answers)
+    assert [text.heading for text in texts] == [
+        "answer 1, ok",
+        "reasoning before answer 1",
+        "answer 2, error: HTTP 500",
+    ]
+    assert texts[1].collapsed
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "marked"),
+    [
+        ("The cat sat down.", "The dog sat down.", ["cat"]),
+        ("The cat  sat", "The cat sat", []),
+        ("a big red dog", "a dog", ["big red"]),
+        ("首都是巴黎。", "首都是柏林。", ["巴黎"]),
+        ("서울은 수도입니다", "부산은 수도입니다", ["서울은"]),
+        ("", "something", []),
+        ("something", "", ["something"]),
+    ],
+)
+def test_words_that_another_text_lacks_are_found(text: str, other: str, marked: list[str]) -> None:
+    assert [text[start:end] for start, end in differences(text, other).ranges] == marked
+
+
+def test_letters_that_another_text_lacks_are_found() -> None:
+    text = "Thhe soldier"
+    ((start, end),) = differences(text, "The soldier", letters=True).ranges
+    assert text[:start] + text[end:] == "The soldier"
+
+
+@given(st.text("ab 的.", max_size=40), st.text("ab 的.", max_size=40))
+def test_what_is_not_marked_is_the_same_on_both_sides(first: str, second: str) -> None:
+    left, right = side_by_side("", ("first", first), ("second", second)).columns
+    assert isinstance(left, Text)
+    assert isinstance(right, Text)
+    rests = []
+    for column in (left, right):
+        marked = {at for span in column.spans for at in range(span.start, span.end)}
+        rests.append("".join(c for at, c in enumerate(column.body) if at not in marked).replace(" ", ""))
+    assert rests[0] == rests[1]
+
+
+def test_only_the_beginning_of_long_texts_is_compared_and_that_is_said() -> None:
+    text = "word " * (MOST_WORDS + 1)
+    assert differences(text, text).whole is False
+    assert differences(text[5:], text[5:]).whole is True
+    left, _ = side_by_side("", ("a", text), ("b", "word")).columns
+    assert isinstance(left, Text)
+    assert left.note == "Compared: the first 2,000 words."
