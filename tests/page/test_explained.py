@@ -184,7 +184,11 @@ def test_the_formulas_of_rgb_by_hand(tmp_path: Path) -> None:
     write(tmp_path / "en_fact.json", map(false, range(14)))
     run = ask(tmp_path, tmp_path / "run", rule, correct_rate="0,1", noise_rates="0,0.8")
     records = list(run.records())
-    ok, known, hits, alarms, corrected = [], [], [], [], []
+    ok: list[float] = []
+    known: list[float] = []
+    hits: list[float] = []
+    alarms: list[float] = []
+    corrected: list[float] = []
     by_setting: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     changes: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for record in records:
