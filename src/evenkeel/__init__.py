@@ -14,6 +14,7 @@ What there is, under the names of the command line:
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, both              the samples on which two runs differ; one of them in both
+    explained                what each metric of a benchmark says: formula, source, what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
     charts, tables, settings the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.control import read_progress, stop
+    from evenkeel.run.explained import explained
     from evenkeel.run.folder import Run, load_run
     from evenkeel.run.listing import list_runs, open_run
     from evenkeel.run.registry import benchmarks
@@ -106,6 +108,7 @@ _MODULES = {
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.control": "read_progress stop",
+    "evenkeel.run.explained": "explained",
     "evenkeel.run.folder": "Run load_run",
     "evenkeel.run.listing": "list_runs open_run",
     "evenkeel.run.registry": "benchmarks",
@@ -143,6 +146,7 @@ __all__ = [
     "compare",
     "describe",
     "dry_run",
+    "explained",
     "export",
     "flips",
     "gate",

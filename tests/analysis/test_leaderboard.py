@@ -197,6 +197,7 @@ def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
     difference = both.summary[named("minus_first", judged)]
     [p], board = board_with_tests([both])
     assert p == pytest.approx(difference.p)
+    assert p is not None
     assert p < 0.05
     accuracy = {name: both.summary[named("accuracy", name)].value or 0.0 for name in method}
     assert ranks(board) == {

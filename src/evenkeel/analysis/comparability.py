@@ -262,9 +262,11 @@ def _order(value: Tag) -> tuple[bool, Tag]:
 
 def _add(metric_values: MetricValues, name: str, declared: Metric | None, sample: str, score: Score) -> None:
     """Add one sample to a metric, if it is in the scope."""
-    metric, scope = split_name(name, score.values)
-    if any(str(score.tags.get(tag)) != value for tag, value in scope.items()):
-        return
+    metric = name
+    if name not in score.values:
+        metric, scope = split_name(name, score.values)
+        if any(str(score.tags.get(tag)) != value for tag, value in scope.items()):
+            return
     if declared and declared.mean_over and metric_values.parts is not None:
         metric_values.parts[sample] = str(score.tags.get(declared.mean_over))
     if metric not in score.values:
@@ -290,8 +292,9 @@ def covered(requests: Iterable[tuple[int, int]]) -> float:
 
 def _requests(score: Score, metric: str) -> tuple[int, int]:
     """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that subject."""
-    whole = (score.answered, sum(score.statuses.values()))
-    return score.requests.get(metric.partition("@")[2], whole)
+    if score.requests and (subject := metric.partition("@")[2]) in score.requests:
+        return score.requests[subject]
+    return score.answered, sum(score.statuses.values())
 
 
 def comparable(

@@ -190,7 +190,7 @@ class _Entrant:
         return _Values(
             key=key,
             samples=samples,
-            asked=[_digest(each) for each in run_values.asked.values()],
+            asked=_digests(run_values.asked.values()),
             groups=[run_values.groups[sample] for sample in samples],  # type: ignore[misc]
             positions={
                 metric: [position[sample] for sample in each.values] for metric, each in by_metric.items()
@@ -205,6 +205,13 @@ class _Entrant:
                 for metric, each in by_metric.items()
             },
         )
+
+
+def _digests(asked: Iterable[Any]) -> list[bytes]:
+    """Of what samples ask, of which many may be one object."""
+    objects = list(asked)
+    digests = {id(each): _digest(each) for each in {id(each): each for each in objects}.values()}
+    return [digests[id(each)] for each in objects]
 
 
 def _digest(asked: Any) -> bytes:

@@ -46,7 +46,7 @@ class Spread(NamedTuple):
 
 def group_of(score: Score) -> Group:
     """A score's links, where it has any, else its group: scores with the same links are one group."""
-    return tuple(sorted(set(score.links))) or score.group
+    return tuple(sorted(set(score.links))) if score.links else score.group
 
 
 def numbered(groups: Iterable[Group]) -> tuple[NDArray[np.intp], Links | None]:

@@ -1,4 +1,4 @@
-"""What is available: `list benchmarks|models|sets|runs`, and `tokenizers`, which compares some."""
+"""What is available: `list benchmarks|metrics|models|sets|runs`, and `tokenizers`, which compares some."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
 
 @click.group(cls=SuggestingGroup, name="list")
 def list_command() -> None:
-    """List benchmarks, models, document sets and runs."""
+    """List benchmarks, metrics, models, document sets and runs."""
 
 
 @list_command.command(name="benchmarks")
@@ -34,6 +34,29 @@ def list_benchmarks() -> None:
 
     for name, benchmark in usable_benchmarks():
         say(f"{name:<10} {benchmark.layout.question}")
+
+
+@list_command.command(
+    name="metrics", epilog=examples("evenkeel list metrics", "evenkeel list metrics rgb --json")
+)
+@click.argument("benchmark", default="")
+@json_option("the metrics")
+def list_metrics(benchmark: str, json: bool) -> None:
+    """Metrics of a BENCHMARK, or of all: what each says, its formula, its source, what misleads."""
+    from evenkeel.report.notebook import explained_lines
+    from evenkeel.run.explained import explained
+    from evenkeel.run.registry import usable_benchmarks
+
+    names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]
+    by_benchmark = {name: explained(name) for name in names}
+
+    def show(*_: Any) -> None:
+        for name, metrics in by_benchmark.items():
+            say(f"{name}\n")
+            for metric in metrics:
+                say("\n".join([*explained_lines(metric), ""]))
+
+    print_result(by_benchmark, show, json=json)
 
 
 @list_command.command(name="models")

@@ -43,10 +43,10 @@ def decode_json_lines(path: Path, kind: Any) -> Iterator[Any]:
     decoder = msgspec.json.Decoder(kind)
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
-            if content := line.removeprefix(BOM).strip():
-                try:
-                    yield decoder.decode(content)
-                except NOT_JSON:  # half of a surrogate pair, or an error to be explained
+            try:
+                yield decoder.decode(line)
+            except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be explained
+                if content := line.removeprefix(BOM).strip():
                     yield _decode_line(path, content, kind, number)
 
 

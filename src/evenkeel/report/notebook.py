@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
     from evenkeel.analysis.leaderboard import Leaderboard
+    from evenkeel.page.explained import Explained
     from evenkeel.page.tables import Grid
     from evenkeel.page.view import View
     from evenkeel.report.pictures import Drawn
@@ -106,6 +107,25 @@ def leaderboard_text(board: Leaderboard) -> str:
     return printed(lambda console: show_leaderboard(console, board))
 
 
+def explained_html(metric: Explained) -> str:
+    from evenkeel.report.templates import render
+
+    return render("explained.html", metric=metric)
+
+
+def explained_text(metric: Explained) -> str:
+    from evenkeel.page.format import visible
+
+    return visible("\n".join(explained_lines(metric)))
+
+
+def explained_lines(metric: Explained) -> list[str]:
+    """A metric as lines of text, for the terminal."""
+    parts = [metric.what, f"Formula: {metric.formula}", f"Source: {metric.source}"]
+    parts += [f"Careful: {metric.careful}"] if metric.careful else []
+    return [f"{metric.name}: {metric.title}", *(f"    {part}" for part in parts)]
+
+
 def plan_html(plan: Plan) -> str:
     """A row for each kind of request."""
     from evenkeel.page.tables import Grid
@@ -163,6 +183,7 @@ RENDERERS.update(
     Scorecard=Renderer(scorecard_html, scorecard_text),
     Plan=Renderer(plan_html),
     Grid=Renderer(grid_html),
+    Explained=Renderer(explained_html, explained_text),
     Leaderboard=Renderer(leaderboard_html, leaderboard_text),
     View=Renderer(view_html, view_text),
     Drawn=Renderer(drawn_html, drawn_text),
