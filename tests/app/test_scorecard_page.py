@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 import streamlit as st
-from stored import store_run
 from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
 from evenkeel.app.pages import scorecard
+from stored import store_run
 
 PAGE = """
 from evenkeel.app import show
