@@ -106,7 +106,8 @@ def test_pictures_are_drawn_and_can_be_downloaded(folder: Path, monkeypatch: pyt
     test.selectbox(key="run-multiview-one").select(label).run()
     drawn = [each for each in ek.charts(folder / "methods") if each.chart is not None]
     assert drawn
-    test.button_group[0].set_value(["multiview"]).run()
+    test.button_group[0].set_value("multiview").run()
+    assert not test.exception
     assert len(test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")) == len(drawn)
     labels = [button.proto.label for button in test.get("download_button")]
     assert labels.count("PNG") == labels.count("SVG") == len(drawn)

@@ -204,8 +204,11 @@ def _pictures(runs: Sequence[ek.Run]) -> None:
     if not name:
         show.text("Choose a benchmark to draw its pictures.", "soft")
         return
-    for number, drawn in enumerate(_charts(str(by_name[name].path), data.version(by_name[name].path)), 1):
+    pictures = _charts(str(by_name[name].path), data.version(by_name[name].path))
+    for number, drawn in enumerate(pictures, 1):
         _picture(drawn, f"{name}-{number}")
+    if not pictures:
+        show.text("This run has nothing to draw.", "soft")
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing…")
