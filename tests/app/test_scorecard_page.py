@@ -13,12 +13,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
-from evenkeel.app.pages import scorecard
+from evenkeel.app.screens import scorecard
 from stored import store_run
 
 PAGE = """
 from evenkeel.app import show
-from evenkeel.app.pages import {name}
+from evenkeel.app.screens import {name}
 from evenkeel.app.settings import Settings
 
 with show.problems():
