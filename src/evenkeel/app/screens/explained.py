@@ -1,8 +1,49 @@
-"""A page that is being written."""
+"""What every metric means: its formula, its source, what to be careful about."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+import evenkeel as ek
+from evenkeel.app import show
 from evenkeel.app.settings import Settings
 
 
-def page(settings: Settings) -> None: ...
+def page(settings: Settings) -> None:
+    show.title("Explained")
+    names = list(ek.benchmarks())
+    asked = st.query_params.get("benchmark", "")
+    choice, search = st.columns(2)
+    name = choice.selectbox("Benchmark", names, index=names.index(asked) if asked in names else 0)
+    st.query_params["benchmark"] = name
+    words = search.text_input("Search", placeholder="a word, or the name of a metric").casefold().split()
+    with show.problems():
+        _about(name)
+        _metrics(name, words)
+
+
+def _about(name: str) -> None:
+    """The benchmark's question, its source, and what it does not measure."""
+    layout = ek.benchmarks()[name].layout
+    show.heading(layout.question)
+    for caution in layout.cautions:
+        show.text(caution, "warn")
+    if layout.citation:
+        show.text(layout.citation, "soft")
+
+
+def _metrics(name: str, words: list[str]) -> None:
+    entries = ek.explained(name)
+    matching = [entry for entry in entries if all(word in _text(entry) for word in words)]
+    st.caption(f"{len(matching)} of {len(entries)} metrics")
+    if not matching:
+        show.text("No metric has all of these words. Try fewer.", "warn")
+    for entry in matching:
+        with st.container(border=True):
+            show.result(entry)
+
+
+def _text(entry: object) -> str:
+    """Everything that is said about a metric, to search in."""
+    fields = ("name", "title", "what", "formula", "source", "careful")
+    return " ".join(str(getattr(entry, field, "")) for field in fields).casefold()

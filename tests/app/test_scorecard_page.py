@@ -1,0 +1,143 @@
+"""The pages Scorecard and Explained."""
+
+from __future__ import annotations
+
+import io
+import urllib.parse
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import evenkeel as ek
+from evenkeel.app.screens import scorecard
+from stored import store_run
+
+PAGE = """
+from evenkeel.app import show
+from evenkeel.app.screens import {name}
+from evenkeel.app.settings import Settings
+
+with show.problems():
+    {name}.page(Settings.of_environment())
+"""
+HOSTILE = "=<b>one</b> *x*"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of one model, one of another whose name is hostile, and one of a method without a model."""
+    folder = tmp_path_factory.mktemp("runs")
+    values = np.linspace(0.5, 0.9, 12).reshape(4, 3)
+    store_run(folder / "first", {"mean_similarity": values})
+    store_run(folder / "second", {"mean_similarity": values / 2})
+    store_run(folder / "hostile", {"mean_similarity": values}, model=HOSTILE)
+    ek.run("multiview", method=["bm25"], limit=2, out=folder / "methods", progress=False)
+    return folder
+
+
+def page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(folder))
+    st.cache_resource.clear()
+    test = AppTest.from_string(PAGE.format(name=name), default_timeout=60).run()
+    assert not test.exception
+    return test
+
+
+def shown(test: AppTest) -> str:
+    return "\n".join(str(element.proto.body) for element in test.get("html"))
+
+
+def test_a_card_of_a_model_takes_the_run_that_is_chosen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = page("scorecard", folder, monkeypatch)
+    test.selectbox[0].select("one").run()
+    values = {name: ek.load_run(folder / name).headline.value or 0 for name in ("first", "second")}
+    box = test.selectbox(key="run-mirae-one")
+    for name in values:
+        label = next(label for label in box.options if label.endswith(name))
+        test.selectbox(key="run-mirae-one").select(label).run()
+        assert f"{values[name]:.4f}" in shown(test)
+    # BM25 is not a method of this model, so that its run is not on the card unless it is chosen.
+    assert test.selectbox(key="run-multiview-one").value == "none"
+    assert "multiview" not in shown(test)
+    label = test.selectbox(key="run-multiview-one").options[0]
+    test.selectbox(key="run-multiview-one").select(label).run()
+    assert "Methods without one" in shown(test)
+    assert not test.exception
+
+
+def test_the_name_of_a_model_is_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = page("scorecard", folder, monkeypatch)
+    test.selectbox[0].select(HOSTILE).run()
+    assert "Scorecard of =&lt;b&gt;one&lt;/b&gt; *x*" in shown(test)
+    assert "<b>one</b>" not in shown(test)
+
+
+def test_everything_on_the_card_can_be_downloaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [ek.load_run(folder / name) for name in ("hostile", "methods")]
+    frame = scorecard.figures(runs)
+    assert len(frame) == sum(len(run.summary) for run in runs)
+    headline = frame.filter(benchmark="mirae", metric="mean_similarity", scope="")
+    figure = runs[0].headline
+    assert headline.select("value", "low", "high", "n", "coverage", "unit").row(0) == (
+        figure.value, figure.low, figure.high, figure.n, figure.coverage, figure.unit,
+    )  # fmt: skip
+    assert frame.filter(benchmark="multiview", metric="accuracy@bm25").height == len(
+        [each for each in runs[1].summary.values() if each.metric == "accuracy@bm25"]
+    )
+    assert pl.read_parquet(io.BytesIO(scorecard._table(frame, "parquet"))).equals(frame)
+    table = pl.read_csv(io.BytesIO(scorecard._table(frame, "csv")))
+    assert table["model"][0] == f"'{HOSTILE}"
+    assert table["value"].to_list() == pytest.approx(frame["value"].to_list())
+    assert b"Scorecard of" in scorecard._card_page(runs)
+    samples = pl.read_parquet(io.BytesIO(scorecard._samples(runs[1], "parquet")()))
+    assert len(samples) == len(list(runs[1].records()))
+    assert len(pl.read_csv(io.BytesIO(scorecard._samples(runs[1], "csv")()))) == len(samples)
+
+
+def test_pictures_are_drawn_and_can_be_downloaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = page("scorecard", folder, monkeypatch)
+    label = test.selectbox(key="run-multiview-one").options[0]
+    test.selectbox(key="run-multiview-one").select(label).run()
+    drawn = [each for each in ek.charts(folder / "methods") if each.chart is not None]
+    assert drawn
+    test.button_group[0].set_value("multiview").run()
+    assert not test.exception
+    assert len(test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")) == len(drawn)
+    labels = [button.proto.label for button in test.get("download_button")]
+    assert labels.count("PNG") == labels.count("SVG") == len(drawn)
+    assert drawn[0].to_png().startswith(b"\x89PNG")
+    assert "<svg" in drawn[0].to_svg()
+
+
+def test_without_a_finished_run_there_is_no_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "needs a finished run" in shown(page("scorecard", tmp_path / "missing", monkeypatch))
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
+def test_every_metric_of_a_benchmark_is_explained(
+    benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = page("explained", tmp_path, monkeypatch)
+    test.selectbox[0].select(benchmark).run()
+    entries = ek.explained(benchmark)
+    assert test.caption[0].value == f"{len(entries)} of {len(entries)} metrics"
+    text = urllib.parse.unquote(shown(test))
+    layout = ek.benchmarks()[benchmark].layout
+    assert all(entry.title[:20] in text or entry.name in text for entry in entries)
+    assert layout.citation.split()[0] in text
+
+
+def test_metrics_are_searched_by_all_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = page("explained", tmp_path, monkeypatch)
+    [entry, *_] = ek.explained("mirae")
+    test.text_input[0].set_value(f"{entry.name.upper()} {entry.title}").run()
+    number, of = test.caption[0].value.split(" of ")
+    assert 1 <= int(number) < int(of.split()[0])
+    test.text_input[0].set_value("nosuchword").run()
+    assert "Try fewer" in shown(test)
