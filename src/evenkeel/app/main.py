@@ -11,13 +11,13 @@ from evenkeel.app.screens import build, compare, explained, explore, new_run, ru
 from evenkeel.app.settings import Settings
 
 STYLE = """<style>
-.evenkeel table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block;
+:where(.evenkeel table) { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block;
   overflow-x: auto; }
-.evenkeel caption { text-align: left; font-weight: 600; padding: .4rem 0; }
-.evenkeel th, .evenkeel td { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
+:where(.evenkeel caption) { text-align: left; font-weight: 600; padding: .4rem 0; }
+:where(.evenkeel th, .evenkeel td) { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
-.evenkeel th:first-child, .evenkeel .left { text-align: left; }
-.evenkeel td.words, .evenkeel th.words { white-space: normal; min-width: 14rem; }
+:where(.evenkeel th:first-child, .evenkeel .left) { text-align: left; }
+:where(.evenkeel td.words, .evenkeel th.words) { white-space: normal; min-width: 14rem; }
 .evenkeel .warn { color: light-dark(#a3231a, #ff8a7e); font-weight: 600; }
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
 [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; }

@@ -58,7 +58,8 @@ SETTINGS: dict[str, Any] = {
     "client.allowedOrigins": [],
     "logger.hideWelcomeMessage": True,
     "runner.magicEnabled": False,
-    "theme.primaryColor": "#2f6fc4",
+    "theme.light.primaryColor": "#2f6fc4",
+    "theme.dark.primaryColor": "#5b9bf0",
 }
 """Streamlit's settings; all others are at its defaults."""
 

@@ -170,7 +170,12 @@ def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) 
 
 def figures(run: ek.Run) -> None:
     """The pictures and tables of a run."""
-    show.explained(run.spec.benchmark)
+    meaning, download = st.columns(2)
+    with meaning:
+        show.explained(run.spec.benchmark)
+    report = run.path / "report.html"
+    if report.is_file() and not report.is_symlink():
+        download.download_button("Report (HTML)", report.read_bytes, f"{run.path.name}.html", "text/html")
     for drawn in ek.charts(run):
         show.heading(drawn.title)
         if drawn.chart is not None:
