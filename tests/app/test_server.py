@@ -240,6 +240,8 @@ def test_ctrl_c_ends_it_well_with_a_visitor_there(tmp_path: Path) -> None:
             await stream.receive_bytes(timeout=PATIENCE)
             while not app.facts.exists():
                 await asyncio.sleep(0.05)
+            async with session.put(f"{app.url}/_stcore/upload_file/a/b", headers={"Origin": app.url}) as put:
+                assert (put.status, await put.text()) == (403, "refused: this app shows runs only.\n")
             app.process.send_signal(signal.SIGINT)
             await asyncio.to_thread(app.process.wait, PATIENCE)
 

@@ -109,6 +109,6 @@ def test_fifty_runs_are_listed_within_half_a_second_of_work(tmp_path: Path) -> N
 def test_a_writer_waits_for_one_who_only_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looking = contextlib.ExitStack()
     looking.enter_context(lock.reading(tmp_path))
-    monkeypatch.setattr(lock.time, "sleep", lambda _: looking.close())
+    monkeypatch.setattr(time, "sleep", lambda _: looking.close())
     with lock.writing(tmp_path):
         pass

@@ -239,6 +239,7 @@ class Guard:
         self._names = {name.lower().rstrip(".") for name in (*LOOPBACK, server.host, *server.allow_hosts)}
         self._allowed = {name.lower().rstrip(".") for name in server.allow_hosts}
         self._any_address = not server.on_loopback
+        self._read_only = server.read_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -277,6 +278,8 @@ class Guard:
             return "refused: this server does not have that name (see `evenkeel app --help`, --allow-host)."
         if scope["type"] == "http" and scope["method"] in READING:
             return ""
+        if scope["type"] == "http" and self._read_only:
+            return "refused: this app shows runs only."
         origins = headers.all(b"origin")
         if not all(self._is_same(origin, host) for origin in origins) or len(origins) > 1:
             return "refused: the request comes from another origin."
