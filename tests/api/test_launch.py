@@ -197,3 +197,18 @@ def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
 def test_no_one_may_turn_off_what_the_command_line_cannot(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least one"):
         start(tmp_path, "multiview", method=())
+
+
+def test_what_a_process_writes_has_a_limit(tmp_path: Path) -> None:
+    code = (
+        "import sys; from evenkeel.cli import entry; entry._wrap_output(1000)\n"
+        "for number in range(1000): print('x' * 9); print('y' * 9, file=sys.stderr)\n"
+        "import os; os._exit(0)  # what was printed is in the log at once"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert len(done.stdout) == len(done.stderr) == 1000

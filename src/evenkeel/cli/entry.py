@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import math
 import os
 import signal
 import sys
@@ -40,6 +41,9 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
+
+LOG_BYTES = 2**24
+"""What a process of the web app writes at most: a hostile server's words may be in it."""
 
 READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
 """Commands that read a run's folder, which may come from anyone and hold anything."""
@@ -96,8 +100,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
-    _ignore_closed_output()
-    if (watched := assigned_folder()) is not None:
+    watched = assigned_folder()
+    _wrap_output(math.inf if watched is None else LOG_BYTES)
+    if watched is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
     with warnings.catch_warnings(), stopping() as state, obeying(watched):
         warnings.showwarning = _show_warning
@@ -116,23 +121,40 @@ def main() -> None:
 
 
 class _Output(io.FileIO):
-    """The standard output; once its reader (head, less) has left, writing does nothing."""
+    """A standard stream. Once its reader (head, less) has left, or its `most` bytes are written, writing does
+    nothing."""
+
+    most: float = math.inf
 
     def write(self, data: Any) -> int:
+        left, self.most = self.most, max(0, self.most - len(data))
         try:
-            return super().write(data)
+            if left >= len(data):
+                return super().write(data)
+            super().write(data[: int(left)])
         except BrokenPipeError:
-            return len(data)
+            pass
+        return len(data)
 
 
-def _ignore_closed_output() -> None:
-    """Let a command finish with its own exit code after the reader of its output has left."""
-    output = sys.stdout
-    if sys.__stdout__ is not None and output is sys.__stdout__:
-        file = io.BufferedWriter(_Output(output.fileno(), "w", closefd=False))
-        sys.stdout = io.TextIOWrapper(
-            file, encoding=output.encoding, errors=output.errors, line_buffering=output.line_buffering
-        )
+def _wrapped(stream: Any, most: float) -> io.TextIOWrapper:
+    output = _Output(stream.fileno(), "w", closefd=False)
+    output.most = most
+    return io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or stream.write_through,  # PYTHONUNBUFFERED
+    )
+
+
+def _wrap_output(most: float) -> None:
+    """Let a command finish with its own exit code after the reader of its output has left; what a process
+    writes that is watched from outside goes to a log, which has a limit."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        sys.stdout = _wrapped(sys.stdout, most)
+    if most < math.inf and sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+        sys.stderr = _wrapped(sys.stderr, most)
 
 
 def _run_command() -> int:
