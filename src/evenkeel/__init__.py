@@ -10,13 +10,12 @@ What there is, under the names of the command line:
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
     dry_run                  what a run would ask, and what that would cost
     build, review            make a data set, from a seed or from your own texts; look through it
-    build                    make a data set, from a seed or from your own questions and documents
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, both              the samples on which two runs differ; one of them in both
     explained                what each metric of a benchmark says: formula, source, what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
-    charts, tables, settings the pictures and tables of a run, and what it was asked with
+    charts, tables, settings  the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
     read_progress, stop      how far a run is that a process is writing; ask it to stop
