@@ -189,6 +189,5 @@ def test_stored_indexes_are_bounded_in_number(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_sample_of_a_benchmark_that_is_not_known_here_is_shown(tmp_path: Path) -> None:
-    pytest.importorskip("evenkeel.page.view")
     run = store(tmp_path / "run", [record(0, text="one"), record(1, text="two")])
     assert run.samples().view(0).title
