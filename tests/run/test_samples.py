@@ -207,3 +207,10 @@ def test_marks_alone_do_not_keep_a_run_from_beginning(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "marks.jsonl").touch()
     assert len(store(tmp_path / "run", [record(0)]).samples()) == 1
+
+
+def test_a_run_without_samples_has_an_empty_table(tmp_path: Path) -> None:
+    samples = store(tmp_path / "run", []).samples()
+    assert len(samples) == 0
+    assert samples.frame.columns == ["sample", "group", "failed"]
+    assert samples.select(failed=True, search="x", sort="sample") == []
