@@ -13,9 +13,10 @@ from typing import Any
 
 import html5lib
 import msgspec
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import evenkeel as ek
 from evenkeel.page.format import visible
@@ -23,6 +24,7 @@ from evenkeel.report.html_page import render
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from scripted import Scripted
+from stored import store_run
 from triplets import store, triplet
 
 NASTY = [
@@ -189,8 +191,9 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
     page.wait_for_timeout(200)  # what runs late is seen, too
     assert seen == [f"request {pages[name].as_uri()}"]
     assert page.title() != "run"
-    assert page.locator("script, iframe, img, object, embed, form, input, link, base").count() == 0
-    assert (page.locator("a").count() > 0) == (name == "scorecard")
+    assert page.locator("iframe, img, object, embed, form, link, base").count() == 0
+    assert page.locator("script").count() == (0 if name == "scorecard" else 2)
+    assert page.locator('a:not([href^="#samples:"])').count() == (7 if name == "scorecard" else 0)
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
     page.context.close()
@@ -284,3 +287,104 @@ def test_eight_methods_of_long_names_fit_the_page(browser: Browser, tmp_path: Pa
     assert "Each method minus each other" in dict(boxes)
     assert {title: beyond for title, beyond in boxes if beyond > 0} == {}
     page.close()
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of 120 samples: 40 questions at three levels, some without a value."""
+    values = np.arange(120.0).reshape(40, 3) / 1000
+    values[7, 1] = np.nan
+    run = store_run(tmp_path_factory.mktemp("listed") / "run", {"mean_similarity": values}, asks="<b>Ask</b>")
+    path = run.path / "report.html"
+    page = render(run)
+    # A figure of one level, as tables of larger runs have.
+    path.write_text(page.replace("<h2>What to", '<a id="level-2" href="#samples:level=2">0.5</a><h2>What to'))
+    return path
+
+
+def table_of(page: Page) -> tuple[str, list[str]]:
+    """What the table says of itself, and the samples that it shows."""
+    status = page.locator("#samples [role=status]").inner_text()
+    return status, page.locator("#samples tbody th").all_inner_texts()
+
+
+def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, listed: Path) -> None:
+    page, seen = opened(browser, listed)
+    status, ids = table_of(page)
+    assert status == "120 of 120 samples; shown are 1 to 50."
+    assert ids[:2] == ["en-0-L0", "en-0-L1"]
+    head = page.locator("#samples thead th").filter(has_text="Answer consistency")
+    assert head.get_attribute("aria-sort") is None
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert table_of(page)[1][0] == "en-39-L2"
+    page.get_by_role("button", name="Next").click()
+    page.get_by_role("button", name="Next").click()
+    status, ids = table_of(page)
+    assert status.endswith("shown are 101 to 120.")
+    assert ids[-1] == "en-7-L1"  # what has no value comes last
+    assert page.get_by_role("button", name="Next").is_disabled()
+    opener = page.get_by_role("button", name="en-7-L1")
+    assert page.locator("#samples pre").count() == 0
+    opener.press("Enter")
+    assert opener.get_attribute("aria-expanded") == "true"
+    assert page.locator("#samples pre").all_inner_texts() == ["<b>Ask</b> 7, told in 1 ways?"]
+    opener.press("Enter")
+    assert page.locator("#samples pre").count() == 0
+    assert seen == [f"request {listed.as_uri()}"]
+    page.context.close()
+
+
+def test_samples_are_filtered_by_tag_text_and_failure(browser: Browser, listed: Path) -> None:
+    page, _ = opened(browser, listed)
+    page.get_by_label("level", exact=True).select_option("2")
+    assert table_of(page)[0].startswith("40 of 120")
+    page.get_by_label("level", exact=True).select_option("all")
+    page.get_by_label("text").fill("ASK</B> 39,")
+    expect(page.locator("#samples [role=status]")).to_have_text("3 of 120 samples; shown are 1 to 3.")
+    page.get_by_label("text").fill("")
+    page.get_by_label("failed only").check()
+    expect(page.locator("#samples tbody th")).to_have_text(["en-7-L1"])
+    page.context.close()
+
+
+def test_a_figure_leads_to_its_samples_and_back(browser: Browser, listed: Path) -> None:
+    page, _ = opened(browser, listed)
+    status = page.locator("#samples [role=status]")
+    page.locator("#level-2").click()
+    expect(status).to_have_text("40 of 120 samples; shown are 1 to 40.")
+    expect(page.locator("#samples")).to_be_focused()
+    assert page.get_by_label("level", exact=True).input_value() == "2"
+    page.go_back()
+    expect(status).to_have_text("120 of 120 samples; shown are 1 to 50.")
+    page.go_forward()
+    expect(status).to_have_text("40 of 120 samples; shown are 1 to 40.")
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["#samples:level=9", "#samples:<img src=x onerror=document.title='run'>=1", "#samples:%E0%A4%A=1,level",
+     "#samples:__proto__=1,constructor=2", "#samples:,,,=,="],
+)  # fmt: skip
+def test_a_strangers_link_is_only_compared_with_known_tags(
+    fragment: str, browser: Browser, listed: Path
+) -> None:
+    page, seen = opened(browser, listed)
+    page.goto(listed.as_uri() + fragment)
+    expect(page.locator("#samples [role=status]")).to_have_text("120 of 120 samples; shown are 1 to 50.")
+    assert page.title() != "run"
+    assert [each for each in seen if not each.startswith("request file:")] == []
+    page.context.close()
+
+
+def test_without_scripts_the_first_samples_are_there(browser: Browser, listed: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(listed.as_uri())
+    assert "the first 20 of 120 are shown here" in page.locator("#samples").inner_text()
+    assert page.locator("#samples tbody th").all_inner_texts()[:2] == ["en-0-L0", "en-0-L1"]
+    context.close()

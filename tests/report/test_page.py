@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import shutil
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,9 +21,12 @@ from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
 from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
-from evenkeel.report import charts
-from evenkeel.report.html_page import render
+from evenkeel.report import charts, samples
+from evenkeel.report.html_page import render, render_grids
 from evenkeel.report.pictures import Drawn
+from evenkeel.report.samples import SCRIPT
+from evenkeel.report.scorecard import render as render_scorecard
+from evenkeel.report.scorecard import scorecard
 from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
@@ -65,13 +71,19 @@ class Elements(HTMLParser):
         self.attributes.update(name for name, _ in attrs)
 
 
-def test_the_page_has_no_script_and_loads_nothing(run: ek.Run) -> None:
+def test_the_page_has_one_script_of_ours_and_loads_nothing(run: ek.Run) -> None:
     page = (run.path / "report.html").read_text()
     found = Elements(page)
-    assert "default-src 'none'" in page
-    assert not found.tags & {"script", "img", "link", "iframe", "object", "embed", "form", "b", "i", "a"}
+    policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert scripts == [SCRIPT.read_text(encoding="utf-8")]
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert policy == [f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"]
+    assert page.count("<script") == 2  # the other holds the data
+    assert not found.tags & {"img", "link", "iframe", "object", "embed", "form", "b", "i"}
     assert not {name for name in found.attributes if name.startswith("on")}
-    assert not found.attributes & {"src", "href", "xlink:href", "action", "data"}
+    assert not found.attributes & {"src", "xlink:href", "action", "data"}
+    assert {link[:9] for link in re.findall(r'href="([^"]*)"', page)} == {"#samples:"}
     assert "@import" not in page
     assert "url(" not in page
 
@@ -96,6 +108,71 @@ def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
     assert "A title &lt;i&gt;" in html
     assert "Nothing to draw &amp; why" in html
     assert "<figure" not in html
+
+
+def test_other_pages_have_no_script(run: ek.Run, tmp_path: Path) -> None:
+    card = render_scorecard(scorecard([run]), tmp_path / "card.html")
+    grids = render_grids("t", "l", {"one": run.summary}, [], [Grid("g", "c", ["v"], [("r", ["x"])])])
+    for page in (card, grids):
+        assert "<script" not in page
+        assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
+
+
+def sample_data(page: str) -> Any:
+    (data,) = re.findall(r'<script type="application/json" id="samples-data">([^<>&]*)</script>', page)
+    return msgspec.json.decode(data)
+
+
+def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: ek.Run) -> None:
+    """What it holds is what the records have, as far as it can be shown."""
+    data = sample_data((run.path / "report.html").read_text())
+    records = list(run.records())
+    columns = {column["title"]: column for column in data["columns"]}
+    assert data["count"] == len(records) == 16
+    assert columns["sample"]["values"] == [record.sample.id for record in records]
+    level = columns["level"]
+    assert [level["names"][code] for code in level["values"]] == [
+        str(r.sample.tags["level"]) for r in records
+    ]
+    consistency = columns["Answer consistency"]["values"]
+    assert consistency == pytest.approx([r.score.values["mean_similarity"] for r in records], rel=1e-4)
+    for record, parts in zip(records, data["texts"], strict=True):
+        texts = {data["headings"][code]: body for code, body in zip(parts[::2], parts[1::2], strict=True)}
+        assert texts["question text"] == text.visible(record.sample.inputs.question_text)
+        assert texts["answer 5, ok"] == text.visible(record.answers[4].text)
+
+
+def test_a_figure_links_to_the_samples_behind_it(run: ek.Run) -> None:
+    page = (run.path / "report.html").read_text()
+    assert '<a href="#samples:level=1,domain=%3Cb%3EFACTUAL%3C%2Fb%3E">' in page
+    assert '<a href="#samples:lang=ko,level=2">' in page
+
+
+def test_the_texts_of_many_samples_are_cut_fairly_and_it_is_said(
+    run: ek.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "LEAST_TEXTS", 4000)
+    monkeypatch.setattr(samples, "TEXTS_A_ROW", 1)
+    monkeypatch.setattr(samples, "NUMBERS", 500)
+    table = samples.sample_table(run)
+    assert table is not None
+    data = msgspec.json.decode(str(table.data))
+    texts = [part for row in data["texts"] for part in row[1::2]]
+    assert len(texts) == 16 * 6
+    assert 2000 < sum(len(part.encode()) for part in texts) < 4500
+    values = [column["title"] for column in data["columns"] if column["kind"] == "value"]
+    assert values[:1] == ["Answer consistency"]
+    assert len(values) < 10
+    assert "Long texts are cut" in table.notes[-1]
+    assert "Values left out" in table.notes[-2]
+    monkeypatch.setattr(samples, "MANY", 10)
+    monkeypatch.setattr(samples, "MOST_ROWS", 12)
+    table = samples.sample_table(run)
+    assert table is not None
+    data = msgspec.json.decode(str(table.data))
+    assert {len(row) for row in data["texts"]} == {4}
+    assert data["count"] == 12
+    assert table.notes[1] == "The table has the first 12 of 16 samples; records.jsonl has all."
 
 
 def test_hostile_text_is_shown_as_text(run: ek.Run) -> None:

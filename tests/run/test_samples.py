@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import record_index
@@ -188,7 +189,28 @@ def test_stored_indexes_are_bounded_in_number(tmp_path: Path, monkeypatch: pytes
     assert len(list((cache_dir() / "samples").iterdir())) == 2
 
 
-def test_a_sample_of_a_benchmark_that_is_not_known_here_is_shown(tmp_path: Path) -> None:
-    pytest.importorskip("evenkeel.page.view")
-    run = store(tmp_path / "run", [record(0, text="one"), record(1, text="two")])
-    assert run.samples().view(0).title
+def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) -> None:
+    """Not where the benchmark is not known here, nor where it could make nothing of the sample."""
+    unknown = store(tmp_path / "unknown", [record(n, text=f"text {n}", inputs=["odd"]) for n in range(2)])
+    assert "text 0" in repr(unknown.samples().view(0).blocks)
+    odd = record(0, text="not scored", values={})
+    odd = replace(odd, score=replace(odd.score, unscorable=True, values={}))
+    run = store(tmp_path / "miron", [odd], "miron")
+    path = run.path / "records.jsonl"
+    inputs = b'"inputs":{"prefix":"a","target":" b","category":"Facts","kind":"k","clean_id":""}'
+    path.write_bytes(path.read_bytes().replace(b'"inputs":{}', inputs))
+    assert "not scored" in repr(run.samples().view(0).blocks)
+
+
+def test_marks_alone_do_not_keep_a_run_from_beginning(tmp_path: Path) -> None:
+    """As a kill between the old run and the new one leaves them."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "marks.jsonl").touch()
+    assert len(store(tmp_path / "run", [record(0)]).samples()) == 1
+
+
+def test_a_run_without_samples_has_an_empty_table(tmp_path: Path) -> None:
+    samples = store(tmp_path / "run", []).samples()
+    assert len(samples) == 0
+    assert samples.frame.columns == ["sample", "group", "failed"]
+    assert samples.select(failed=True, search="x", sort="sample") == []

@@ -165,7 +165,7 @@
   }
 
   function tagFilter(column) {
-    const list = make("select", { onchange: () => {
+    const list = make("select", { "aria-label": column.title, onchange: () => {
       filterBy(column, list.selectedIndex > 0 ? column.names[list.selectedIndex - 1] : null);
       update();
     } });

@@ -41,6 +41,8 @@ PROGRESS = "progress.json"
 STOP, STOPPED = "stop", "stopped"
 CONTROL = (PROGRESS, STOP, STOPPED)
 """Files of a run that is being written, which `run/control.py` explains."""
+MARKS = "marks.jsonl"
+"""What people say of the scores: it outlives the run's own files."""
 FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export", *CONTROL)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16}
@@ -96,9 +98,8 @@ class Run(Displayed):
         """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
         from evenkeel.run.samples import read_samples
 
-        known = self.spec.benchmark in benchmark_names()
-        benchmark = self._benchmark if known else Benchmark
-        headline = self._benchmark.metrics[0].name if known else ""
+        benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
+        headline = benchmark.metrics[0].name if benchmark else ""
         return read_samples(self._result("records.jsonl").resolve(), self._record_type, benchmark, headline)
 
     def scores(self) -> Iterator[ScoredLine]:
@@ -379,7 +380,7 @@ class RunFolder:
                     "Choose another --out, or start over with --fresh."
                 )
             return
-        elif any(path.name not in (lock.OWNER, *CONTROL) for path in self.path.iterdir()):
+        elif any(path.name not in (lock.OWNER, MARKS, *CONTROL) for path in self.path.iterdir()):
             raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
         self.write_json("spec.json", spec)
 

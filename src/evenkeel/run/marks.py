@@ -20,10 +20,9 @@ from msgspec import Struct
 from evenkeel.errors import DataError, RunConflict, StorageError, UsageError, suggestion
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
 from evenkeel.files.lock import writing_file
-from evenkeel.run.folder import Run, member
+from evenkeel.run.folder import MARKS, Run, member
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
 
-FILE = "marks.jsonl"
 LARGEST = 2**26
 """Bytes of the file."""
 LONGEST = 10_000
@@ -88,7 +87,7 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
         raise UsageError(f"there is no sample '{sample_id}' in {run.path}.")
     mark = _mark_of(samples.record(row), run.spec, verdict, metric, comment)
     content = msgspec.json.encode(mark) + b"\n"
-    path = run.path / FILE
+    path = run.path / MARKS
     try:
         with _alone(path):
             _append(path, _content(run.path), content)
@@ -161,7 +160,7 @@ def _append(path: Path, before: bytes, line: bytes) -> None:
 
 def read_marks(run: Run) -> list[Mark]:
     """The last mark of each sample and metric, in the order of the file, without those taken back."""
-    path = run.path / FILE
+    path = run.path / MARKS
     lines = _content(run.path).split(b"\n")
     marks: dict[tuple[str, str], Mark] = {}
     for number, line in enumerate(lines, 1):
@@ -175,9 +174,9 @@ def read_marks(run: Run) -> list[Mark]:
 
 
 def _content(folder: Path) -> bytes:
-    if (path := member(folder, FILE)) is None:
-        if (folder / FILE).exists():
-            raise DataError(folder / FILE, "this is not a file.")
+    if (path := member(folder, MARKS)) is None:
+        if (folder / MARKS).exists():
+            raise DataError(folder / MARKS, "this is not a file.")
         return b""
     with open_file(path) as file:
         content = file.read(LARGEST + 1)

@@ -18,13 +18,14 @@ from msgspec import Struct
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import in_order
-from evenkeel.types import Record, Tag
+from evenkeel.page.view import View, generic_view
+from evenkeel.types import Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.page.view import View
     from evenkeel.run.benchmark import Benchmark
 
 CHUNK = 2**24
@@ -54,7 +55,9 @@ class _Texts(Struct, gc=False):
 class Samples:
     """The samples of a run in the order of the file; `frame` has a row for each."""
 
-    def __init__(self, path: Path, state: State, index: Index, kind: Any, benchmark: type[Benchmark]) -> None:
+    def __init__(
+        self, path: Path, state: State, index: Index, kind: Any, benchmark: type[Benchmark] | None
+    ) -> None:
         self.path = path
         self._state = state
         self._index = index
@@ -136,11 +139,16 @@ class Samples:
         return [each for each in rows if each != row]
 
     def view(self, row: int) -> View:
-        """What the benchmark shows of a sample."""
+        """What the benchmark shows of a sample; texts and values where it does not know the sample."""
         near = sorted(sorted(self.related(row), key=lambda other: abs(other - row))[:RELATED])
         with unchanged(self.path, self._state) as file:
+            record = self._read(file, row)
             related = [self._read(file, other) for other in near]
-            return self._benchmark.view(self._read(file, row), related)
+        if self._benchmark is not None and not record.score.unscorable:
+            return self._benchmark.view(record, [each for each in related if not each.score.unscorable])
+        inputs = to_jsonable(record.sample.inputs)
+        metrics = [Metric(name, name, "cosine") for name in record.score.values or ("score",)]
+        return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -212,7 +220,7 @@ class Samples:
 _TEXTS = msgspec.json.Decoder(_Texts)
 
 
-def read_samples(path: Path, kind: Any, benchmark: type[Benchmark], headline: str) -> Samples:
+def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, headline: str) -> Samples:
     """The samples of a file of records; `headline` is the metric that each must have a value of."""
     state = state_of(path)
     return Samples(path, state, record_index(path, state, headline), kind, benchmark)
