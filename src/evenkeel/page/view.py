@@ -187,8 +187,8 @@ def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Me
     title = f"{record.sample.id} · {shortened(texts[0].body)}" if texts else record.sample.id
     columns = ("sample", headline.title, "first answer")
     beside = related_facts("the same group", columns, record, related, cells)
-    blocks = (*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside)
-    return View(title, label_of(values, headline), blocks)
+    blocks: list[Block] = [*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside]
+    return View(title, label_of(values, headline), tuple(blocks))
 
 
 def first_answer(record: Record) -> str:

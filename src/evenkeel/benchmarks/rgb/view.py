@@ -253,8 +253,8 @@ def lenient_reasons(record: RgbRecord) -> Reasons | None:
     for match, part in list(zip(examined.false, parts(inputs.fake), strict=True))[:MOST_PARTS]:
         if match:
             name = shortened(part[match.alternative])
-            where = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
-            texts.append(f"names the false answer '{name}'{where}")
+            quoted = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
+            texts.append(f"names the false answer '{name}'{quoted}")
     if verdict.how == "named only":
         texts.append("but by its wording it does not give that as its answer")
     return Reasons(texts, spans)
