@@ -396,7 +396,7 @@ def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
         for name in (each.title.partition(" ")[0] for each in examples.items):
             assert found[name] == others[name] == picked
     assert differ.items
-    verdicts = {"positive": "right", "negative": "wrong", "tie": "tie"}
+    verdicts: dict[str | None, str] = {"positive": "right", "negative": "wrong", "tie": "tie"}
     for example in differ.items:
         name = example.title.partition(" ")[0]
         assert found[name] != others[name]

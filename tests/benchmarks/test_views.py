@@ -446,12 +446,12 @@ LABELS = {
 
 
 def triplet(number: int = 0, **fields: Any) -> Triplet:
-    texts = {
+    texts: dict[str, Any] = {
         "anchor": f"The old saw number {number} hangs in the workshop.",
         "positive": "A knife is for cutting bread.",
         "negative": "The old pen was found in a workshop.",
     }
-    ids = {f"{role}_id": f"{role}-{number}" for role in texts}
+    ids: dict[str, Any] = {f"{role}_id": f"{role}-{number}" for role in texts}
     return Triplet(
         task="tools__use", criterion="use", description="What it is for.", **texts, **ids, **fields
     )
@@ -482,7 +482,11 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
 
 
 def test_annotations_of_the_three_documents_are_in_a_table() -> None:
-    summaries = {"anchor_summary": "a saw", "positive_summary": "a knife", "negative_summary": "a pen"}
+    summaries: dict[str, Any] = {
+        "anchor_summary": "a saw",
+        "positive_summary": "a knife",
+        "negative_summary": "a pen",
+    }
     view = Multiview.view(ordered(**summaries, tags={"anchor": ("tool",)}))
     assert facts(view, "annotations") == {
         "id": ("anchor-0", "positive-0", "negative-0"),

@@ -40,7 +40,7 @@ class Differences(NamedTuple):
 
 def located_words(text: str, most: int = MOST_WORDS, start: int = 0, end: int | None = None) -> list[Word]:
     """The first words of a text, at most so many."""
-    words = []
+    words: list[Word] = []
     for match in _WORD.finditer(text, start, len(text) if end is None else end):
         if len(words) == most:
             break

@@ -21,6 +21,8 @@ from evenkeel.types import Record, Response
 
 MOST_ROWS = 50
 """Rows of a table of related samples; the last one says how many more there are."""
+MOST_ANSWERS = 50
+"""Answers of a sample that are shown; how many more there are is said."""
 
 
 class Span(Struct, frozen=True):
@@ -114,14 +116,16 @@ class View(Displayed, Struct, frozen=True):
 # Parts that several benchmarks have
 
 
-def answer_texts(answers: Iterable[Response]) -> list[Text]:
+def answer_texts(answers: Sequence[Response]) -> list[Text]:
     """Each answer under a heading that says how it ended, with what the model reasoned before it."""
     texts = []
-    for index, answer in enumerate(answers, 1):
+    for index, answer in enumerate(answers[:MOST_ANSWERS], 1):
         ending = f"{answer.status}{f': {answer.reason}' if answer.reason else ''}"
         texts.append(Text(f"answer {index}, {ending}", answer.text))
         if answer.reasoning:
             texts.append(Text(f"reasoning before answer {index}", answer.reasoning, collapsed=True))
+    if len(answers) > MOST_ANSWERS:
+        texts.append(Text("further answers", f"{len(answers) - MOST_ANSWERS:,} more: see records.jsonl."))
     return texts
 
 
@@ -183,8 +187,8 @@ def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Me
     title = f"{record.sample.id} · {shortened(texts[0].body)}" if texts else record.sample.id
     columns = ("sample", headline.title, "first answer")
     beside = related_facts("the same group", columns, record, related, cells)
-    blocks = (*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside)
-    return View(title, label_of(values, headline), blocks)
+    blocks: list[Block] = [*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside]
+    return View(title, label_of(values, headline), tuple(blocks))
 
 
 def first_answer(record: Record) -> str:

@@ -19,7 +19,7 @@ LONG = 1_500
 """Characters of a text from which it is collapsed."""
 LONGEST = 200_000
 """Characters of a text that are drawn; what is left out is said."""
-MOST_SPANS = 5_000
+MOST_SPANS = 1_000
 MOST_TOKENS = 2_000
 MOST_ANSWERS = 30
 """Rows and columns of a matrix."""
@@ -59,7 +59,14 @@ class Place(NamedTuple):
 
 def view_html(view: View) -> str:
     functions = (pieces, legend, shown_tokens, shown_cells, places, labels_of, left_out, kind_class, is_long)
-    limits = {"longest": LONGEST, "most_answers": MOST_ANSWERS, "most_rows": MOST_ROWS, "shapes": SHAPES}
+    limits = {
+        "longest": LONGEST,
+        "most_answers": MOST_ANSWERS,
+        "most_rows": MOST_ROWS,
+        "most_spans": MOST_SPANS,
+        "most_tokens": MOST_TOKENS,
+        "shapes": SHAPES,
+    }
     return render("view.html", view=view, **limits, **{each.__name__: each for each in functions})
 
 

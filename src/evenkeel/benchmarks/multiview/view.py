@@ -115,7 +115,7 @@ def _verdict(picked: Sequence[Pick | None]) -> str:
 def _annotations(triplet: Triplet) -> Facts:
     """What is known of each document: its id, its labels, tags and summary."""
     views = list(dict.fromkeys(view for labels in triplet.labels.values() for view in labels))
-    rows = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
+    rows: list[tuple[str, ...]] = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
     rows += [
         (view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES))
         for view in views[:MOST_VIEWS]

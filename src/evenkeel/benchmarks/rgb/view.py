@@ -43,6 +43,13 @@ KINDS = {
 """Of a document: how it is drawn, and what it is, in words."""
 MOST_PARTS = 20
 """Parts and alternatives of an answer that are marked or listed."""
+MOST_DOCUMENTS = 100
+MOST_SPELLINGS = 300
+LONGEST = 5_000
+"""Spellings of the right and the false answer, and characters of an answer, with which the lenient check is
+repeated to see why it decided so; it takes long for more."""
+SEARCHED = 20_000
+"""Characters of a text in which occurrences are marked."""
 MOST_MARKS = 50
 """Occurrences of one alternative that are marked."""
 DECIDED = ("rejected", "detected", "false_alarms", "corrected")
@@ -189,8 +196,10 @@ def _listed(part: Sequence[str]) -> str:
 def occurrences(text: str, phrase: str, lang: str) -> Iterator[tuple[int, int]]:
     """Where a phrase is in a text as the published check compares them: in any case, Chinese without spaces.
 
-    What that makes of a character may be longer than it is: each has the position that it comes from.
+    What that makes of a character may be longer than it is: each has the position that it comes from. Only
+    the first characters are searched.
     """
+    text = text[:SEARCHED]
     sources = [
         index
         for index, character in enumerate(text)
@@ -209,12 +218,16 @@ def occurrences(text: str, phrase: str, lang: str) -> Iterator[tuple[int, int]]:
 
 def lenient_reasons(record: RgbRecord) -> Reasons | None:
     """What the lenient check found, word by word; None where it was not used."""
-    text = record.answers[0].text
+    text, inputs = record.answers[0].text, record.sample.inputs
+    spellings = sum(map(len, (*parts(inputs.answer), *parts(inputs.fake))))
+    if len(text) > LONGEST or spellings > MOST_SPELLINGS:
+        how = record.score.detail.how
+        reason = "the answer is long" if len(text) > LONGEST else f"the answer has {spellings:,} spellings"
+        return Reasons([f"{how} (where is not shown, since {reason})"], []) if how else None
     examined = examine_leniently(record.sample, text)
     if examined is None:
         return None
     ranges = locate(text, examined.reading.words)
-    inputs = record.sample.inputs
     texts, spans = [], []
 
     def mark(where: tuple[int, int] | None, kind: str, title: str) -> str:
@@ -240,8 +253,8 @@ def lenient_reasons(record: RgbRecord) -> Reasons | None:
     for match, part in list(zip(examined.false, parts(inputs.fake), strict=True))[:MOST_PARTS]:
         if match:
             name = shortened(part[match.alternative])
-            where = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
-            texts.append(f"names the false answer '{name}'{where}")
+            quoted = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
+            texts.append(f"names the false answer '{name}'{quoted}")
     if verdict.how == "named only":
         texts.append("but by its wording it does not give that as its answer")
     return Reasons(texts, spans)
@@ -289,7 +302,8 @@ def _documents(record: RgbRecord) -> list[Text]:
         for alternative in part[:MOST_PARTS]
     ]
     texts = []
-    for number, (doc, kind) in enumerate(zip_longest(inputs.docs, inputs.kinds, fillvalue=""), 1):
+    listed = list(zip_longest(inputs.docs, inputs.kinds[: len(inputs.docs)], fillvalue=""))
+    for number, (doc, kind) in enumerate(listed[:MOST_DOCUMENTS], 1):
         look, words = KINDS.get(kind, ("", ""))
         matches = [
             (alternative, which, title)
@@ -302,6 +316,9 @@ def _documents(record: RgbRecord) -> list[Text]:
             for start, end in occurrences(doc, alternative, lang)
         )
         texts.append(Text(f"document {number}{f', {words}' if words else ''}", doc, spans, kind=look))
+    if len(listed) > MOST_DOCUMENTS:
+        more = f"{len(listed) - MOST_DOCUMENTS:,} more: see records.jsonl."
+        texts.append(Text("further documents", more))
     return texts
 
 
