@@ -40,6 +40,8 @@ from evenkeel.types import MIXED, Figure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST_ENTRIES = 100
+"""On a board, each tested against each. Further runs have a further board."""
 FORMAT = 1
 """Of the cached values: another number when they or the digests of what is asked change."""
 
@@ -130,6 +132,9 @@ class _Entrant:
         headline = self.layout.headline
         self.metrics = [f"{headline}@{subject}" for subject in run.subjects] or [headline]
         """The headline as samples have it: of each subject, where there are any."""
+        if len(self.metrics) > MOST_ENTRIES:
+            count = f"{len(self.metrics):,} {run.subject}s"
+            raise UsageError(f"{run.path} has {count}; a board has at most {MOST_ENTRIES} entries.")
         self.figures = dict(zip(self.metrics, run.headlines.values(), strict=True))
         self.values = self._read(asked)
         self.signature = self._signature()
@@ -320,17 +325,32 @@ class _Runs:
             self._asked[index] = read_values(self.entrants[index].run, [], ()).asked
         return self._asked[index]
 
+    def fits(self, group: Sequence[int], index: int) -> bool:
+        """Whether a run can be on a board with others."""
+        if sum(len(self.entrants[each].metrics) for each in (*group, index)) > MOST_ENTRIES:
+            return False
+        if any(self._settings_between(each, index).reasons for each in group):
+            return False
+        return not any(self.reasons(each, index) for each in group)
+
     def grouped(self) -> list[list[int]]:
         """The runs in sets in which each can be compared with each, in their order."""
         groups: list[list[int]] = []
         for index in range(len(self.entrants)):
-            fitting = (group for group in groups if not any(self.reasons(each, index) for each in group))
-            group = next(fitting, None)
+            group = next((group for group in groups if self.fits(group, index)), None)
             if group is None:
                 groups.append([index])
             else:
                 group.append(index)
         return groups
+
+    def apart(self, group: Sequence[int], index: int) -> str:
+        """Why a run is not on the board of others, in words."""
+        for each in group:
+            if reasons := self.reasons(each, index):
+                name = self.entrants[each].run.path.name
+                return f"Not compared with {name} (there), because {'; '.join(reasons)}."
+        return f"The first board is full: a board has at most {MOST_ENTRIES} entries."
 
 
 def _boards(entrants: Sequence[_Entrant]) -> list[Leaderboard]:
@@ -340,11 +360,7 @@ def _boards(entrants: Sequence[_Entrant]) -> list[Leaderboard]:
     for number, group in enumerate(groups):
         notes = []
         if number:
-            other, first = groups[0][0], group[0]
-            reasons = "; ".join(runs.reasons(other, first)) or "; ".join(
-                reason for each in groups[0] for reason in runs.reasons(each, first)
-            )
-            notes.append(f"Not compared with {entrants[other].run.path} (there), because {reasons}.")
+            notes.append(runs.apart(groups[0], group[0]))
         layout = entrants[group[0]].layout
         rows, more = _rows(runs, group)
         few = [row.name for row in rows if row.figure.coverage < FLOOR]
@@ -472,7 +488,7 @@ def _leave_out(runs: _Runs, group: Sequence[int], entries: Iterable[_Entry]) -> 
         if unlike:
             named = [runs.samples[number] for number in unlike]
             sentence = unlike_samples(named, common, runs.entrants[a].layout)
-            notes.append(f"Left out of {runs.entrants[b].run.path}: {sentence}.")
+            notes.append(f"Left out of {runs.entrants[b].run.path.name}: {sentence}.")
             runs.asked[b, unlike] = -1
             for entry in by_run[b]:
                 entry.values[unlike] = np.nan
