@@ -13,8 +13,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import analysis as stats
-from evenkeel.analysis import leaderboard as module
-from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.analysis.leaderboard import Leaderboard, grouping
+from evenkeel.analysis.leaderboard import ranks as ranking
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from rgb_rules import Item, Rule, ask, plain, right, scattered, troubled, write
@@ -50,7 +50,7 @@ def board_with_tests(runs: list[ek.Run]) -> tuple[list[float | None], Leaderboar
         return stats.holm(each)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "stats", SimpleNamespace(**{**vars(stats), "holm": holm}))
+        patch.setattr(ranking, "stats", SimpleNamespace(**{**vars(stats), "holm": holm}))
         [board] = ek.leaderboard(runs)
     return p_values, board
 
@@ -136,7 +136,7 @@ def test_samples_that_ask_something_else_are_left_out_of_the_later_run(tmp_path:
 
 
 def test_a_full_board_is_continued_on_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(grouping, "MOST_ENTRIES", 2)
     boards = ek.leaderboard([store_model(tmp_path / f"m{n}", n / 10, n) for n in range(3)])
     assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["m2"]]
     assert boards[1].note == "The first board is full: a board has at most 2 entries."
