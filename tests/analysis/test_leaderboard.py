@@ -161,7 +161,8 @@ def test_a_run_without_a_value_has_no_rank_and_is_last(tmp_path: Path) -> None:
     [board] = ek.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m1", 1), ("m0", 2), ("none", None)]
     assert "Coverage below 95%: none." in board.note
-    assert '<td class="warn">0%' in board._repr_html_().replace("\n", "")
+    assert '<td class="warn">⚠ 0%' in board._repr_html_().replace("\n", "")
+    assert board._repr_html_().count("⚠") == 1
 
 
 def test_runs_of_one_model_are_named_apart(tmp_path: Path) -> None:

@@ -143,7 +143,8 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
 
 SHARED = (
     "A rank is 1 + the number of entries that are significantly better (paired, corrected by Holm). "
-    "Entries that share a rank need not be equal: these samples are too few to tell which of them is better. "
+    "Entries share a rank where equally many others are significantly better than each: they need not be "
+    "equal, and as a rule do not differ significantly. "
     "Figures are over all samples of a run, ranks over those that two runs have in common."
 )
 
@@ -166,7 +167,7 @@ def board_table(board: Leaderboard) -> Grid:
                     Cell(row.name),
                     Cell(value(row.figure), "strong"),
                     interval(row.figure, short=True) or "–",
-                    Cell(share(row.figure.coverage), "warn" if row.figure.coverage < FLOOR else ""),
+                    _coverage(row.figure.coverage),
                     f"{row.figure.n:,}",
                 ],
             )
@@ -174,6 +175,11 @@ def board_table(board: Leaderboard) -> Grid:
         ],
         left=2,
     )
+
+
+def _coverage(coverage: float) -> Cell:
+    """Marked where it is below the floor, also without colours."""
+    return Cell(f"⚠ {share(coverage)}", "warn") if coverage < FLOOR else Cell(share(coverage))
 
 
 def show_leaderboard(console: Console, board: Leaderboard) -> None:
