@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.gate import gate
     from evenkeel.analysis.leaderboard import leaderboard
     from evenkeel.api.build import build
+    from evenkeel.api.explained import explained
     from evenkeel.api.launch import start, start_build, started
     from evenkeel.api.plan import dry_run
     from evenkeel.api.run import rescore, run, score
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.control import read_progress, stop
-    from evenkeel.run.explained import explained
     from evenkeel.run.folder import Run, load_run
     from evenkeel.run.listing import list_runs, open_run
     from evenkeel.run.registry import benchmarks
@@ -107,7 +107,7 @@ _MODULES = {
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
     "evenkeel.run.control": "read_progress stop",
-    "evenkeel.run.explained": "explained",
+    "evenkeel.api.explained": "explained",
     "evenkeel.run.folder": "Run load_run",
     "evenkeel.run.listing": "list_runs open_run",
     "evenkeel.run.registry": "benchmarks",

@@ -13,8 +13,9 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import analysis as stats
-from evenkeel.analysis import leaderboard as module
-from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.analysis.leaderboard import Leaderboard, grouping
+from evenkeel.analysis.leaderboard import ranks as ranking
+from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from rgb_rules import Item, Rule, ask, plain, right, scattered, troubled, write
 from scripted import Scripted
@@ -49,7 +50,7 @@ def board_with_tests(runs: list[ek.Run]) -> tuple[list[float | None], Leaderboar
         return stats.holm(each)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "stats", SimpleNamespace(**{**vars(stats), "holm": holm}))
+        patch.setattr(ranking, "stats", SimpleNamespace(**{**vars(stats), "holm": holm}))
         [board] = ek.leaderboard(runs)
     return p_values, board
 
@@ -98,10 +99,10 @@ def test_p_values_are_those_of_compare_to_the_last_bit(tmp_path: Path, cached: b
 
 def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1))]
-    layout = ek.load_run(runs[0].path)._benchmark.layout
+    layout = Mirae.layout
     metric = msgspec.structs.replace(layout.metrics[0], better="lower")
     lower = msgspec.structs.replace(layout, metrics=(metric, *layout.metrics[1:]))
-    monkeypatch.setattr("evenkeel.benchmarks.mirae.benchmark.Mirae.layout", lower)
+    monkeypatch.setattr(Mirae, "layout", lower)
     [board] = ek.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m0", 1), ("m1", 2)]
 
@@ -118,6 +119,27 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
     for first, second in combinations([alike[0], hotter, others], 2):
         with pytest.raises(UsageError):
             ek.compare(first, second)
+
+
+def test_samples_that_ask_something_else_are_left_out_of_the_later_run(tmp_path: Path) -> None:
+    """Of the records of one run three ask another question, as after a correction of the data."""
+    runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(3)]
+    records = runs[1].path / "records.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
+    records.write_bytes(b"".join([*changed, *lines[3:]]))
+    p_values, board = board_with_tests(runs)
+    comparison = ek.compare(*runs)
+    assert p_values == [each.p for each in comparison.differences]
+    assert "Left out of m1: 3 of 60 prompts in both do not ask the same: en-0-L0" in board.note
+    assert [each.n for each in comparison.differences] == [57, 60, 57]
+
+
+def test_a_full_board_is_continued_on_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "MOST_ENTRIES", 2)
+    boards = ek.leaderboard([store_model(tmp_path / f"m{n}", n / 10, n) for n in range(3)])
+    assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["m2"]]
+    assert boards[1].note == "The first board is full: a board has at most 2 entries."
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
@@ -139,7 +161,8 @@ def test_a_run_without_a_value_has_no_rank_and_is_last(tmp_path: Path) -> None:
     [board] = ek.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m1", 1), ("m0", 2), ("none", None)]
     assert "Coverage below 95%: none." in board.note
-    assert '<td class="warn">0%' in board._repr_html_().replace("\n", "")
+    assert '<td class="warn">⚠ 0%' in board._repr_html_().replace("\n", "")
+    assert board._repr_html_().count("⚠") == 1
 
 
 def test_runs_of_one_model_are_named_apart(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
+from evenkeel.api.explained import written
 from evenkeel.errors import UsageError
-from evenkeel.run.explained import written
 from evenkeel.run.registry import BENCHMARKS, benchmark_class, chosen_class
 from loopback import Loopback, embedding
 from rgb_rules import Item, ask, false, misled, plain, reporting, right, write

@@ -43,8 +43,8 @@ def list_benchmarks() -> None:
 @json_option("the metrics")
 def list_metrics(benchmark: str, json: bool) -> None:
     """Metrics of a BENCHMARK, or of all: what each says, its formula, its source, what misleads."""
+    from evenkeel.api.explained import explained
     from evenkeel.report.notebook import explained_lines
-    from evenkeel.run.explained import explained
     from evenkeel.run.registry import usable_benchmarks
 
     names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]

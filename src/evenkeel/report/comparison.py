@@ -1,21 +1,27 @@
-"""A comparison as tables and lines, once for the terminal, the page and a notebook."""
+"""A comparison, or a leaderboard, as tables and lines, once for the terminal, the page and a notebook."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from rich.console import Console
 from rich.text import Text
 
 from evenkeel.analysis.comparison import Comparison, Difference
+from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.page.format import (
+    FLOOR,
     capitalised,
     chance,
     counts,
+    interval,
     known,
     number,
     probability,
     share,
     signed,
     signed_bound,
+    value,
 )
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Cell, Content, Grid, Style
@@ -130,3 +136,55 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
         show_table(console, grid)
     console.print()
     console.print(Text(footnote(comparison), style="dim"), highlight=False)
+
+
+# Leaderboards
+
+
+SHARED = (
+    "A rank is 1 + the number of entries that are significantly better (paired, corrected by Holm). "
+    "Entries share a rank where equally many others are significantly better than each: they need not be "
+    "equal, and as a rule do not differ significantly. "
+    "Figures are over all samples of a run, ranks over those that two runs have in common."
+)
+
+
+def board_lines(board: Leaderboard) -> list[str]:
+    """What is said under the table."""
+    return [*([board.note] if board.note else []), *([SHARED] if len(board.rows) > 1 else [])]
+
+
+def board_table(board: Leaderboard) -> Grid:
+    sizes = Counter(row.rank for row in board.rows)
+    return Grid(
+        "",
+        "rank",
+        ["name", "value", "95% interval", "coverage", "samples"],
+        [
+            (
+                "–" if row.rank is None else f"{row.rank}{' shared' if sizes[row.rank] > 1 else ''}",
+                [
+                    Cell(row.name),
+                    Cell(value(row.figure), "strong"),
+                    interval(row.figure, short=True) or "–",
+                    _coverage(row.figure.coverage),
+                    f"{row.figure.n:,}",
+                ],
+            )
+            for row in board.rows
+        ],
+        left=2,
+    )
+
+
+def _coverage(coverage: float) -> Cell:
+    """Marked where it is below the floor, also without colours."""
+    return Cell(f"⚠ {share(coverage)}", "warn") if coverage < FLOOR else Cell(share(coverage))
+
+
+def show_leaderboard(console: Console, board: Leaderboard) -> None:
+    show_line(console, board.title, "bold")
+    if board.rows:
+        show_table(console, board_table(board))
+    for line in board_lines(board):
+        show_line(console, line, "dim")

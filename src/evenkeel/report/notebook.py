@@ -93,7 +93,7 @@ def scorecard_text(card: Scorecard) -> str:
 
 
 def leaderboard_html(board: Leaderboard) -> str:
-    from evenkeel.report.leaderboard import board_lines, board_table
+    from evenkeel.report.comparison import board_lines, board_table
     from evenkeel.report.templates import render
 
     grids = [board_table(board)] if board.rows else []
@@ -101,7 +101,7 @@ def leaderboard_html(board: Leaderboard) -> str:
 
 
 def leaderboard_text(board: Leaderboard) -> str:
-    from evenkeel.report.leaderboard import show_leaderboard
+    from evenkeel.report.comparison import show_leaderboard
     from evenkeel.report.terminal import printed
 
     return printed(lambda console: show_leaderboard(console, board))
