@@ -125,6 +125,9 @@ def test_quickstart_goes_from_a_first_run_to_a_comparison(executed: Callable[[st
     assert "95% interval" in html(cells["run"])
     assert "coverage 100%" in printed(cells["summary"])
     assert "shape: (4, 5)" in html(cells["frame"])
+    # The progress of the run and the comparison once: as text it is not displayed while it is written.
+    assert [each.output_type for each in cells["compare"]] == ["display_data", "execute_result"]
+    assert "paired by sample" in cells["compare"][-1].data["text/plain"]
     assert "paired by sample" in html(cells["compare"])
     assert "lev_score" in html(cells["compare"])
     assert re.search(r"passed: (True|False)", printed(cells["gate"]))
