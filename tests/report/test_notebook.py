@@ -124,13 +124,18 @@ def test_quickstart_goes_from_a_first_run_to_a_comparison(executed: Callable[[st
     assert "generate" in html(cells["plan"])
     assert "95% interval" in html(cells["run"])
     assert "coverage 100%" in printed(cells["summary"])
+    assert "Levenshtein score" in html(cells["explained"])
     assert "shape: (4, 5)" in html(cells["frame"])
+    assert "tokens of the target" in html(cells["view"])
+    assert "right · low, as it should be" in printed(cells["mark"])
     # The progress of the run and the comparison once: as text it is not displayed while it is written.
     assert [each.output_type for each in cells["compare"]] == ["display_data", "execute_result"]
     assert "paired by sample" in cells["compare"][-1].data["text/plain"]
     assert "paired by sample" in html(cells["compare"])
     assert "lev_score" in html(cells["compare"])
+    assert "float32 → bfloat16" in html(cells["flips"])
     assert re.search(r"passed: (True|False)", printed(cells["gate"]))
+    assert "A rank is 1 +" in html(cells["leaderboard"])
     assert "minimum detectable" in html(cells["gate"])
     assert "shape: (4, 3)" in html(cells["export"])
     assert "Answer consistency" in html(cells["scorecard"])
