@@ -169,7 +169,8 @@ def test_methods_are_set_side_by_side_on_triplets(executed: Callable[[str], Outp
     assert "math__arithmetic" in html(cells["tables"])
     assert "paired by triplet" in printed(cells["interval"])
     assert "flips" in printed(cells["judge"])
-    assert "mood" in html(cells["mine"])
+    assert "3 independent triplets" in html(cells["mine"])
+    assert "shape: (4, 4)" in html(cells["mine-frame"])
 
 
 @pytest.mark.parametrize("cell", CHARTS)
