@@ -44,7 +44,7 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> pl.Data
         frame.select("sample", pl.col(name).alias(side)) for frame, side in zip(frames, "ab", strict=True)
     )
     paired = left.join(right, on="sample").filter(pl.col("a").is_finite() & pl.col("b").is_finite())
-    verdicts = paired.select((pl.col("a").is_in([0, 1]) & pl.col("b").is_in([0, 1])).all()).item()
+    verdicts = paired.select((pl.col("a").is_in([0.0, 1.0]) & pl.col("b").is_in([0.0, 1.0])).all()).item()
     return paired.with_columns(
         difference=pl.col("b") - pl.col("a"), flipped=pl.lit(verdicts) & (pl.col("a") != pl.col("b"))
     ).sort(pl.col("difference").abs(), descending=True, maintain_order=True)

@@ -34,16 +34,17 @@ def run_html(run: Run) -> str:
     try:
         benchmark = benchmark_class(run.spec.benchmark)
         layout, figure, notes = benchmark.layout, run.headline, benchmark.notes(run.spec, run.summary)
+        several = len(run.headlines) > 1  # the table has a figure for each
     except EvenkeelError as error:  # not finished, or not a run of this version
         return render("notebook.html", title=str(run.path), lines=[str(error)], grids=[])
     grids = [grid for table in layout.tables if (grid := arrange(run.summary, table))]
     lines = [
-        f"95% interval {interval(figure) or 'not known'}",
+        *([] if several else [f"95% interval {interval(figure) or 'not known'}"]),
         f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
         *(f"⚠ {note.text}" for note in notes if note.warning),
         f"Report: {run.path / 'report.html'}",
     ]
-    title = f"{layout.headline_title} of {run.spec.subject}: {value(figure)}"
+    title = f"{layout.headline_title} of {run.spec.subject}" + ("" if several else f": {value(figure)}")
     return render("notebook.html", title=title, lines=lines, grids=grids[:1])
 
 

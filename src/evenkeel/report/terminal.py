@@ -83,7 +83,7 @@ def show_table(console: Console, table: Grid | RichTable) -> None:
 def printed(show: Callable[[Console], None]) -> str:
     """What would be printed at a terminal, without colour."""
     with io.StringIO() as file:
-        show(Console(file=file, width=120, force_terminal=False, no_color=True))
+        show(Console(file=file, width=120, force_terminal=False, force_jupyter=False, no_color=True))
         return file.getvalue().strip("\n")
 
 
