@@ -16,6 +16,7 @@ from msgspec import NODEFAULT, Struct
 import evenkeel as ek
 from evenkeel.app import show
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
@@ -67,7 +68,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
 
 def _option(option: Option, settings: Settings, key: str) -> Any:
     """The widget of one option, by its type."""
-    label, help_text = plain(option.name.replace("_", " ")), plain(option.description)
+    label = plain(capitalised(option.name.replace("_", " ")))
+    help_text = plain(option.description)
     core = _core(option.type)
     if option.file:
         return file(label, settings, default=option.default, help_text=help_text, key=key)

@@ -39,7 +39,7 @@ def page(settings: Settings) -> None:
 def _form(settings: Settings) -> None:
     builders = _builders()
     name = st.selectbox("Benchmark", list(builders))
-    show.text("Without any choice the data set is made from the seed: no model is asked.", "soft")
+    show.text("From your own texts where you give some, otherwise from the seed.", "soft")
     chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
     if st.button("Build", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def _buttons(review: Review, key: str, index: int) -> None:
             st.button(
                 label,
                 key=f"{key}-{verdict}",
-                type="primary" if review.verdict(index) == verdict else "secondary",
+                type="primary" if review.verdict(index) == verdict != "undecided" else "secondary",
                 on_click=_decide,
                 args=(review, key, index, verdict),
                 shortcut=shortcut,
