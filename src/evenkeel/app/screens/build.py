@@ -65,7 +65,8 @@ def _builders() -> dict[str, Any]:
 
 def _choose_and_review(settings: Settings) -> None:
     names = data_sets(settings)
-    _await(settings, list(names))
+    with st.container():  # a fragment that draws nothing would take the place of what comes after it
+        _await(settings, list(names))
     if not names:
         show.text("What is built here can be looked through here, example by example.", "soft")
         return
@@ -199,7 +200,7 @@ def _export(review: Review, name: str) -> None:
     count = counts["accepted"] + (counts["undecided"] if undecided else 0)
     with st.container(horizontal=True):
         st.download_button(
-            f"Download {count:,} rows",
+            f"Download {count:,} {'row' if count == 1 else 'rows'}",
             lambda: _archive(review, undecided=undecided),
             file_name=f"{name}-accepted.zip",
             mime="application/zip",
