@@ -210,14 +210,12 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str] | 
             return None  # a list, or an object on each line
     raw = read_json(path)
     lists = {name: value for name, value in raw.items() if _is_rows(value)}
+    if len(lists) != 1 and first.endswith(b"}"):
+        return None  # a single row
     if len(lists) != 1:
-        return None if first.endswith(b"}") else _not_rows(path)
+        raise DataError(path, "expected rows, or one object with one list of rows.")
     [(name, rows)] = lists.items()
     return raw, rows, name
-
-
-def _not_rows(path: Path) -> None:
-    raise DataError(path, "expected rows, or one object with one list of rows.")
 
 
 def _is_rows(value: Any) -> bool:

@@ -89,7 +89,7 @@ def data_sets(settings: Settings) -> dict[str, Path]:
         path
         for path in settings.built.iterdir()
         if path.is_dir() and not path.is_symlink() and path.name not in unfinished
-        if not path.name.startswith(".") and path != choose.uploads(settings) and _version(path)
+        if not path.name.startswith(".") and path != settings.uploads and _version(path)
     ]
     return {path.name: path for path in sorted(folders, key=lambda path: (-path.stat().st_ctime, path.name))}
 
@@ -129,7 +129,9 @@ def _show(review: Review, name: str) -> None:
     if not total:
         return
     key = f"row-{name}"
-    index = min(int(st.session_state.get(key, 1)), total) - 1
+    if st.session_state.get(key, 1) > total:  # the data set was replaced by a smaller one
+        st.session_state[key] = total
+    index = int(st.session_state.get(key, 1)) - 1
     _buttons(review, key, index)
     if problem := st.session_state.pop("review-problem", ""):
         show.text(problem, "error")
