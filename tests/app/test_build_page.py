@@ -136,6 +136,15 @@ def test_without_a_data_set_the_page_says_what_it_is_for(runs: Path) -> None:
     assert "can be looked through here" in shown(page())
 
 
+def test_a_data_set_that_shrinks_shows_its_last_row(runs: Path) -> None:
+    folder = write_rows(runs)
+    test = page()
+    test.number_input(key="row-mine").set_value(3).run()
+    (folder / "miron_en.jsonl").write_bytes(msgspec.json.encode({"id": 1, "prefix": "a b", "target": " c"}))
+    assert test.run().number_input(key="row-mine").value == 1
+    assert not test.exception
+
+
 # Widgets
 
 
@@ -206,6 +215,7 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
     assert saved.read_bytes() == b"a: 1"
     parrot.run()
     assert f"uploads/{saved.name}" in parrot.selectbox(key="x-source").options
+    assert "uploads" not in parrot.selectbox(key="x-source").options
     parrot.selectbox(key="x-source").select("mine/miron_en.jsonl")
     assert chosen(parrot.run()) == {"source": str(folder / "miron_en.jsonl")}
 
@@ -244,6 +254,24 @@ def test_an_option_with_a_text_that_is_refused_says_why(parrot: AppTest) -> None
 )
 def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
     assert choose.checked(text, settings_of(runs)) == text
+
+
+def test_no_file_that_names_models_can_be_uploaded(runs: Path) -> None:
+    asked = AppTest.from_function(choose_methods, default_timeout=30).run()
+    assert not asked.exception
+    keys = [
+        widget.key for kind in ("selectbox", "text_area", "text_input") for widget in getattr(asked, kind)
+    ]
+    assert "x-method" in keys
+    assert "x-methods" not in keys
+
+
+def choose_methods() -> None:
+    import evenkeel as ek
+    from evenkeel.app import choose
+    from evenkeel.app.settings import Settings
+
+    choose.options(ek.MultiviewOptions, Settings.of_environment(), key="x")
 
 
 def test_a_file_in_the_apps_folders_can_be_named(runs: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import DataError, UsageError
-from evenkeel.page.view import Text
+from evenkeel.page.view import Facts, Text
 
 ROWS = [{"id": str(n), "prefix": f"One, two, {n}", "target": " four", "category": "Logic"} for n in range(4)]
 
@@ -162,14 +162,20 @@ def test_an_export_replaces_an_earlier_one_and_leaves_out_empty_files(tmp_path: 
 
 
 def test_a_row_is_shown_as_texts_under_its_fields(tmp_path: Path) -> None:
-    row = {"query": "Who?", "positive": ["a", "b"], "answer": [["x", "y"]], "long": "w " * 1000, "none": None}
+    row = {
+        "id": 7, "query": "Who is it?", "positive": ["a", "b"], "answer": [["x", "y"]], "target": " z",
+        "long": "w " * 1000, "none": None,
+    }  # fmt: skip
     (tmp_path / "data.jsonl").write_bytes(msgspec.json.encode(row))
     view = ek.review(tmp_path).view(0)
     blocks = {block.heading: block for block in view.blocks if isinstance(block, Text)}
-    assert blocks["query"].body == "Who?"
+    assert blocks["query"].body == "Who is it?"
+    assert blocks["target"].body == " z"
     assert blocks["positive"].body == "a\n\nb"
     assert msgspec.json.decode(blocks["answer"].body) == [["x", "y"]]
     assert [name for name, block in blocks.items() if block.collapsed] == ["long"]
+    [table] = [block for block in view.blocks if isinstance(block, Facts)]
+    assert table.rows == (("id", "7"),)
     assert "none" not in blocks
     assert view.label == "undecided"
 

@@ -16,11 +16,14 @@ from msgspec import NODEFAULT, Struct
 import evenkeel as ek
 from evenkeel.app import show
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
     from evenkeel.options import Option
 
+NAMING_MODELS = ("methods",)
+"""Options with a file that names models and their arguments: such a file is not checked as texts are."""
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
 NO_KEY = "NO_KEY"
@@ -43,7 +46,7 @@ def options(
 
     Gives what differs from the defaults, under the names of the options.
     """
-    described = [option for option in ek.describe(kind) if option.name not in leave_out]
+    described = [option for option in ek.describe(kind) if option.name not in (*leave_out, *NAMING_MODELS)]
     chosen = _rows(described[:folded], settings, key)
     if described[folded:]:
         with st.expander(f"{len(described[folded:])} more options"):
@@ -67,7 +70,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
 
 def _option(option: Option, settings: Settings, key: str) -> Any:
     """The widget of one option, by its type."""
-    label, help_text = plain(option.name.replace("_", " ")), plain(option.description)
+    label = plain(capitalised(option.name.replace("_", " ")))
+    help_text = plain(option.description)
     core = _core(option.type)
     if option.file:
         return file(label, settings, default=option.default, help_text=help_text, key=key)
@@ -155,8 +159,7 @@ def files_of(settings: Settings) -> dict[str, Path]:
     """What a file option can name, by the name that is shown: data sets, and the files in their folders."""
     files = {}
     for name, path in settings.data_sets().items():
-        if path != uploads(settings):
-            files[name] = path
+        files[name] = path
         if path.is_dir():
             files |= {
                 f"{name}/{inner.name}": inner
@@ -166,17 +169,13 @@ def files_of(settings: Settings) -> dict[str, Path]:
     return files
 
 
-def uploads(settings: Settings) -> Path:
-    return settings.built / "uploads"
-
-
 def save_upload(settings: Settings, name: str, content: bytes) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if settings.read_only:
         raise ek.UsageError("this app is read-only: nothing can be uploaded.")
     digest = hashlib.sha256(content).hexdigest()[:8]
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
-    path = uploads(settings) / f"{stem.strip('.')[:60] or 'upload'}-{digest}{suffix[:12].lower()}"
+    path = settings.uploads / f"{stem.strip('.')[:60] or 'upload'}-{digest}{suffix[:12].lower()}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -20,6 +20,10 @@ STYLE = """<style>
 :where(.evenkeel td.words, .evenkeel th.words) { white-space: normal; min-width: 14rem; }
 .evenkeel .warn { color: light-dark(#a3231a, #ff8a7e); font-weight: 600; }
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
+@media (max-width: 640px) {
+  .evenkeel th, .evenkeel td { padding: .25rem .35rem; }
+  .evenkeel td.words, .evenkeel th.words { min-width: 7.5rem; }
+}
 [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .6rem !important; }
 h2 { font-size: 1.3rem !important; }

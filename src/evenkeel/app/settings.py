@@ -51,10 +51,16 @@ class Settings(Struct, frozen=True):
             str(path.relative_to(folder)): path
             for folder in folders
             for listed in sorted(folder.iterdir())
-            for path in (listed, listed / "accepted")  # what a review of it left
             if not listed.name.startswith((".", "_")) and not listed.is_symlink()
-            if path is listed or (path.is_dir() and not path.is_symlink())
+            for path in (
+                sorted(listed.iterdir()) if listed == self.uploads else (listed, listed / "accepted")
+            )
+            if path.exists() and not path.is_symlink()
         }
+
+    @property
+    def uploads(self) -> Path:
+        return self.built / "uploads"
 
     def model_folders(self) -> dict[str, Path]:
         """The models in the folder of models, by name: folders of transformers, and GGUF files."""

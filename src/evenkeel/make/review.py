@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import replacing, write_whole
 from evenkeel.files.jsonfile import BOM, indented, open_file, read_bytes, read_json, read_json_lines
 from evenkeel.files.tables import ENDINGS, read_rows
-from evenkeel.page.view import Text, View
+from evenkeel.page.view import Facts, Text, View
 
 DECISIONS = "review.jsonl"
 ACCEPTED = "accepted"
@@ -32,7 +33,9 @@ ACCEPTED = "accepted"
 COMPANIONS = ("manifest.json", "documents*", "dropped.jsonl", "sheet.csv", "progress.json", DECISIONS)
 """What builders write beside the samples."""
 LONG = 600
-"""Characters of a field that is shown without a click."""
+MOST_LINES = 12
+"""Characters and lines of a field that is shown without a click."""
+SPACE = re.compile(r"\s")
 
 Verdict: TypeAlias = Literal["accepted", "rejected", "undecided"]
 
@@ -118,13 +121,18 @@ class Review:
         return next((index for index in order if self.verdict(index) == "undecided"), None)
 
     def view(self, index: int) -> View:
-        """A row as texts under the names of its fields; long ones are collapsed."""
+        """A row as texts under the names of its fields, of which long ones are collapsed, and a table of the
+        fields that are a single word or number."""
         row = self.rows[index]
-        texts = {name: _text(value) for name, value in row.fields.items()}
-        blocks = tuple(
-            Text(str(name), text, collapsed=len(text) > LONG) for name, text in texts.items() if text
-        )
-        return View(f"{row.file}, row {row.number}", self.verdict(index), blocks)
+        texts = {str(name): _text(value) for name, value in row.fields.items()}
+        words = tuple((name, text) for name, text in texts.items() if text and not SPACE.search(text))
+        blocks = [
+            Text(name, text, collapsed=len(text) > LONG or text.count("\n") > MOST_LINES)
+            for name, text in texts.items()
+            if SPACE.search(text)
+        ]
+        table = [Facts("further fields", words)] if words else []
+        return View(f"{row.file}, row {row.number}", self.verdict(index), (*blocks, *table))
 
     def export(self, *, undecided: bool = False, out: str | Path | None = None) -> list[Path]:
         """Write the accepted rows, and with `undecided` those that nobody decided about, to the folder `out`.
@@ -202,14 +210,12 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str] | 
             return None  # a list, or an object on each line
     raw = read_json(path)
     lists = {name: value for name, value in raw.items() if _is_rows(value)}
+    if len(lists) != 1 and first.endswith(b"}"):
+        return None  # a single row
     if len(lists) != 1:
-        return None if first.endswith(b"}") else _not_rows(path)
+        raise DataError(path, "expected rows, or one object with one list of rows.")
     [(name, rows)] = lists.items()
     return raw, rows, name
-
-
-def _not_rows(path: Path) -> None:
-    raise DataError(path, "expected rows, or one object with one list of rows.")
 
 
 def _is_rows(value: Any) -> bool:

@@ -39,7 +39,7 @@ def page(settings: Settings) -> None:
 def _form(settings: Settings) -> None:
     builders = _builders()
     name = st.selectbox("Benchmark", list(builders))
-    show.text("Without any choice the data set is made from the seed: no model is asked.", "soft")
+    show.text("From your own texts where you give some, otherwise from the seed.", "soft")
     chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
     if st.button("Build", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,8 @@ def _builders() -> dict[str, Any]:
 
 def _choose_and_review(settings: Settings) -> None:
     names = data_sets(settings)
-    _await(settings, list(names))
+    with st.container():  # a fragment that draws nothing would take the place of what comes after it
+        _await(settings, list(names))
     if not names:
         show.text("What is built here can be looked through here, example by example.", "soft")
         return
@@ -88,7 +89,7 @@ def data_sets(settings: Settings) -> dict[str, Path]:
         path
         for path in settings.built.iterdir()
         if path.is_dir() and not path.is_symlink() and path.name not in unfinished
-        if not path.name.startswith(".") and path != choose.uploads(settings) and _version(path)
+        if not path.name.startswith(".") and path != settings.uploads and _version(path)
     ]
     return {path.name: path for path in sorted(folders, key=lambda path: (-path.stat().st_ctime, path.name))}
 
@@ -128,7 +129,9 @@ def _show(review: Review, name: str) -> None:
     if not total:
         return
     key = f"row-{name}"
-    index = min(int(st.session_state.get(key, 1)), total) - 1
+    if st.session_state.get(key, 1) > total:  # the data set was replaced by a smaller one
+        st.session_state[key] = total
+    index = int(st.session_state.get(key, 1)) - 1
     _buttons(review, key, index)
     if problem := st.session_state.pop("review-problem", ""):
         show.text(problem, "error")
@@ -149,7 +152,7 @@ def _buttons(review: Review, key: str, index: int) -> None:
             st.button(
                 label,
                 key=f"{key}-{verdict}",
-                type="primary" if review.verdict(index) == verdict else "secondary",
+                type="primary" if review.verdict(index) == verdict != "undecided" else "secondary",
                 on_click=_decide,
                 args=(review, key, index, verdict),
                 shortcut=shortcut,
@@ -199,7 +202,7 @@ def _export(review: Review, name: str) -> None:
     count = counts["accepted"] + (counts["undecided"] if undecided else 0)
     with st.container(horizontal=True):
         st.download_button(
-            f"Download {count:,} rows",
+            f"Download {count:,} {'row' if count == 1 else 'rows'}",
             lambda: _archive(review, undecided=undecided),
             file_name=f"{name}-accepted.zip",
             mime="application/zip",

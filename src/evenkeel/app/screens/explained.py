@@ -26,8 +26,8 @@ def _about(name: str) -> None:
     """The benchmark's question, its source, and what it does not measure."""
     layout = ek.benchmarks()[name].layout
     show.heading(layout.question)
-    for caution in layout.cautions:
-        show.text(caution, "warn")
+    if layout.cautions:
+        show.text("\n".join(f"• {caution}" for caution in layout.cautions), "warn")
     if layout.citation:
         show.text(layout.citation, "soft")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import data, show
+from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import harmless, visible
 
@@ -93,7 +93,9 @@ def _run_of(
         ),
         NO_RUN,
     )
-    label = st.selectbox(benchmark, labels, index=labels.index(usual), key=f"run-{benchmark}-{model}")
+    label = st.selectbox(
+        choose.plain(benchmark), labels, index=labels.index(usual), key=f"run-{benchmark}-{model}"
+    )
     return by_label.get(label)
 
 
@@ -111,10 +113,10 @@ def _label(run: ListedRun) -> str:
 
 def _downloads(runs: Sequence[ek.Run]) -> None:
     with st.container(horizontal=True):
-        _download("Page (HTML)", "scorecard", "html", lambda: _card_page(runs))
-        _download("Figures (CSV)", "figures", "csv", lambda: _table(figures(runs), "csv"))
-        _download("Figures (Parquet)", "figures", "parquet", lambda: _table(figures(runs), "parquet"))
-    with st.expander("Samples of each run"):
+        _download("Download the page (HTML)", "scorecard", "html", lambda: _card_page(runs))
+        _download("All figures (CSV)", "figures", "csv", lambda: _table(figures(runs), "csv"))
+        _download("All figures (Parquet)", "figures", "parquet", lambda: _table(figures(runs), "parquet"))
+    with st.expander("Download the samples of each run"):
         for run in runs:
             name = run.spec.benchmark
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -204,6 +206,7 @@ def _pictures(runs: Sequence[ek.Run]) -> None:
     if not name:
         show.text("Choose a benchmark to draw its pictures.", "soft")
         return
+    show.explained(name)
     pictures = _charts(str(by_name[name].path), data.version(by_name[name].path))
     for number, drawn in enumerate(pictures, 1):
         _picture(drawn, f"{name}-{number}")
