@@ -41,7 +41,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import compare
-    from evenkeel.analysis.flips import both, flips
     from evenkeel.analysis.gate import gate
     from evenkeel.analysis.leaderboard import leaderboard
     from evenkeel.api.build import build
@@ -61,12 +60,13 @@ if TYPE_CHECKING:
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
     from evenkeel.report.pictures import charts, settings, tables
+    from evenkeel.report.samples.flips import both, flips
     from evenkeel.report.scorecard import scorecard
     from evenkeel.run.benchmark import Benchmark
     from evenkeel.run.control import read_progress, stop
     from evenkeel.run.folder import Run, load_run
-    from evenkeel.run.listing import list_runs, open_run
     from evenkeel.run.registry import benchmarks
+    from evenkeel.run.stored.listing import list_runs, open_run
     from evenkeel.types import (
         Embed,
         Entail,
@@ -85,7 +85,7 @@ __version__ = "0.2.0"
 
 _MODULES = {
     "evenkeel.analysis.comparison": "compare",
-    "evenkeel.analysis.flips": "both flips",
+    "evenkeel.report.samples.flips": "both flips",
     "evenkeel.analysis.gate": "gate",
     "evenkeel.analysis.leaderboard": "leaderboard",
     "evenkeel.api.build": "build",
@@ -109,7 +109,7 @@ _MODULES = {
     "evenkeel.run.control": "read_progress stop",
     "evenkeel.api.explained": "explained",
     "evenkeel.run.folder": "Run load_run",
-    "evenkeel.run.listing": "list_runs open_run",
+    "evenkeel.run.stored.listing": "list_runs open_run",
     "evenkeel.run.registry": "benchmarks",
     "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
     "StringLikelihood",

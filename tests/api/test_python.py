@@ -18,7 +18,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.report.progress import NotebookLine, watcher
+from evenkeel.report.terminal.progress import NotebookLine, watcher
 from evenkeel.run.progress import Silent
 from evenkeel.types import Response
 from loopback import Loopback
@@ -221,7 +221,7 @@ def test_progress_is_silent_where_nobody_looks() -> None:
 @pytest.mark.parametrize(("progress", "heard"), [(True, True), (False, False), (None, False)])
 def test_progress_shows_on_a_terminal_unless_switched_off(progress: bool | None, heard: bool) -> None:
     """A real terminal on stderr."""
-    code = f"from evenkeel.report.progress import watcher; watcher({progress}).note('heard')"
+    code = f"from evenkeel.report.terminal.progress import watcher; watcher({progress}).note('heard')"
     ours, theirs = pty.openpty()
     try:
         subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)
@@ -260,7 +260,7 @@ def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> No
         return Handle(texts)
 
     monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr("evenkeel.report.progress.NOTEBOOK_SECONDS", 0.0)
+    monkeypatch.setattr("evenkeel.report.terminal.progress.NOTEBOOK_SECONDS", 0.0)
     line = NotebookLine()
     line.note("9 answers taken over from \x1b[31mthere")
     line.phase("asking", total=2, done=0)

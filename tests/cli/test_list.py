@@ -10,7 +10,7 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel.run.folder import Run
-from evenkeel.run.listing import ListedRun
+from evenkeel.run.stored.listing import ListedRun
 from stored import store_run
 
 

@@ -28,7 +28,7 @@ from evenkeel.page.view import (
     answer_texts,
     example,
 )
-from evenkeel.report.view import LONG, LONGEST, pieces
+from evenkeel.report.samples.view import LONG, LONGEST, pieces
 from evenkeel.types import Response
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"

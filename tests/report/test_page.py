@@ -21,13 +21,14 @@ from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
 from evenkeel.page.layout import Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
-from evenkeel.report import charts, samples
+from evenkeel.report import charts
 from evenkeel.report.html_page import render, render_grids
 from evenkeel.report.pictures import Drawn
-from evenkeel.report.samples import SCRIPT
+from evenkeel.report.samples import table as samples
+from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
-from evenkeel.report.terminal import cells, show_run, show_side_by_side, show_table, split
+from evenkeel.report.terminal.tables import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback

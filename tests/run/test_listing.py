@@ -14,7 +14,7 @@ import pytest
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.run.folder import Run
-from evenkeel.run.listing import list_runs, open_run
+from evenkeel.run.stored.listing import list_runs, open_run
 from stored import store_run
 
 

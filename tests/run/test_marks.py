@@ -13,9 +13,9 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.run import marks as module
 from evenkeel.run.folder import Run
-from evenkeel.run.marks import Mark
+from evenkeel.run.stored import marks as module
+from evenkeel.run.stored.marks import Mark
 from records import record, store
 
 HOSTILE = "=cmd|' /C calc'!A0 </script>\n\x00\u202e \ud800"

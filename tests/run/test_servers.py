@@ -22,7 +22,7 @@ from commandline import command, evenkeel
 from evenkeel.journal.journal import Journal, model_digest
 from evenkeel.page.format import as_json
 from evenkeel.report.export import export
-from evenkeel.report.progress import Watcher
+from evenkeel.report.terminal.progress import Watcher
 from evenkeel.types import Response, RunSpec
 from loopback import Loopback
 
@@ -170,7 +170,7 @@ def test_a_model_whose_name_is_not_utf_8_is_wrong_usage(questions: Path, tmp_pat
 def test_what_waits_to_be_tried_again_is_in_plain_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenkeel.report.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("evenkeel.report.terminal.progress.PLAIN_SECONDS", 0.0)
     watcher = Watcher()
     watcher.phase("asking", total=100, done=0)
     watcher.retrying(3)

@@ -16,7 +16,7 @@ from evenkeel.files.cache import DRAFT, write_whole
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines import load_engine
 from evenkeel.options import parse
-from evenkeel.report.progress import watcher
+from evenkeel.report.terminal.progress import watcher
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.control import assigned_folder, controlled
 from evenkeel.run.progress import Progress

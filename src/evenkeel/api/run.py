@@ -30,7 +30,7 @@ from evenkeel.journal.recording import Recording
 from evenkeel.models.engines import load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
-from evenkeel.report.progress import watcher
+from evenkeel.report.terminal.progress import watcher
 from evenkeel.run.benchmark import Benchmark, Recorded
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.control import controlled

@@ -14,8 +14,8 @@ from evenkeel.app.settings import Settings
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.leaderboard import Leaderboard
-    from evenkeel.run.listing import ListedRun
-    from evenkeel.run.samples import Samples
+    from evenkeel.run.stored.listing import ListedRun
+    from evenkeel.run.stored.samples import Samples
 
 MOST_RUNS = 8
 """Runs whose samples are kept in memory at a time."""

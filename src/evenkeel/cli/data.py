@@ -48,7 +48,7 @@ build_command = BenchmarkGroup(
 def _build(name: str, *, model_args: tuple[str, ...], **settings: Any) -> int:
     from evenkeel import api
     from evenkeel.models.registry import parse_args
-    from evenkeel.report.progress import Watcher
+    from evenkeel.report.terminal.progress import Watcher
 
     paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **settings)
     for note in built.notes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from evenkeel.run.benchmark import Benchmark
-    from evenkeel.run.listing import ListedRun
+    from evenkeel.run.stored.listing import ListedRun
 
 
 STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
@@ -99,8 +99,8 @@ def _builder(benchmark: type[Benchmark]) -> Any:
 @json_option("the runs")
 def list_runs(folder: Path, json: bool) -> None:
     """Runs below FOLDER, newest first: finished, running, unfinished or broken."""
-    from evenkeel.report.terminal import show_table
-    from evenkeel.run.listing import list_runs as read_runs
+    from evenkeel.report.terminal.tables import show_table
+    from evenkeel.run.stored.listing import list_runs as read_runs
 
     runs = read_runs(folder)
     if not runs:
@@ -167,7 +167,7 @@ def tokenizers_command(
     """
     from evenkeel.api.run import parse_langs
     from evenkeel.benchmarks.miron import tokenizers
-    from evenkeel.report.terminal import show_table
+    from evenkeel.report.terminal.tables import show_table
 
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
     grids = tokenizers.grids(comparison)

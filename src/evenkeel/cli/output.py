@@ -48,7 +48,7 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
     from rich.console import Console
 
     from evenkeel.report.notes import notes_of
-    from evenkeel.report.terminal import show_run
+    from evenkeel.report.terminal.tables import show_run
     from evenkeel.run.registry import benchmark_class
 
     layout = benchmark_class(run.spec.benchmark).layout

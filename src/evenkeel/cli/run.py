@@ -82,7 +82,7 @@ def _run(
     from evenkeel import api
     from evenkeel.models.engines import load_engine
     from evenkeel.models.registry import parse_args
-    from evenkeel.report.progress import Watcher
+    from evenkeel.report.terminal.progress import Watcher
 
     settings["model_args"] = parse_args(model_args)
     if dry_run:
@@ -151,7 +151,7 @@ def _score(
 ) -> int:
     from evenkeel import api
     from evenkeel.report.notes import notes_of
-    from evenkeel.report.progress import Watcher
+    from evenkeel.report.terminal.progress import Watcher
 
     # A file that cannot be read is reported before the others are embedded.
     groups = api.group_files(benchmark, files, lang=settings["lang"])
@@ -177,7 +177,7 @@ def _score(
     else:
         from rich.console import Console
 
-        from evenkeel.report.terminal import show_side_by_side
+        from evenkeel.report.terminal.tables import show_side_by_side
 
         show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
         for run in runs:
@@ -220,7 +220,7 @@ def rescore_command(
     """
     from evenkeel import api
     from evenkeel.models.registry import parse_args
-    from evenkeel.report.progress import Watcher
+    from evenkeel.report.terminal.progress import Watcher
 
     scored = api.rescore(
         run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
@@ -238,8 +238,8 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     from evenkeel import api
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
-    from evenkeel.report.progress import Watcher
     from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
     runs = []

@@ -281,7 +281,7 @@ def _fits(columns: Mapping[Key, pl.Series], state: State) -> bool:
     """Whether the columns have the types of an index, and its positions are inside the file, in order."""
     import polars as pl
 
-    types = {
+    types: dict[str, dict[str, Any]] = {
         "sample": {"sample": pl.String, "group": pl.String, "failed": pl.Boolean},
         "line": dict.fromkeys(("offset", "length", "number"), pl.Int64),
     }

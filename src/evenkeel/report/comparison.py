@@ -25,7 +25,7 @@ from evenkeel.page.format import (
 )
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Cell, Content, Grid, Style
-from evenkeel.report.terminal import show_line, show_table
+from evenkeel.report.terminal.tables import show_line, show_table
 from evenkeel.run.registry import benchmark_class
 
 HEADS = ["B − A", "95% interval", "p", "minimum\ndetectable", "differ"]

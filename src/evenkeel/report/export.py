@@ -13,8 +13,8 @@ from evenkeel.files.cache import replacing, slug, write_whole
 from evenkeel.files.frame import Cell, Extra, Key, columns, scan
 from evenkeel.page.format import harmless
 from evenkeel.run.folder import Run
-from evenkeel.run.marks import Mark
 from evenkeel.run.registry import load_stored
+from evenkeel.run.stored.marks import Mark
 from evenkeel.types import Record, Records
 
 Form: TypeAlias = Literal["csv", "parquet", "published", "marks"]

@@ -21,7 +21,7 @@ from evenkeel.page.tables import Cell, Content, Grid, side_by_side
 from evenkeel.report import charts, pictures, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
-from evenkeel.report.samples import sample_table
+from evenkeel.report.samples.table import sample_table
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Summary

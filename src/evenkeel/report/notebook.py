@@ -60,7 +60,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 def comparison_text(comparison: Comparison) -> str:
     from evenkeel.report.comparison import show_comparison
-    from evenkeel.report.terminal import printed
+    from evenkeel.report.terminal.tables import printed
 
     return printed(lambda console: show_comparison(console, comparison))
 
@@ -88,7 +88,7 @@ def scorecard_html(card: Scorecard) -> str:
 
 def scorecard_text(card: Scorecard) -> str:
     from evenkeel.report.scorecard import show_scorecard
-    from evenkeel.report.terminal import printed
+    from evenkeel.report.terminal.tables import printed
 
     return printed(lambda console: show_scorecard(console, card))
 
@@ -103,7 +103,7 @@ def leaderboard_html(board: Leaderboard) -> str:
 
 def leaderboard_text(board: Leaderboard) -> str:
     from evenkeel.report.comparison import show_leaderboard
-    from evenkeel.report.terminal import printed
+    from evenkeel.report.terminal.tables import printed
 
     return printed(lambda console: show_leaderboard(console, board))
 
@@ -149,13 +149,13 @@ def grid_html(grid: Grid) -> str:
 
 
 def view_html(view: View) -> str:
-    from evenkeel.report.view import view_html
+    from evenkeel.report.samples.view import view_html
 
     return view_html(view)
 
 
 def view_text(view: View) -> str:
-    from evenkeel.report.view import view_text
+    from evenkeel.report.samples.view import view_text
 
     return view_text(view)
 

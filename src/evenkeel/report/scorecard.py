@@ -23,7 +23,7 @@ from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p
 from evenkeel.page.notebook import Displayed
 from evenkeel.page.tables import Cell, Content, Grid
 from evenkeel.report import templates
-from evenkeel.report.terminal import show_line, show_table
+from evenkeel.report.terminal.tables import show_line, show_table
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.types import Figure

@@ -32,8 +32,8 @@ from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_j
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.run.marks import Mark, Verdict
-    from evenkeel.run.samples import Samples
+    from evenkeel.run.stored.marks import Mark, Verdict
+    from evenkeel.run.stored.samples import Samples
 
 FORMAT = 2
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
@@ -96,7 +96,7 @@ class Run(Displayed):
 
     def samples(self) -> Samples:
         """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
-        from evenkeel.run.samples import read_samples
+        from evenkeel.run.stored.samples import read_samples
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
         headline = benchmark.metrics[0].name if benchmark else ""
@@ -111,13 +111,13 @@ class Run(Displayed):
 
         Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
         """
-        from evenkeel.run.marks import add_mark
+        from evenkeel.run.stored.marks import add_mark
 
         return add_mark(self, sample_id, verdict, metric, comment)
 
     def marks(self) -> list[Mark]:
         """What people said of its scores: the last mark of each sample and metric."""
-        from evenkeel.run.marks import read_marks
+        from evenkeel.run.stored.marks import read_marks
 
         return read_marks(self)
 

@@ -14,7 +14,7 @@ from evenkeel.page.format import visible
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.run.listing import ListedRun
+    from evenkeel.run.stored.listing import ListedRun
 
 MOST_SHOWN = 200
 """Samples in the list of changes: the largest ones."""
@@ -62,7 +62,7 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
     a = first.selectbox("From", list(by_name), format_func=lambda name: _label(by_name[name]))
     others = [name for name in by_name if name != a]
     b = second.selectbox("To", others, format_func=lambda name: _label(by_name[name]))
-    runs = [ek.open_run(settings.runs, name) for name in (a, b)]
+    runs = (ek.open_run(settings.runs, a), ek.open_run(settings.runs, b))
     values = [name for name in data.samples(runs[0]).values if name in data.samples(runs[1]).values]
     if not values:
         show.text("The samples of these runs have no value in common.", "soft")
@@ -77,7 +77,7 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
     _beside(runs, flipped if len(flipped) else changes)
 
 
-def _beside(runs: list[ek.Run], changes: pl.DataFrame) -> None:
+def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
     listed = changes.head(MOST_SHOWN)
     if listed.is_empty():
         return

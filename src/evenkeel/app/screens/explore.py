@@ -14,9 +14,11 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
-    from evenkeel.run.samples import Samples
+    from evenkeel.run.stored.marks import Verdict
+    from evenkeel.run.stored.samples import Samples
 
 PAGE = 50
+VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
 
@@ -121,7 +123,8 @@ def _chosen(samples: Samples) -> list[int]:
 def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int:
     """The sample to show, with steps to its neighbours: the one chosen, that of the address, or the first."""
     asked = samples.row_of(st.query_params.get("sample", ""))
-    row = selected if selected is not None else asked if asked in rows else rows[0]
+    known = asked if asked is not None and asked in rows else rows[0]
+    row = known if selected is None else selected
     position = rows.index(row)
     back, forth, where = st.columns([1, 1, 4], vertical_alignment="center")
     if back.button("Previous sample", disabled=position == 0):
@@ -157,11 +160,10 @@ def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) 
     with st.form(f"mark-{sample}"):
         st.markdown("**Is a verdict wrong?** Marks are kept beside the run and can be exported.")
         metric = st.selectbox("Metric", list(metrics), format_func=visible)
-        verdict = st.selectbox("The verdict is", ["wrong", "right", "not marked"])
+        verdict = st.selectbox("The verdict is", VERDICTS, format_func=lambda name: name or "not marked")
         comment = st.text_input("Comment")
         if st.form_submit_button("Save the mark"):
-            kept = "" if verdict == "not marked" else verdict
-            run.mark(sample, verdict=kept, metric=metric, comment=comment)
+            run.mark(sample, verdict=verdict, metric=metric, comment=comment)
             st.rerun()
     if marks := run.marks():
         lines = b"".join(msgspec.json.encode(mark) + b"\n" for mark in marks)

@@ -12,7 +12,8 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import interval, share, value, visible
 
 if TYPE_CHECKING:
-    from evenkeel.run.listing import ListedRun
+    from evenkeel.run.stored.listing import ListedRun
+    from evenkeel.types import Figure
 
 
 def page(settings: Settings) -> None:
@@ -79,7 +80,7 @@ def _table(listed: list[ListedRun]) -> None:
 
 
 def _rows(run: ListedRun) -> list[dict[str, str]]:
-    figures = run.subjects or {run.model: run.headline}
+    figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
     return [
         {
             "made (UTC)": run.created[:16].replace("T", " "),
@@ -101,4 +102,5 @@ def _leaderboards(listed: list[ListedRun]) -> None:
         return
     for board in data.leaderboards(listed):
         show.result(board)
-        show.explained(board.benchmark, [board.metric])
+        if board.benchmark:
+            show.explained(board.benchmark, [board.metric])

@@ -18,7 +18,7 @@ from evenkeel.page.format import harmless, visible
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.run.listing import ListedRun
+    from evenkeel.run.stored.listing import ListedRun
 
 NO_RUN = "none"
 LARGE = 30_000_000

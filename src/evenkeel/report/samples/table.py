@@ -20,10 +20,10 @@ from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Content, Grid, in_order
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.run.samples import Samples, strings_in
+from evenkeel.run.stored.samples import Samples, strings_in
 from evenkeel.types import Figure, Record, to_jsonable
 
-SCRIPT = Path(__file__).with_name("samples.js")
+SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 200_000
 NUMBERS = 14_000_000
 """Bytes of the values of all samples."""

@@ -67,7 +67,7 @@ def view_html(view: View) -> str:
         "most_tokens": MOST_TOKENS,
         "shapes": SHAPES,
     }
-    return render("view.html", view=view, **limits, **{each.__name__: each for each in functions})
+    return render("samples/view.html", view=view, **limits, **{each.__name__: each for each in functions})
 
 
 def view_text(view: View) -> str:

@@ -51,7 +51,10 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> pl.Data
 
 
 def both(a: Run | str | Path, b: Run | str | Path, sample: str) -> View:
-    """One sample in two runs: what was asked, and the answers side by side with their differences marked."""
+    """One sample in two runs: what was asked, and the answers side by side with their differences marked.
+
+    `ek.both("runs/old", "runs/new", "en-1-L1")`
+    """
     runs = [_loaded(a), _loaded(b)]
     names = run_names(runs)
     records = [_record(run, sample) for run in runs]
