@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args
@@ -281,12 +281,13 @@ def _fits(columns: Mapping[Key, pl.Series], state: State) -> bool:
     """Whether the columns have the types of an index, and its positions are inside the file, in order."""
     import polars as pl
 
-    types: dict[str, dict[str, Any]] = {
-        "sample": {"sample": pl.String, "group": pl.String, "failed": pl.Boolean},
-        "line": dict.fromkeys(("offset", "length", "number"), pl.Int64),
+    types: dict[Key, Any] = {
+        ("sample", "sample"): pl.String,
+        ("sample", "group"): pl.String,
+        ("sample", "failed"): pl.Boolean,
+        **dict.fromkeys(POSITIONS, pl.Int64),
     }
-    expected: Iterable[Key] = ((kind, name) for kind, names in types.items() for name in names)
-    if not all(key in columns and columns[key].dtype == types[key[0]][key[1]] for key in expected):
+    if not all(key in columns and columns[key].dtype == kind for key, kind in types.items()):
         return False
     if any(kind == "value" and column.dtype != pl.Float64 for (kind, _), column in columns.items()):
         return False
