@@ -178,8 +178,11 @@ def related_facts(
 
 def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Metric], inputs: Any) -> View:
     """A sample of any benchmark: its texts, its answers, its values, and the other samples of its group."""
-    values, headline = record.score.values, metrics[0]
-    texts = [Text(str(name), text) for name, text in inputs.items() if isinstance(text, str)]
+    values = record.score.values
+    # A benchmark that is not installed declares nothing: its first value is shown as it is.
+    headline = metrics[0] if metrics else Metric(next(iter(values), ""), "value", "score")
+    fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+    texts = [Text(str(name), text) for name, text in fields.items() if isinstance(text, str)]
 
     def cells(other: Record) -> tuple[str, ...]:
         return (label_of(other.score.values, headline), first_answer(other))

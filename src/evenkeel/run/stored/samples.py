@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CHUNK = 2**24
 """Bytes of lines that are searched at a time."""
-RELATED = 50
+RELATED = 300
 """Records of the same group that are read to show one of them."""
 LONGEST = 500
 """Characters of a text to search for."""
@@ -133,9 +133,11 @@ class Samples:
         return self._rows.get(sample_id)
 
     def related(self, row: int) -> list[int]:
-        """The other samples of the same group: the other levels of a question, say."""
-        group = self.frame["group"][row]
-        rows: list[int] = (self.frame["group"] == group).arg_true().to_list()
+        """The other samples of the same group (the other levels of a question, say), or, where the benchmark
+        has `related_by`, of the same value of that tag."""
+        tag = self._benchmark.related_by if self._benchmark else ""
+        column = self.frame[tag if tag in self.frame.columns else "group"]
+        rows: list[int] = (column == column[row]).arg_true().to_list()
         return [each for each in rows if each != row]
 
     def view(self, row: int) -> View:
