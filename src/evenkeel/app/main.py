@@ -13,6 +13,8 @@ from evenkeel.app.settings import Settings
 STYLE = """<style>
 :where(.evenkeel table) { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block;
   overflow-x: auto; }
+.evenkeel .scroll { overflow-x: auto; }
+.evenkeel .scroll table { display: table; }
 :where(.evenkeel caption) { text-align: left; font-weight: 600; padding: .4rem 0; }
 :where(.evenkeel th, .evenkeel td) { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
@@ -21,8 +23,8 @@ STYLE = """<style>
 .evenkeel .warn { color: light-dark(#a3231a, #ff8a7e); font-weight: 600; }
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
-  .evenkeel th, .evenkeel td { padding: .25rem .35rem; }
-  .evenkeel td.words, .evenkeel th.words { min-width: 7.5rem; }
+  :where(.evenkeel th, .evenkeel td) { padding: .25rem .35rem; }
+  :where(.evenkeel td.words, .evenkeel th.words) { min-width: 7.5rem; }
 }
 [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .6rem !important; }

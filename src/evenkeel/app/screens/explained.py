@@ -35,7 +35,7 @@ def _about(name: str) -> None:
 def _metrics(name: str, words: list[str]) -> None:
     entries = ek.explained(name)
     matching = [entry for entry in entries if all(word in _text(entry) for word in words)]
-    st.caption(f"{len(matching)} of {len(entries)} metrics")
+    show.text(f"{len(matching)} of {len(entries)} metrics", "soft")
     if not matching:
         show.text("No metric has all of these words. Try fewer.", "warn")
     for entry in matching:
