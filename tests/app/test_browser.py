@@ -27,7 +27,7 @@ from scripted import Scripted
 HOSTILE = (
     "<img src=x onerror=\"document.title='run'\"> **bold** $x^2$ :red[colour] [link](javascript:alert(1))"
 )
-PATIENCE = 120_000
+PATIENCE = 60_000
 """Milliseconds: a machine may be busy."""
 expect.set_options(timeout=PATIENCE)
 
@@ -100,7 +100,7 @@ class served:
 
     def __exit__(self, *_: object) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.communicate()
 
 
 def opened(browser: Browser, url: str, *, width: int = 1280, scheme: str = "light") -> tuple[Page, list[str]]:
@@ -122,8 +122,8 @@ def opened(browser: Browser, url: str, *, width: int = 1280, scheme: str = "ligh
 def settle(page: Page) -> None:
     """Wait until the script of the page has run."""
     expect(page.locator("h1").first).to_be_visible()
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.locator("[data-stale=true]")).to_have_count(0)
 
 
 def choose(page: Page, label: str, option: str) -> None:
@@ -141,7 +141,7 @@ def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, addre
     assert "7 runs" in text_of(page)
     assert "broken/spec.json" in text_of(page)
     page.get_by_role("tab", name="Leaderboards").click()
-    expect(page.get_by_text("Mean pairwise similarity").first).to_be_visible()
+    expect(page.get_by_text("1 shared").first).to_be_visible()
     assert seen == []
     page.context.close()
 
@@ -149,7 +149,7 @@ def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, addre
 @pytest.mark.parametrize("name", ["mirae", "rgb", "miron", "multiview"])
 def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser, address: str) -> None:
     page, seen = opened(browser, f"{address}/explore?run={name}")
-    if name != "multiview":
+    if name in ("mirae", "rgb"):  # the others ask for no chat
         page.get_by_label("Search in questions and answers").fill("**bold** $x^2$")
         page.get_by_label("Search in questions and answers").press("Enter")
         settle(page)
@@ -197,9 +197,9 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
     with served(tmp_path / "runs") as url:
         page, _ = opened(browser, f"{url}/new-run")
         choose(page, "Benchmark", "miron")
-        page.get_by_label("Languages").fill("en")
-        page.get_by_label("Questions").fill("1")
-        page.get_by_label("Questions").press("Enter")
+        page.get_by_label("Languages", exact=True).fill("en")
+        page.get_by_label("Questions", exact=True).fill("1")
+        page.get_by_label("Questions", exact=True).press("Enter")
         settle(page)
         page.get_by_role("button", name="Count requests and cost").click()
         page.get_by_role("button", name="Start the run").click()
@@ -215,8 +215,8 @@ def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Pat
     page, _ = opened(browser, f"{address}/explore?run=broken")
     assert "not JSON" in text_of(page)
     page.context.close()
-    page, _ = opened(browser, f"{address}/explore?run=../../etc")
-    assert "is not the name of a run" in text_of(page)
+    page, _ = opened(browser, f"{address}/explore?run=../runs/rgb")
+    assert "is not the name of a run here" in text_of(page)
     page.context.close()
     with lock.writing(runs / "unfinished"):
         page, _ = opened(browser, f"{address}/explore?run=unfinished")
@@ -247,11 +247,10 @@ PAGES = ["", "new-run", "explore", "compare", "build", "scorecard", "explained"]
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everyone_can_use_the_pages(scheme: str, browser: Browser, address: str) -> None:
-    """What axe finds in our own parts of the pages; Streamlit's own parts are Streamlit's."""
     for name in PAGES:
         for width in (1280, 390):
             page, seen = opened(browser, f"{address}/{name}", width=width, scheme=scheme)
-            results = Axe().run(page, context=".evenkeel", options={"resultTypes": ["violations"]})
+            results = Axe().run(page)
             assert results.violations_count == 0, f"{name} {scheme}\n{results.generate_report()}"
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{name} is {wide} pixels wide at {width}"
@@ -264,7 +263,6 @@ def test_marks_are_exported_whole(runs: Path, tmp_path: Path) -> None:
     sample = next(run.records()).sample.id
     run.mark(sample, verdict="right", comment="=1+1")
     paths = ek.export(run, to="marks", out=tmp_path / "marks")
-    rows = [
-        msgspec.json.decode(line) for path in paths if path.suffix == ".jsonl" for line in path.open("rb")
-    ]
+    lines = [line for path in paths if path.suffix == ".jsonl" for line in path.read_bytes().splitlines()]
+    rows = [msgspec.json.decode(line) for line in lines]
     assert [row["comment"] for row in rows] == ["=1+1"]

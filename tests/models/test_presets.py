@@ -9,6 +9,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import UsageError
+from evenkeel.models.presets import NO_KEY
 from evenkeel.models.registry import check_spec, split_spec
 
 
@@ -25,7 +26,7 @@ def test_a_preset_gives_specs_that_the_registry_takes(name: str, monkeypatch: py
         bare, args = split_spec(preset.spec(model))
         assert bare == f"openai:{model}"
         assert args["base_url"] == preset.base_url
-        assert args.get("api_key_env", "") == preset.key
+        assert args["api_key_env"] == (preset.key or NO_KEY)
     monkeypatch.delenv(preset.key or "NONE", raising=False)
     assert preset.key_is_set is not bool(preset.key)
     if preset.key:

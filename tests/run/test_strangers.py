@@ -301,7 +301,7 @@ def test_formats_of_another_version_are_refused_by_every_command(
         assert evenkeel(*command).code == 2, command
         assert "format 99" in capsys.readouterr().err
     evenkeel("list", "runs", tmp_path)
-    assert "left out: " in capsys.readouterr().err
+    assert "broken: " in capsys.readouterr().err
 
 
 def test_answers_of_a_run_of_the_older_format_are_reused(

@@ -14,6 +14,7 @@ from evenkeel.app.settings import Settings
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.leaderboard import Leaderboard
+    from evenkeel.report.pictures import Drawn
     from evenkeel.run.stored.listing import ListedRun
     from evenkeel.run.stored.samples import Samples
 
@@ -66,3 +67,12 @@ def _leaderboards(paths: tuple[str, ...], versions: tuple[tuple[int, ...], ...])
 def leaderboards(runs: Sequence[ListedRun]) -> list[Leaderboard]:
     paths = tuple(run.path for run in runs)
     return _leaderboards(paths, tuple(map(version, paths)))
+
+
+@st.cache_resource(max_entries=MOST_RUNS, show_spinner="Drawing…")
+def _charts(path: str, version: tuple[int, ...]) -> list[Drawn]:
+    return ek.charts(path)
+
+
+def charts(run: ek.Run) -> list[Drawn]:
+    return _charts(str(run.path), version(run.path))

@@ -11,8 +11,7 @@ from evenkeel.app.screens import build, compare, explained, explore, new_run, ru
 from evenkeel.app.settings import Settings
 
 STYLE = """<style>
-:where(.evenkeel table) { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block;
-  overflow-x: auto; }
+:where(.evenkeel table) { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .evenkeel .scroll { overflow-x: auto; }
 .evenkeel .scroll table { display: table; }
 :where(.evenkeel caption) { text-align: left; font-weight: 600; padding: .4rem 0; }

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import ipaddress
 import os
+import pkgutil
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import webbrowser
@@ -179,12 +182,38 @@ def serve(server: Server, say: Say) -> None:
                     for number, handler in before.items():
                         signal.signal(number, handler)
 
+        threading.Thread(target=_load_pages, daemon=True).start()
         if server.exposed:
             say(f"warning: {server.exposed}")
         running = UntilSignal(config)
-        running.run(sockets=[listener])
+        with _warming_up(server.runs):
+            running.run(sockets=[listener])
         if not running.started:
             raise UsageError("the app could not be started; the lines above say why.")
+
+
+def _load_pages() -> None:
+    """Import what the pages use before somebody waits for the first of them."""
+    from evenkeel.app import screens
+
+    for module in (
+        "altair",
+        "polars",
+        *(f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__)),
+    ):
+        importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def _warming_up(runs: Path) -> Iterator[None]:
+    """Have large runs read by another process, which ends with this one."""
+    command = [sys.executable, "-P", "-m", "evenkeel.app.warm_up", str(runs)]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as process:  # type: ignore[call-overload]
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 def can_open_browser() -> bool:

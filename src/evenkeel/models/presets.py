@@ -15,6 +15,9 @@ from evenkeel.errors import UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.models.registry import with_args
 
+NO_KEY = "NO_KEY"
+"""A variable that nobody sets: without one the key of OpenAI would be sent to a server of this machine."""
+
 
 class Preset(Struct, frozen=True, kw_only=True):
     """A server, or a kind of server on this machine."""
@@ -36,8 +39,8 @@ class Preset(Struct, frozen=True, kw_only=True):
         """The model as `evenkeel.run` names it, with the server's address and the variable of its key."""
         if not model.strip() or "?" in model:
             raise UsageError(f"{self.title}: give the name of a model, such as {self.models[0]}.")
-        key = {"api_key_env": self.key} if self.key else {}
-        return with_args(f"openai:{model.strip()}", {"base_url": self.base_url, **key})
+        args = {"base_url": self.base_url, "api_key_env": self.key or NO_KEY}
+        return with_args(f"openai:{model.strip()}", args)
 
 
 @cache

@@ -71,9 +71,9 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
     changes = ek.flips(*runs, metric)
     flipped = changes.filter(changes["flipped"])
     if len(flipped):
-        st.caption(f"{len(flipped):,} of {len(changes):,} samples flipped.")
+        show.text(f"{len(flipped):,} of {len(changes):,} samples flipped.", "soft")
     else:
-        st.caption(f"{len(changes):,} samples have a value in both; the largest changes come first.")
+        show.text(f"{len(changes):,} samples have a value in both; the largest changes come first.", "soft")
     _beside(runs, flipped if len(flipped) else changes)
 
 

@@ -39,13 +39,16 @@ def page(settings: Settings) -> None:
 
 def choose_run(settings: Settings) -> ek.Run | None:
     """The run in the address of the page, or the one that is chosen here."""
-    listed = {run.name: run for run in data.list_runs(settings) if run.state != "broken"}
+    runs = {run.name: run for run in data.list_runs(settings)}
+    listed = {name: run for name, run in runs.items() if run.state != "broken"}
+    asked = st.query_params.get("run", "")
+    if asked and asked not in listed:
+        problem = runs[asked].problem if asked in runs else f"{asked!r} is not the name of a run here."
+        show.text(problem, "error")
+        asked = ""
     if not listed:
         show.text(f"There is no run in {settings.runs} that can be read.", "warn")
         return None
-    asked = st.query_params.get("run", "")
-    if asked and asked not in listed:
-        ek.open_run(settings.runs, asked)  # says why it cannot be shown
     names = list(listed)
     name = st.selectbox("Run", names, index=names.index(asked) if asked in listed else 0, format_func=visible)
     st.query_params["run"] = name
@@ -86,7 +89,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
     if pages > 1:
         number = int(st.number_input(f"Page, of {pages:,}", 1, pages, 1))
     shown = rows[(number - 1) * PAGE : number * PAGE]
-    st.caption(f"{len(rows):,} of {len(samples):,} samples. Choose a row to see the whole of it.")
+    show.text(f"{len(rows):,} of {len(samples):,} samples. Choose a row to see the whole of it.", "soft")
     event: Any = st.dataframe(
         samples.frame[shown],
         hide_index=True,
@@ -131,7 +134,8 @@ def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int
         _open(samples, rows[position - 1])
     if forth.button("Next sample", disabled=position == len(rows) - 1):
         _open(samples, rows[position + 1])
-    where.caption(f"{position + 1:,} of {len(rows):,}")
+    with where:
+        show.text(f"{position + 1:,} of {len(rows):,}", "soft")
     return row
 
 
@@ -178,7 +182,7 @@ def figures(run: ek.Run) -> None:
     report = run.path / "report.html"
     if report.is_file() and not report.is_symlink():
         download.download_button("Report (HTML)", report.read_bytes, f"{run.path.name}.html", "text/html")
-    for drawn in ek.charts(run):
+    for drawn in data.charts(run):
         show.heading(drawn.title)
         if drawn.chart is not None:
             st.altair_chart(drawn.chart, alt=visible(drawn.title))

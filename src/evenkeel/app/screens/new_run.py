@@ -33,7 +33,7 @@ def _form(settings: Settings) -> None:
     classes = ek.benchmarks()
     name = st.selectbox("Benchmark", list(classes))
     benchmark = classes[name]
-    st.caption(choose.plain(benchmark.layout.question))
+    show.text(benchmark.layout.question, "soft")
     chosen: dict[str, Any] = {"benchmark": name}
     if benchmark.subject == "model":
         chosen["model"] = choose.model(settings, key="model")

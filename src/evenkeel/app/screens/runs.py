@@ -63,7 +63,7 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 def _table(listed: list[ListedRun]) -> None:
     """A row for each run, or for each subject of one that sets several side by side."""
     rows = [(run, row) for run in listed for row in _rows(run)]
-    st.caption(f"{len(listed):,} runs. Choose one to look at its samples.")
+    show.text(f"{len(listed):,} runs. Choose one to look at its samples.", "soft")
     event: Any = st.dataframe(
         [row for _, row in rows],
         hide_index=True,

@@ -207,16 +207,11 @@ def _pictures(runs: Sequence[ek.Run]) -> None:
         show.text("Choose a benchmark to draw its pictures.", "soft")
         return
     show.explained(name)
-    pictures = _charts(str(by_name[name].path), data.version(by_name[name].path))
+    pictures = data.charts(ek.load_run(by_name[name].path))
     for number, drawn in enumerate(pictures, 1):
         _picture(drawn, f"{name}-{number}")
     if not pictures:
         show.text("This run has nothing to draw.", "soft")
-
-
-@st.cache_resource(max_entries=16, show_spinner="Drawing…")
-def _charts(path: str, version: tuple[int, ...]) -> list[Any]:
-    return ek.charts(path)
 
 
 def _picture(drawn: Any, name: str) -> None:
