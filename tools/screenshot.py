@@ -1,4 +1,4 @@
-"""Take the pictures that the README shows, from the pages of a demo.
+"""Take the pictures that the README shows, from the pages of a demo and from the app.
 
     python tools/screenshot.py                  the newest demo below runs/
     python tools/screenshot.py FOLDER --dark    another one, on a dark page
@@ -10,8 +10,12 @@ Playwright drives it.
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +34,8 @@ class Picture(NamedTuple):
     height: int = 1000
 
 
+APP = Picture("app.png", "explore?run=rgb", width=1200, height=1150)
+"""A page of the app, over the runs of the demo."""
 WANTED = (
     Picture("scorecard.png", "scorecard.html", height=640),
     Picture("report.png", "multiview/report.html"),
@@ -60,7 +66,40 @@ def main() -> None:
             page.goto((folder / picture.page).resolve().as_uri())
             page.screenshot(path=given.out / picture.name)
             print(given.out / picture.name)
+        with served(folder) as address:
+            page = chromium.new_page(
+                viewport={"width": APP.width, "height": APP.height},
+                color_scheme="dark" if given.dark else "light",
+            )
+            page.goto(f"{address}/{APP.page}")
+            settled = "[data-testid=stApp][data-test-script-state=notRunning]"
+            page.wait_for_selector(f"{settled} .ek-view")
+            page.wait_for_timeout(1000)  # the table is drawn last
+            page.locator(".ek-view").evaluate("view => view.scrollIntoView()")
+            page.screenshot(path=given.out / APP.name)
+            print(given.out / APP.name)
         chromium.close()
+
+
+@contextmanager
+def served(runs: Path) -> Iterator[str]:
+    """The app over some runs, and its address."""
+    command = [
+        sys.executable,
+        "-m",
+        "evenkeel",
+        "app",
+        "--runs",
+        str(runs),
+        "--port",
+        "0",
+        "--no-open",
+        "--read-only",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        yield next(match[0] for line in process.stdout if (match := re.search(r"http://[\w.:]+", line)))
+        process.terminate()
 
 
 def newest_demo() -> Path:

@@ -61,8 +61,8 @@ SETTINGS: dict[str, Any] = {
     "client.allowedOrigins": [],
     "logger.hideWelcomeMessage": True,
     "runner.magicEnabled": False,
-    "theme.light.primaryColor": "#2f6fc4",
-    "theme.dark.primaryColor": "#5b9bf0",
+    "theme.light.primaryColor": "#2a6cc6",
+    "theme.dark.primaryColor": "#2f74d0",
 }
 """Streamlit's settings; all others are at its defaults."""
 

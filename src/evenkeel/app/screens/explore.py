@@ -96,6 +96,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
         on_select="rerun",
         selection_mode="single-row",
         key=f"samples-{run.path}-{number}",
+        placeholder="",
         alt="The samples of the run with their tags and values",
     )
     selected = event.selection.rows
@@ -105,7 +106,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
 
 def _chosen(samples: Samples) -> list[int]:
     """The numbers of the rows that pass the filters, in the chosen order."""
-    search, failed, sort, direction = st.columns([3, 1, 2, 1], vertical_alignment="bottom")
+    search, failed, sort, direction = st.columns([6, 2, 4, 3], vertical_alignment="bottom")
     words = search.text_input("Search in questions and answers")
     only_failed = failed.checkbox("Failed only")
     columns = ["", *samples.frame.columns]
@@ -129,12 +130,11 @@ def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int
     known = asked if asked is not None and asked in rows else rows[0]
     row = known if selected is None else selected
     position = rows.index(row)
-    back, forth, where = st.columns([1, 1, 4], vertical_alignment="center")
-    if back.button("Previous sample", disabled=position == 0):
-        _open(samples, rows[position - 1])
-    if forth.button("Next sample", disabled=position == len(rows) - 1):
-        _open(samples, rows[position + 1])
-    with where:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Previous sample", disabled=position == 0):
+            _open(samples, rows[position - 1])
+        if st.button("Next sample", disabled=position == len(rows) - 1):
+            _open(samples, rows[position + 1])
         show.text(f"{position + 1:,} of {len(rows):,}", "soft")
     return row
 
