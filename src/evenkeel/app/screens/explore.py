@@ -9,7 +9,7 @@ import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import data, show
+from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 
@@ -117,7 +117,7 @@ def _chosen(samples: Samples) -> list[int]:
     if choices:
         with st.expander("Filter by category"):
             for tag, values in choices.items():
-                if picked := st.multiselect(visible(tag).replace("`", "'"), values, key=f"tag-{tag}"):
+                if picked := st.multiselect(choose.plain(visible(tag)), values, key=f"tag-{tag}"):
                     tags[tag] = picked
     return samples.select(
         failed=True if only_failed else None, tags=tags, search=words, sort=order, descending=descending
