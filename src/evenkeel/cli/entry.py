@@ -36,7 +36,7 @@ COMMANDS = {
     "report": ("report", "Write a run's HTML page again."),
     "export": ("report", "Write a run as CSV, Parquet or the published files."),
     "data": ("data", "List, fetch and verify the published data sets."),
-    "list": ("list", "List benchmarks, models, document sets and runs."),
+    "list": ("list", "List benchmarks, models, metrics, document sets and runs."),
     "app": ("app", "Open the web app: run, watch, explore, compare."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
