@@ -298,7 +298,8 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = run.path / "report.html"
     page = render(run)
     # A figure of one level, as tables of larger runs have.
-    path.write_text(page.replace("<h2>What to", '<a id="level-2" href="#samples:level=2">0.5</a><h2>What to'))
+    links = '<a id="level-2" href="#samples:2=2">0.5</a> <a id="valued" href="#samples:2=1,3">0.4</a>'
+    path.write_text(page.replace("<h2>What to", f"{links}<h2>What to"))
     return path
 
 
@@ -362,12 +363,24 @@ def test_a_figure_leads_to_its_samples_and_back(browser: Browser, listed: Path) 
     expect(status).to_have_text("120 of 120 samples; shown are 1 to 50.")
     page.go_forward()
     expect(status).to_have_text("40 of 120 samples; shown are 1 to 40.")
+    page.get_by_label("text").fill("nothing like it")
+    page.get_by_label("failed only").check()
+    expect(status).to_have_text("0 of 120 samples.")
+    page.locator("#level-2").click()  # the same link again, after a search
+    expect(status).to_have_text("40 of 120 samples; shown are 1 to 40.")
+    assert page.get_by_label("text").input_value() == ""
+    assert not page.get_by_label("failed only").is_checked()
+    page.locator("#valued").click()
+    expect(status).to_have_text("39 of 120 samples; shown are 1 to 39.")
+    page.get_by_role("button", name="with a value of Answer consistency").click()
+    expect(status).to_have_text("40 of 120 samples; shown are 1 to 40.")
     page.context.close()
 
 
 @pytest.mark.parametrize(
     "fragment",
-    ["#samples:level=9", "#samples:<img src=x onerror=document.title='run'>=1", "#samples:%E0%A4%A=1,level",
+    ["#samples:2=9", "#samples:99,0,1,2=,3=1",
+     "#samples:<img src=x onerror=document.title='run'>=1", "#samples:%E0%A4%A=1,level",
      "#samples:__proto__=1,constructor=2", "#samples:,,,=,="],
 )  # fmt: skip
 def test_a_strangers_link_is_only_compared_with_known_tags(
@@ -378,6 +391,40 @@ def test_a_strangers_link_is_only_compared_with_known_tags(
     expect(page.locator("#samples [role=status]")).to_have_text("120 of 120 samples; shown are 1 to 50.")
     assert page.title() != "run"
     assert [each for each in seen if not each.startswith("request file:")] == []
+    page.context.close()
+
+
+def test_tag_values_that_begin_alike_have_their_own_samples(browser: Browser, tmp_path: Path) -> None:
+    """And no word of a column's head is broken."""
+    items = [
+        {"question_id": n, "domain": f"{'alike ' * 20}{n}", "level_1_text": "Why?", "level_2_text": "Why so?"}
+        for n in (1, 2)
+    ]
+    data = tmp_path / "q_english.json"
+    data.write_bytes(msgspec.json.encode({"questions": items}))
+    with Scripted(lambda prompt: "Because.") as server:
+        run = ek.run(
+            "mirae", "openai:m", base_url=server.url, data=data, samples=2, levels="1-2",
+            embedder="openai:embed", out=tmp_path / "run",
+        )  # fmt: skip
+    page, _ = opened(browser, run.path / "report.html")
+    ids = []
+    for option in (1, 2):
+        page.get_by_label("domain", exact=True).select_option(index=option)
+        ids.append(table_of(page)[1])
+    assert [len(each) for each in ids] == [2, 2]
+    assert not set(ids[0]) & set(ids[1])
+    page.get_by_label("all values").check()
+    broken = page.locator("#samples thead button").evaluate_all(
+        """all => all.filter(button => {
+          const text = button.firstChild, range = document.createRange();
+          return [...text.data.matchAll(/[^\\s-]+/g)].some(word => {
+            range.setStart(text, word.index); range.setEnd(text, word.index + word[0].length);
+            return range.getClientRects().length > 1;
+          });
+        }).map(button => button.textContent)"""
+    )
+    assert broken == []
     page.context.close()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 import evenkeel as ek
@@ -30,7 +31,7 @@ from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from evenkeel.report.terminal.tables import cells, show_run, show_side_by_side, show_table, split
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import Figure, Response, Unit
+from evenkeel.types import Figure, Logprobs, Response, Unit
 from loopback import Loopback
 from stored import store_run
 
@@ -144,9 +145,30 @@ def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: ek.Run
 
 
 def test_a_figure_links_to_the_samples_behind_it(run: ek.Run) -> None:
-    page = (run.path / "report.html").read_text()
-    assert '<a href="#samples:level=1,domain=%3Cb%3EFACTUAL%3C%2Fb%3E">' in page
-    assert '<a href="#samples:lang=ko,level=2">' in page
+    """As many as entered the figure, by the columns and codes that the link names."""
+    data = sample_data(render(run))
+    table = samples.sample_table(run)
+    assert table is not None
+    figures = [each for each in run.summary.values() if table.link(each)]
+    assert {"drift", "mean_similarity"} <= {each.metric for each in figures}
+    for each in figures:
+        rows = set(range(data["count"]))
+        for part in table.link(each).removeprefix("#samples:").split(","):
+            number, _, code = part.partition("=")
+            values = data["columns"][int(number)]["values"]
+            rows = {row for row in rows if (values[row] == int(code) if code else values[row] is not None)}
+        assert len(rows) == each.n
+    drift = run.summary["drift"]
+    assert 0 < drift.n < data["count"]
+    assert table.link(replace(drift, n=drift.n - 1)) == ""  # of other samples than have the value
+    assert table.link(replace(drift, n=0)) == ""
+
+
+def test_answers_are_numbered_among_those_with_a_text(run: ek.Run) -> None:
+    record = next(iter(run.records()))
+    scored = Response(status="ok", logprobs=Logprobs(("a",), (-1.0,)))
+    answered = samples._answered(replace(record, answers=(scored, Response(status="ok", text="Yes"))))
+    assert answered == [("answer 1, ok", "Yes")]
 
 
 def test_the_texts_of_many_samples_are_cut_fairly_and_it_is_said(

@@ -10,7 +10,7 @@
   const section = document.getElementById("samples");
   const tags = data.columns.filter((column) => column.names);
   const failed = new Set(data.failed);
-  const state = { filters: new Map(), search: "", failedOnly: false, allValues: false, sort: null, down: false, page: 0 };
+  const state = { filters: new Map(), valued: null, search: "", failedOnly: false, allValues: false, sort: null, down: false, page: 0 };
   let rows = []; // the numbers of the samples that match, in order
   let searched = null; // the texts of each sample in lower case, made by the first search
 
@@ -43,7 +43,7 @@
   }
 
   function matching() {
-    const wanted = [...state.filters].map(([column, name]) => [column.values, column.names.indexOf(name)]);
+    const wanted = [...state.filters].map(([column, code]) => [column.values, code]);
     const needle = state.search.toLowerCase();
     if (needle && !searched) {
       searched = data.columns[0].values.map((id, row) => [id, ...textsOf(row)].join("\n").toLowerCase());
@@ -51,6 +51,7 @@
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
       if (state.failedOnly && !failed.has(row)) continue;
+      if (state.valued && state.valued.values[row] === null) continue;
       if (!wanted.every(([values, code]) => values[row] === code)) continue;
       if (needle && !searched[row].includes(needle)) continue;
       found.push(row);
@@ -71,6 +72,8 @@
 
   function update() {
     rows = sorted(matching());
+    chip.hidden = !state.valued;
+    chip.textContent = state.valued ? `with a value of ${state.valued.title} ✕` : "";
     state.page = 0;
     draw();
   }
@@ -82,6 +85,11 @@
   const status = make("p", { class: "soft", role: "status" });
   const back = make("button", { type: "button", onclick: () => turn(-1) }, "Previous");
   const next = make("button", { type: "button", onclick: () => turn(1) }, "Next");
+
+  const chip = make("button", { type: "button", title: "Remove this filter", onclick: () => {
+    state.valued = null;
+    update();
+  } });
 
   function turn(step) {
     state.page += step;
@@ -159,14 +167,15 @@
 
   const lists = new Map(); // the list of each tag that has one
 
-  function filterBy(column, name) {
-    if (column.names.includes(name)) state.filters.set(column, name);
+  // Names may be cut, and alike: values of a tag are chosen by their codes.
+  function filterBy(column, code) {
+    if (code >= 0 && code < column.names.length) state.filters.set(column, code);
     else state.filters.delete(column);
   }
 
   function tagFilter(column) {
     const list = make("select", { "aria-label": column.title, onchange: () => {
-      filterBy(column, list.selectedIndex > 0 ? column.names[list.selectedIndex - 1] : null);
+      filterBy(column, list.selectedIndex - 1);
       update();
     } });
     list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
@@ -174,40 +183,48 @@
     return make("label", {}, column.title, list);
   }
 
-  function tick(title, change) {
+  function checkbox(change) {
     const box = make("input", { type: "checkbox", onchange: () => change(box.checked) });
+    return box;
+  }
+
+  function tick(title, box) {
     return make("label", { class: "tick" }, box, title);
   }
 
+  let timer = 0;
+  const search = make("input", { type: "search", oninput: () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { state.search = search.value; update(); }, 150);
+  } });
+  const failedBox = checkbox((on) => { state.failedOnly = on; update(); });
+
   function filters() {
-    let timer = 0;
-    const search = make("input", { type: "search", oninput: () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => { state.search = search.value; update(); }, 150);
-    } });
     const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
-    const all = tick("all values", (on) => { state.allValues = on; draw(); });
+    const all = tick("all values", checkbox((on) => { state.allValues = on; draw(); }));
     return make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
       ...chosen.map(tagFilter),
       make("label", {}, "text", search),
-      tick("failed only", (on) => { state.failedOnly = on; update(); }),
-      ...(data.columns.filter((column) => column.kind === "value").length > data.few ? [all] : []));
+      tick("failed only", failedBox),
+      ...(data.columns.filter((column) => column.kind === "value").length > data.few ? [all] : []),
+      chip);
   }
 
-  // A figure's link names tags and their values. They are only compared with those of the samples.
-  function decoded(text) {
-    try { return decodeURIComponent(text); } catch { return null; }
-  }
-
+  // A figure's link has numbers only: 2=0 is the first value of the tag in column 2, 7 any value in column 7.
   function follow() {
     const linked = location.hash.startsWith(PREFIX);
+    clearTimeout(timer);
+    Object.assign(state, { valued: null, search: "", failedOnly: false });
+    search.value = "";
+    failedBox.checked = false;
     state.filters.clear();
-    for (const pair of linked ? location.hash.slice(PREFIX.length).split(",") : []) {
-      const [tag, name] = pair.split("=").map(decoded);
-      const column = tags.find((each) => each.title === tag);
-      if (column) filterBy(column, name);
+    for (const part of linked ? location.hash.slice(PREFIX.length).split(",") : []) {
+      const [, number, code] = part.match(/^(\d+)(?:=(\d+))?$/) || [];
+      const column = data.columns[number];
+      if (column && column.names && code) filterBy(column, Number(code));
+      else if (column && column.kind === "value" && !code) state.valued = column;
     }
-    for (const [column, list] of lists) list.selectedIndex = column.names.indexOf(state.filters.get(column)) + 1;
+    for (const [column, list] of lists) list.selectedIndex = (state.filters.get(column) ?? -1) + 1;
     update();
     if (linked) {
       section.scrollIntoView();
@@ -220,5 +237,9 @@
   document.getElementById("samples-table").replaceChildren(
     filters(), status, box, make("div", { class: "pages" }, back, next));
   addEventListener("hashchange", follow);
+  addEventListener("click", (event) => { // the same link again changes no hash
+    const link = event.target.closest(`a[href^="${PREFIX}"]`);
+    if (link && link.getAttribute("href") === location.hash) follow();
+  });
   follow();
 })();

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 import polars as pl
@@ -54,7 +53,7 @@ class SampleTable(NamedTuple):
     without_script: str
     first: Grid
     link: Callable[[Content], str]
-    """The fragment that chooses the samples behind a figure; empty where it is of all, or of no tags."""
+    """The fragment that chooses the samples behind a figure; empty where it is of all, or of others."""
 
 
 def sample_table(run: Run) -> SampleTable | None:
@@ -63,7 +62,7 @@ def sample_table(run: Run) -> SampleTable | None:
     frame = samples.frame.head(MOST_ROWS)
     if not len(frame):
         return None
-    columns, left_out = _columns(run, samples, frame)
+    columns, numbers, left_out = _columns(run, samples, frame)
     headings, texts, cut = _texts(run, len(frame))
     script = SCRIPT.read_text(encoding="utf-8")
     data = {
@@ -83,7 +82,7 @@ def sample_table(run: Run) -> SampleTable | None:
         notes=_notes(len(samples), len(frame), left_out, cut=cut),
         without_script=f"Without scripts, the first {len(grid.rows)} of {len(samples):,} are shown here.",
         first=grid,
-        link=_link(columns),
+        link=_link(samples, frame, numbers),
     )
 
 
@@ -111,11 +110,15 @@ def _embedded(data: Any) -> Markup:
 # Columns
 
 
-def _columns(run: Run, samples: Samples, frame: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
-    """The id, the tags and the values of all samples, and the names of the values that are too many."""
+def _columns(
+    run: Run, samples: Samples, frame: pl.DataFrame
+) -> tuple[list[dict[str, Any]], dict[str, int], list[str]]:
+    """The id, the tags and the values of all samples; the number of each column of `frame` among them; and
+    the names of the values that are too many."""
     ids = [_short(each) for each in frame["sample"]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
     columns += [_tag(tag, frame[column]) for tag, column in samples.tag_columns.items()]
+    numbers = {column: number for number, column in enumerate(samples.tag_columns.values(), 1)}
     known = [name for name in samples.values if frame[name].null_count() < len(frame)]
     headline = benchmark_class(run.spec.benchmark).metrics[0].name
     known.sort(key=lambda name: name.partition("@")[0] != headline)
@@ -128,16 +131,22 @@ def _columns(run: Run, samples: Samples, frame: pl.DataFrame) -> tuple[list[dict
         if size > NUMBERS:
             left_out.append(titles[name])
         else:
+            numbers[name] = len(columns)
             columns.append({"title": titles[name], "kind": "value", "values": values})
-    return columns, left_out
+    return columns, numbers, left_out
 
 
 def _tag(tag: str, column: pl.Series) -> dict[str, Any]:
     """A tag by the numbers of its values, which are in order."""
     texts = column.cast(pl.String)
-    names = in_order(sorted(texts.drop_nulls().unique()))
+    names = _tag_values(column)
     codes = texts.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int64).fill_null(-1)
     return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.to_list()}
+
+
+def _tag_values(column: pl.Series) -> list[str]:
+    """The values of a tag in the order of their codes."""
+    return in_order(sorted(column.drop_nulls().cast(pl.String).unique()))
 
 
 def _numbers(column: pl.Series) -> list[Any]:
@@ -180,16 +189,34 @@ def _first(columns: list[dict[str, Any]]) -> Grid:
     return Grid("The first samples", "sample", heads, rows, left=1 + len(shown) - len(values[:FEW]))
 
 
-def _link(columns: list[dict[str, Any]]) -> Callable[[Content], str]:
-    tags = {column["title"]: set(column["names"]) for column in columns if column["kind"] == "tag"}
+def _link(samples: Samples, frame: pl.DataFrame, numbers: dict[str, int]) -> Callable[[Content], str]:
+    """Links name columns by their numbers, and values of tags by their codes: `#samples:2=0,7` has the
+    samples with the first value of the tag in column 2 that have a value in column 7."""
+    texts = {tag: frame[column].cast(pl.String) for tag, column in samples.tag_columns.items()}
+    codes = {
+        tag: {name: code for code, name in enumerate(_tag_values(frame[column]))}
+        for tag, column in samples.tag_columns.items()
+    }
 
     def link(content: Content) -> str:
-        if not isinstance(content, Figure) or not content.scope:
+        if not isinstance(content, Figure) or not content.n:
             return ""
-        scope = {_short(tag): _short(value) for tag, value in content.scope.items()}
-        chosen = {tag: value for tag, value in scope.items() if value in tags.get(tag, ())}
-        pairs = (f"{quote(tag, safe='')}={quote(value, safe='')}" for tag, value in chosen.items())
-        return f"#samples:{','.join(pairs)}" if chosen else ""
+        scope = {tag: value for tag, value in content.scope.items() if tag in texts}
+        if any(value not in codes[tag] for tag, value in scope.items()):
+            return ""
+        chosen = pl.repeat(True, len(frame), dtype=pl.Boolean, eager=True)
+        for tag, value in scope.items():
+            chosen &= (texts[tag] == value).fill_null(False)
+        parts = [f"{numbers[samples.tag_columns[tag]]}={codes[tag][value]}" for tag, value in scope.items()]
+        # The value of a figure that is of one subject among several is named for that subject.
+        others = [value for tag, value in content.scope.items() if tag not in texts]
+        column = samples.value_columns.get("@".join([content.metric, *others]), "")
+        if column in numbers:
+            valued = chosen & frame[column].is_not_null()
+            if valued.sum() < chosen.sum():
+                parts.append(str(numbers[column]))
+            chosen = valued
+        return f"#samples:{','.join(parts)}" if parts and chosen.sum() == content.n else ""
 
     return link
 
@@ -230,9 +257,5 @@ def _asked(record: Record) -> list[tuple[str, str]]:
 
 def _answered(record: Record) -> list[tuple[str, str]]:
     """How each request for a text ended."""
-    parts = zip(record.answers, answer_parts(record.answers), strict=True)
-    return [
-        (heading, text or NO_TEXT)
-        for answer, (heading, text) in parts
-        if answer.status != "ok" or answer_text(answer) is not None
-    ]
+    asked = [each for each in record.answers if each.status != "ok" or answer_text(each) is not None]
+    return [(heading, text or NO_TEXT) for heading, text in answer_parts(asked)]

@@ -90,6 +90,11 @@ class Samples:
         return self._index.tags
 
     @property
+    def value_columns(self) -> dict[str, str]:
+        """The column of `frame` that holds each value."""
+        return self._index.values
+
+    @property
     def values(self) -> list[str]:
         """The columns of `frame` that are values."""
         return list(self._index.values.values())
