@@ -62,7 +62,7 @@ def test_the_headline_is_compared_by_default(
         values = {name: float(number and name == headline) for name in names}
         runs.append(store(tmp_path / folder, [record(0, values=dict(values))], benchmark))
     assert runs[0].samples().values[0] == headline
-    assert ek.flips(*runs)["difference"].to_list() == [1.0]
+    assert ek.flips(runs[0], runs[1])["difference"].to_list() == [1.0]
 
 
 # One sample in both runs
@@ -116,11 +116,11 @@ def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -
 
 def test_an_answer_that_is_the_same_is_shown_once(tmp_path: Path) -> None:
     runs = [store(tmp_path / name, [question("It is Paris.")], "rgb") for name in ("old", "new")]
-    answer = block(ek.both(*runs, "s0"), "answer 1, ok")
+    answer = block(ek.both(runs[0], runs[1], "s0"), "answer 1, ok")
     assert isinstance(answer, Text)
     assert (answer.body, answer.note) == ("It is Paris.", "The same in both runs.")
     with pytest.raises(UsageError, match="has no sample 's9'"):
-        ek.both(*runs, "s9")
+        ek.both(runs[0], runs[1], "s9")
 
 
 def continuation(generated: str | None) -> Record:
