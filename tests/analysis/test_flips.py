@@ -6,9 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import evenkeel as ek
+from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
+from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs
 from evenkeel.errors import UsageError
+from evenkeel.page.view import Beside, Block, Facts, Text, View
+from evenkeel.types import Logprobs, Record, Response
+from records import record, store
 from stored import store_run
 
 
@@ -30,3 +36,117 @@ def test_a_verdict_that_changed_is_flipped(tmp_path: Path) -> None:
     assert dict(zip(frame["sample"], frame["flipped"], strict=True)) == {
         "en-0-L0": True, "en-1-L0": False, "en-2-L0": True,
     }  # fmt: skip
+
+
+def test_one_value_between_0_and_1_hides_no_flip(tmp_path: Path) -> None:
+    old = store_run(tmp_path / "old", {"refused": np.array([[0.0], [1.0], [0.5], [1.0]])})
+    new = store_run(tmp_path / "new", {"refused": np.array([[1.0], [0.5], [1.0], [1.0]])})
+    frame = ek.flips(old, new, "refused").sort("sample")
+    assert frame["flipped"].to_list() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "names", "headline"),
+    [
+        ("rgb", ["published", "lenient", "macro_published"], "macro_published"),
+        ("multiview", ["built_against_bm25", "ties@bm25", "accuracy@bm25"], "accuracy@bm25"),
+        ("multiview", ["built_against_bm25", "accuracy", "accuracy@bm25"], "accuracy"),
+        ("unknown", ["b", "a"], "b"),
+    ],
+)
+def test_the_headline_is_compared_by_default(
+    benchmark: str, names: list[str], headline: str, tmp_path: Path
+) -> None:
+    runs = []
+    for number, folder in enumerate(("old", "new")):
+        values = {name: float(number and name == headline) for name in names}
+        runs.append(store(tmp_path / folder, [record(0, values=dict(values))], benchmark))
+    assert runs[0].samples().values[0] == headline
+    assert ek.flips(runs[0], runs[1])["difference"].to_list() == [1.0]
+
+
+# One sample in both runs
+
+
+def question(reply: str, status: str = "ok") -> Record:
+    inputs = RgbInputs(
+        dataset="en", instance=0, query="Which city?", answer="Paris", fake="Lyon", noise=0.5, passages=2,
+        correct=0.0, docs=("Paris is the capital.", "Rome is old."), kinds=("positive", "negative"), note="",
+    )  # fmt: skip
+    right = float("Paris" in reply)
+    asked = record(
+        0, text=reply, inputs=inputs, status=status,
+        tags={"lang": "en", "ability": "noise", "setting": "noise"},
+        values={"published": right, "lenient": right},
+    )  # fmt: skip
+    detail = RgbDetail((int(right),), 0, "words" if right else "not found")
+    return replace(asked, score=replace(asked.score, detail=detail))
+
+
+def headings(view: View) -> list[str]:
+    return [block.heading for block in view.blocks]
+
+
+def block(view: View, heading: str) -> Block:
+    (block,) = [each for each in view.blocks if each.heading == heading]
+    return block
+
+
+def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -> None:
+    old = store(tmp_path / "old", [question("It is Paris.")], "rgb")
+    new = store(tmp_path / "new", [question("It is Rome.", "truncated")], "rgb")
+    view = ek.both(old, new, "s0")
+    assert headings(view) == [
+        "question", "right answer", "false answer", "answer 1", "what the checks say (old)",
+        "what the checks say (new)", "how it was asked", "document 1, true: it holds the answer",
+        "document 2, irrelevant: it does not hold the answer", "values",
+    ]  # fmt: skip
+    answer, values = block(view, "answer 1"), block(view, "values")
+    assert isinstance(answer, Beside)
+    shown = [
+        (each.heading, [each.body[span.start : span.end] for span in each.spans])
+        for each in answer.columns
+        if isinstance(each, Text)
+    ]
+    assert shown == [("old, ok", ["Paris"]), ("new, truncated", ["Rome"])]
+    assert isinstance(values, Facts)
+    assert ("right by the published check, of all prompts", "100%", "0%") in values.rows
+    assert view._repr_html_()
+
+
+def test_an_answer_that_is_the_same_is_shown_once(tmp_path: Path) -> None:
+    runs = [store(tmp_path / name, [question("It is Paris.")], "rgb") for name in ("old", "new")]
+    answer = block(ek.both(runs[0], runs[1], "s0"), "answer 1, ok")
+    assert isinstance(answer, Text)
+    assert (answer.body, answer.note) == ("It is Paris.", "The same in both runs.")
+    with pytest.raises(UsageError, match="has no sample 's9'"):
+        ek.both(runs[0], runs[1], "s9")
+
+
+def continuation(generated: str | None) -> Record:
+    inputs = MironInputs(prefix="One cat, two", target=" cats", category="Morphology", kind="", clean_id="")
+    example = record(0, inputs=inputs, tags={"lang": "en", "category": "Morphology"})
+    answers = (
+        Response(status="ok", logprobs=Logprobs((" cats",), (-1.0,))),
+        Response(status="ok", text=generated) if generated else Response(status="error", reason="HTTP 500"),
+    )
+    score = replace(example.score, detail=MironDetail(generated=generated, tokens=(" cats",)))
+    return replace(example, answers=answers, score=score)
+
+
+def test_a_log_likelihood_is_no_empty_answer(tmp_path: Path) -> None:
+    old, new, failed = (
+        store(tmp_path / name, [continuation(text)], "miron")
+        for name, text in (("old", " cat"), ("new", " dogs"), ("failed", None))
+    )
+    view = ek.both(old, new, "s0")
+    assert headings(view)[:4] == ["prefix", "target", "generated", "tokens of the target"]
+    target, generated = block(view, "target"), block(view, "generated")
+    assert isinstance(target, Text)
+    assert target.spans == ()  # what is marked in it differs
+    assert isinstance(generated, Beside)
+    assert [each.body for each in generated.columns if isinstance(each, Text)] == [" cat", " dogs"]
+    view = ek.both(old, failed, "s0")
+    assert "answer 1, error: HTTP 500 (only failed)" in headings(view)
+    assert "generated (only old)" in headings(view)
+    assert not [each for each in headings(view) if each.startswith("answer 1, ok")]

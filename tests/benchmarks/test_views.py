@@ -166,6 +166,12 @@ def test_the_same_question_is_shown_across_levels() -> None:
     }
 
 
+def test_levels_are_in_the_order_of_their_size() -> None:
+    records = [prompt(f"L{level}", [TIDES], [], level) for level in (10, 2, 1)]
+    rows = facts(Mirae.view(records[0], records), "the same question at every level")
+    assert [row[1] for row in rows.values()] == ["1", "2", "10"]
+
+
 def test_a_prompt_without_scored_answers_or_with_wrong_indexes_is_shown() -> None:
     bare = prompt("en-1-L1", ["", ""], [], value=None)
     assert Mirae.view(bare).label == "not scored"
@@ -311,6 +317,19 @@ def test_a_stored_label_of_another_version_is_reported() -> None:
     assert "the run has another label" in facts(view, "what the checks say")["published"][1]
 
 
+@pytest.mark.parametrize("changed", ["how", "lenient", "rejected_lenient", "nothing"])
+def test_a_stored_lenient_verdict_of_another_version_is_reported(changed: str) -> None:
+    record = asked("It is Paris.", ability="rejection")
+    score = record.score
+    if changed == "how":
+        score = replace(score, detail=replace(score.detail, how="overlap"))
+    elif changed != "nothing":
+        score = replace(score, values={**score.values, changed: 1.0})
+    reasons = facts(Rgb.view(replace(record, score=score)), "what the checks say")["lenient"][1]
+    assert ("the run has another verdict" in reasons) == (changed != "nothing")
+    assert ("`evenkeel rescore` it" in reasons) == (changed != "nothing")
+
+
 def test_the_same_question_in_other_settings_is_listed() -> None:
     records = [asked("It is Paris."), asked("It is Paris.", ability="rejection")]
     assert facts(Rgb.view(records[0], records), "the same question in other settings") == {
@@ -409,6 +428,20 @@ def test_the_tokens_are_those_of_the_target_with_their_probabilities(string: boo
     assert tokens.probabilities == pytest.approx((0.5, 0.25))
 
 
+def test_a_token_that_is_part_of_a_character_is_explained() -> None:
+    record = continued("en-1", "One cat, two", " cats")
+    (plain,) = blocks(Miron.view(record), Tokens)
+    assert plain.note == ""
+    split = ("\ufffd", "\ufffd")
+    answers = tuple(
+        replace(each, logprobs=Logprobs(split, (-1.0, -2.0))) if each.logprobs else each
+        for each in record.answers
+    )
+    score = replace(record.score, detail=replace(record.score.detail, tokens=split))
+    (tokens,) = blocks(Miron.view(replace(record, answers=answers, score=score)), Tokens)
+    assert "\ufffd is a part of a character" in tokens.note
+
+
 def test_the_probability_as_a_string_is_shown() -> None:
     rows = facts(
         Miron.view(continued("en-1", "One cat, two", " cats", string=True)),
@@ -479,6 +512,15 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], abs=1e-4)
     assert marks(text(view, "not alike")) == ["workshop"]
     assert marks(text(view, "alike")) == []
+
+
+def test_a_triplet_stored_without_scores_says_how_to_get_them() -> None:
+    record = ordered()
+    earlier = replace(record.score.detail, scores={}, positions={}, documents=())
+    for detail, is_earlier in ((record.score.detail, False), (earlier, True)):
+        view = Multiview.view(replace(record, score=replace(record.score, detail=detail)))
+        (table,) = [each for each in blocks(view, Facts) if each.heading == "what the methods picked"]
+        assert ("`evenkeel rescore` the run" in table.note) == is_earlier
 
 
 def test_annotations_of_the_three_documents_are_in_a_table() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import evenkeel as ek
 from commandline import evenkeel
@@ -70,11 +72,14 @@ def test_marks_survive_a_fresh_run_and_are_not_of_its_new_answers(run: Run) -> N
         (("s0", "bad"), "'bad' is not a verdict. Available: wrong, right"),
         (("s0", "wrong", "y"), "has no value 'y'.*Available: x"),
         (("s0", "wrong", "x", "c" * 10_001), "at most 10,000 characters"),
+        (("s0", "wrong", "x", None), "comment is None: give a text"),
+        (("s0", "wrong", None), "metric is None: give a text"),
+        ((["s0"],), r"sample_id is \['s0'\]: give a text"),
     ],
 )
-def test_what_cannot_be_marked_is_refused(arguments: tuple[str, ...], problem: str, run: Run) -> None:
+def test_what_cannot_be_marked_is_refused(arguments: tuple[Any, ...], problem: str, run: Run) -> None:
     with pytest.raises(UsageError, match=problem):
-        run.mark(*arguments)  # type: ignore[arg-type]
+        run.mark(*arguments)
     assert not (run.path / "marks.jsonl").exists()
 
 
@@ -157,6 +162,32 @@ def test_marks_are_exported_as_lines_and_as_a_harmless_table(run: Run) -> None:
     assert cells[1]["answer"] == "answer 1"
     assert "\x00" not in table.read_text()
     assert "\u202e" not in table.read_text()
+
+
+def test_a_marked_sample_is_as_answered_as_its_score_says(tmp_path: Path) -> None:
+    cut = record(0, text="to the end of", status="truncated")
+    run = store(
+        tmp_path / "run", [replace(cut, score=replace(cut.score, answered=1)), record(1, status="error")]
+    )
+    run.mark("s0")
+    run.mark("s1")
+    _, table = ek.export(run, to="marks")
+    rows = pl.read_csv(table).select("sample", "answered", "status_truncated", "status_error").rows()
+    assert rows == [("s0", 1, 1, 0), ("s1", 0, 0, 1)]
+
+
+def test_a_mark_that_does_not_say_how_it_was_answered_is_read(run: Run) -> None:
+    mark = run.mark("s0")
+    fields = msgspec.to_builtins(mark)
+    (run.path / "marks.jsonl").write_bytes(
+        msgspec.json.encode({name: fields[name] for name in fields if name not in ("answered", "statuses")})
+    )
+    (earlier,) = run.marks()
+    assert (earlier.answered, earlier.record.score.answered, earlier.record.score.statuses) == (
+        None,
+        1,
+        {"ok": 1},
+    )
 
 
 def test_a_table_of_records_says_what_is_marked(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -60,6 +61,21 @@ def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: P
         samples.select(tags={"levels": 1})
     with pytest.raises(UsageError, match="no column 'nothing'"):
         samples.select(sort="nothing")
+
+
+@pytest.mark.parametrize("value", [0.4, None, [None], [1, 0.4]])
+def test_a_tag_is_chosen_by_texts_and_whole_numbers(value: Any, tmp_path: Path) -> None:
+    samples = store(tmp_path / "run", [record(n, tags={"level": n}) for n in range(30)]).samples()
+    with pytest.raises(UsageError, match=r"'level' has no value .*Available: 0, 1, .*, 19, …\.$"):
+        samples.select(tags={"level": value})
+
+
+@pytest.mark.parametrize("row", [-1, 2, 10**9, "s0", None])
+def test_a_row_that_is_not_there_is_refused(row: Any, tmp_path: Path) -> None:
+    samples = store(tmp_path / "run", [record(0), record(1)]).samples()
+    for method in (samples.view, samples.record, samples.related):
+        with pytest.raises(UsageError, match="has no row .*rows are 0 to 1"):
+            method(row)
 
 
 @pytest.mark.parametrize(

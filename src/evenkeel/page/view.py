@@ -117,8 +117,12 @@ class View(Displayed, Struct, frozen=True):
 
 
 def answer_texts(answers: Sequence[Response]) -> list[Text]:
-    """Each answer under a heading that says how it ended, with what the model reasoned before it."""
+    """Each answer under a heading that says how it ended, with what the model reasoned before it.
+
+    An answer to a request for something else than a text, such as a log-likelihood, is not among them.
+    """
     texts = []
+    answers = [answer for answer in answers if answer.text or not _has_numbers(answer)]
     for index, answer in enumerate(answers[:MOST_ANSWERS], 1):
         ending = f"{answer.status}{f': {answer.reason}' if answer.reason else ''}"
         texts.append(Text(f"answer {index}, {ending}", answer.text))
@@ -127,6 +131,11 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
     if len(answers) > MOST_ANSWERS:
         texts.append(Text("further answers", f"{len(answers) - MOST_ANSWERS:,} more: see records.jsonl."))
     return texts
+
+
+def _has_numbers(answer: Response) -> bool:
+    parts = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
+    return any(part is not None for part in parts)
 
 
 def value_facts(values: Mapping[str, float | None], metrics: Sequence[Metric]) -> Facts:

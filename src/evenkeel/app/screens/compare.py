@@ -69,12 +69,12 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
         return
     metric = third.selectbox("Metric", values, format_func=visible)
     changes = ek.flips(*runs, metric)
-    flipped = changes.filter(changes["flipped"])
-    if len(flipped):
-        show.text(f"{len(flipped):,} of {len(changes):,} samples flipped.", "soft")
-    else:
-        show.text(f"{len(changes):,} samples have a value in both; the largest changes come first.", "soft")
-    _beside(runs, flipped if len(flipped) else changes)
+    changed = changes.filter(changes["difference"] != 0)
+    flipped = int(changed["flipped"].sum())
+    words = f"{len(changes):,} samples have a value in both, of which {len(changed):,} changed"
+    words += f" and {flipped:,} flipped between 0 and 1" if flipped else ""
+    show.text(f"{words}; the largest changes come first.", "soft")
+    _beside(runs, changed)
 
 
 def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
@@ -92,5 +92,6 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
     )
     ids = listed["sample"].to_list()
     selected = event.selection.rows
-    current = st.selectbox("Sample", ids, index=selected[0] if selected else 0, format_func=visible)
+    index = selected[0] if selected and selected[0] < len(ids) else 0  # a choice among other rows
+    current = st.selectbox("Sample", ids, index=index, format_func=visible)
     show.result(ek.both(*runs, current))

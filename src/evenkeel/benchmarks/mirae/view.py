@@ -3,6 +3,7 @@ levels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from evenkeel.page.differences import MOST_WORDS, differences, marked
 from evenkeel.page.examples import extremes, shortened
 from evenkeel.page.format import known
 from evenkeel.page.layout import Examples
+from evenkeel.page.tables import is_number
 from evenkeel.page.view import (
     Matrix,
     Text,
@@ -25,7 +27,7 @@ from evenkeel.page.view import (
     value_facts,
 )
 from evenkeel.text.answers import opening_of
-from evenkeel.types import Records
+from evenkeel.types import Records, Tag
 
 MOST_COMPARED = 10
 """Answers whose differences are marked."""
@@ -44,7 +46,10 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
             label_of(each.score.values, LAYOUT.metrics[0]),
             first_answer(each),
         ),
-        key=lambda each: (str(each.sample.tags.get("lang", "")), str(each.sample.tags.get("level", ""))),
+        key=lambda each: (
+            str(each.sample.tags.get("lang", "")),
+            *_by_size(each.sample.tags.get("level", "")),
+        ),
     )
     return View(
         f"{record.sample.id} · {shortened(prompt)}",
@@ -57,6 +62,12 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
             value_facts(values, LAYOUT.metrics),
         ),
     )
+
+
+def _by_size(level: Tag) -> tuple[float, str]:
+    """To sort levels: numbers by size, others after them."""
+    text = str(level)
+    return (float(text), "") if is_number(text) else (math.inf, text)
 
 
 def _answers(record: MiraeRecord) -> list[Text]:

@@ -30,6 +30,8 @@ from evenkeel.types import Records, StringProbability
 MOST_VERSIONS = 5
 """Versions with typos that are set beside the clean one."""
 MOST_ACCEPTED = 50
+REPLACEMENT = "\ufffd"
+"""What is written for bytes that are no whole character."""
 
 
 def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
@@ -80,8 +82,14 @@ def _tokens(record: MironRecord) -> Iterator[Tokens]:
     if logprobs is None or detail is None or not detail.tokens or logprobs.tokens != detail.tokens:
         return
     probabilities = tuple(math.exp(min(0.0, value)) for value in logprobs.values)
-    note = "Tokens merge across the boundary of prefix and target." if logprobs.merged else ""
-    yield Tokens("tokens of the target", logprobs.tokens, probabilities, note)
+    notes = []
+    if logprobs.merged:
+        notes.append("Tokens merge across the boundary of prefix and target.")
+    if any(REPLACEMENT in token for token in logprobs.tokens):
+        notes.append(
+            f"{REPLACEMENT} is a part of a character: the tokenizer splits the character's bytes into tokens."
+        )
+    yield Tokens("tokens of the target", logprobs.tokens, probabilities, " ".join(notes))
 
 
 def _quadrant(record: MironRecord) -> Iterator[Facts]:

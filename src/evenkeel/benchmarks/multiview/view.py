@@ -101,11 +101,18 @@ def _methods(detail: MultiviewDetail) -> Facts:
         scores = tuple(f"{score:.4f}" for score in detail.scores.get(method, ())) or ("–", "–")
         margin = detail.margins.get(method)
         rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.4f}"))
-    note = ""
+    notes = []
     if any(len(picked) > 1 for picked in detail.picks.values()):
-        note = "A judge that is asked in both orders has a verdict for each: the positive first, then last."
+        notes.append(
+            "A judge that is asked in both orders has a verdict for each: the positive first, then last."
+        )
+    if detail.margins.keys() - detail.scores.keys():
+        notes.append(
+            "An earlier version stored this run without scores and positions of documents: "
+            "`evenkeel rescore` the run to see them."
+        )
     columns = ("method", "verdict", "score of the positive", "of the negative", "difference")
-    return Facts("what the methods picked", tuple(rows), columns, note)
+    return Facts("what the methods picked", tuple(rows), columns, " ".join(notes))
 
 
 def _verdict(picked: Sequence[Pick | None]) -> str:

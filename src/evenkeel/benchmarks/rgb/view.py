@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from evenkeel.benchmarks.rgb.check.lenient import Verdict
 from evenkeel.benchmarks.rgb.check.located import joined, locate
 from evenkeel.benchmarks.rgb.check.mention import Match
 from evenkeel.benchmarks.rgb.files import Answer, RawAnswer, RgbRecord, parts
@@ -52,6 +53,7 @@ SEARCHED = 20_000
 """Characters of a text in which occurrences are marked."""
 MOST_MARKS = 50
 """Occurrences of one alternative that are marked."""
+OTHER_VERSION = "the run has another {}, of another version: `evenkeel rescore` it"
 DECIDED = ("rejected", "detected", "false_alarms", "corrected")
 """What a check decides beside the answer's being right: the beginnings of the metrics."""
 
@@ -71,7 +73,7 @@ def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     if inputs.note:
         texts.append(Text("note", inputs.note))
     answers, checks = answer_texts(record.answers), []
-    if record.score.detail is not None and record.answers:
+    if record.score.detail is not None and answers:
         reasons = {"published": published_reasons(record)}
         if lenient := lenient_reasons(record):
             reasons["lenient"] = lenient
@@ -161,7 +163,7 @@ def published_reasons(record: RgbRecord) -> Reasons:
     texts = list(_published_texts(matches, answer))
     labels = published(text, answer, lang, record.sample.inputs.noise)
     if (labels.label, labels.factlabel) != (record.score.detail.label, record.score.detail.factlabel):
-        texts.append("the run has another label, of another version: `evenkeel rescore` it")
+        texts.append(OTHER_VERSION.format("label"))
     spans = [
         Span(start, end, "published", f"published check: '{shortened(alternative)}'")
         for alternative in dict.fromkeys(each for each in matches.parts[:MOST_PARTS] if each)
@@ -226,7 +228,7 @@ def lenient_reasons(record: RgbRecord) -> Reasons | None:
         return Reasons([f"{how} (where is not shown, since {reason})"], []) if how else None
     examined = examine_leniently(record.sample, text)
     if examined is None:
-        return None
+        return Reasons([OTHER_VERSION.format("verdict")], []) if record.score.detail.how else None
     ranges = locate(text, examined.reading.words)
     texts, spans = [], []
 
@@ -257,7 +259,26 @@ def lenient_reasons(record: RgbRecord) -> Reasons | None:
             texts.append(f"names the false answer '{name}'{quoted}")
     if verdict.how == "named only":
         texts.append("but by its wording it does not give that as its answer")
+    if not _is_stored(verdict, record):
+        texts.append(OTHER_VERSION.format("verdict"))
     return Reasons(texts, spans)
+
+
+def _is_stored(verdict: Verdict, record: RgbRecord) -> bool:
+    """Whether the run has the same decisions of the lenient check."""
+    decisions = {
+        "lenient": verdict.right,
+        "known_lenient": verdict.right,
+        "rejected_lenient": verdict.rejected,
+        "detected_lenient": verdict.detected,
+        "false_alarms_lenient": verdict.detected,
+        "corrected_lenient": verdict.corrected,
+        "states_fake": verdict.states_fake,
+    }
+    values = record.score.values
+    return record.score.detail.how == verdict.how and all(
+        values.get(name) in (None, decision) for name, decision in decisions.items()
+    )
 
 
 def _lenient_text(

@@ -2,93 +2,149 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
+from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.page.view import Block, Facts, Text, View
+from evenkeel.page.view import Beside, Block, Facts, Text, View
 from evenkeel.run.folder import Run
-from evenkeel.types import Record
 
 if TYPE_CHECKING:
     import polars as pl
 
-LONG = 2_000
-"""Characters of an input from which on it is collapsed."""
+ANSWER = re.compile(r"(answer \d+|generated)(?=, |$)")
+"""The heading of an answer, before how it ended."""
+VALUES = "all values"
+"""The heading of the values in a view of one run: here both runs are in one table."""
 
 
 def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> pl.DataFrame:
     """The samples that have a value in both runs, the largest change first.
 
-    Columns: `sample`, `a`, `b`, `difference` (b − a), and `flipped`: whether it is right or fulfilled (1) in
-    one of the runs and not (0) in the other, where the values are such verdicts. `metric` is that of the
-    headline by default.
+    Columns: `sample`, `a`, `b`, `difference` (b − a), and `flipped`: whether one of the two values is 1
+    (right, fulfilled) and the other 0. `metric` is the headline by default, or that of the first subject
+    which both runs have.
 
         ek.flips("runs/old", "runs/new").filter(polars.col("flipped"))
     """
     import polars as pl
 
-    first, second = _loaded(a), _loaded(b)
-    frames = [run.samples().frame for run in (first, second)]
-    common = [name for name in first.samples().values if name in second.samples().values]
+    samples = [_loaded(run).samples() for run in (a, b)]
+    others = set(samples[1].values)
+    common = [name for name in samples[0].values if name in others]
     name = metric or next(iter(common), "")
     if name not in common:
         raise UsageError(f"the samples of both runs have no value '{name}'. Available: {', '.join(common)}.")
     left, right = (
-        frame.select("sample", pl.col(name).alias(side)) for frame, side in zip(frames, "ab", strict=True)
+        each.frame.select("sample", pl.col(name).alias(side))
+        for each, side in zip(samples, "ab", strict=True)
     )
     paired = left.join(right, on="sample").filter(pl.col("a").is_finite() & pl.col("b").is_finite())
-    verdicts = paired.select((pl.col("a").is_in([0.0, 1.0]) & pl.col("b").is_in([0.0, 1.0])).all()).item()
+    verdicts = pl.col("a").is_in([0.0, 1.0]) & pl.col("b").is_in([0.0, 1.0])
     return paired.with_columns(
-        difference=pl.col("b") - pl.col("a"), flipped=pl.lit(verdicts) & (pl.col("a") != pl.col("b"))
+        difference=pl.col("b") - pl.col("a"), flipped=verdicts & (pl.col("a") != pl.col("b"))
     ).sort(pl.col("difference").abs(), descending=True, maintain_order=True)
 
 
 def both(a: Run | str | Path, b: Run | str | Path, sample: str) -> View:
-    """One sample in two runs: what was asked, and the answers side by side with their differences marked.
+    """One sample in two runs, as its benchmark shows it: what is the same in both once, texts that differ
+    side by side with their differences marked, and anything else that differs once for each run.
 
     `ek.both("runs/old", "runs/new", "en-1-L1")`
     """
     runs = [_loaded(a), _loaded(b)]
-    names = run_names(runs)
-    records = [_record(run, sample) for run in runs]
-    blocks: list[Block] = [
-        Text(str(name), text, collapsed=len(text) > LONG)
-        for name, text in msgspec.to_builtins(records[1].sample.inputs).items()
-        if isinstance(text, str)
-    ]
-    answers = [record.answers for record in records]
-    for number in range(max(map(len, answers))):
-        texts = [each[number].text if number < len(each) else "" for each in answers]
-        heading = f"answer {number + 1}" if max(map(len, answers)) > 1 else "answer"
-        blocks.append(side_by_side(heading, (names[0], texts[0]), (names[1], texts[1])))
-    blocks.append(_values(runs, names, records))
-    return View(sample, " → ".join(names), tuple(blocks))
+    layout, names = layout_of(runs), run_names(runs)
+    views, values = [], []
+    for run in runs:
+        samples = run.samples()
+        row = samples.row_of(sample)
+        if row is None:
+            raise UsageError(f"{run.path} has no sample '{sample}'.")
+        views.append(samples.view(row))
+        values.append(samples.record(row).score.values)
+    blocks = [*_paired(views[0], views[1], names), _values(layout, names, values)]
+    return View(views[1].title, " → ".join(names), tuple(blocks))
 
 
-def _values(runs: list[Run], names: list[str], records: list[Record]) -> Facts:
-    metrics = layout_of(runs).metrics
+def _paired(first: View, second: View, names: list[str]) -> Iterator[Block]:
+    """The blocks of two views of one sample, in the order of the second, then what only the first has."""
+    shared = [block for block in first.blocks if block in second.blocks]
+    lefts, rights = (_by_key(view.blocks, shared) for view in (first, second))
+    for key, right in rights.items():
+        yield from _once_or_beside(lefts.pop(key, None), right, names)
+    for left in lefts.values():
+        yield from _once_or_beside(left, None, names)
+
+
+def _by_key(blocks: Iterable[Block], shared: list[Block]) -> dict[tuple[type[Block], str, int], Block]:
+    """Blocks by what they show: type, heading (of an answer without its ending) and number among the alike.
+
+    Texts side by side that are not the same in both views are taken apart.
+    """
+    keyed: dict[tuple[type[Block], str, int], Block] = {}
+    counts: Counter[tuple[type[Block], str]] = Counter()
+    for block in blocks:
+        apart = isinstance(block, Beside) and block not in shared
+        for part in block.columns if isinstance(block, Beside) and apart else (block,):
+            key = (type(part), _topic(part.heading))
+            keyed[*key, counts[key]] = part
+            counts[key] += 1
+    return {key: block for key, block in keyed.items() if key[1] != VALUES}
+
+
+def _topic(heading: str) -> str:
+    answer = ANSWER.match(heading)
+    return answer[0] if answer else heading
+
+
+def _once_or_beside(left: Block | None, right: Block | None, names: list[str]) -> Iterator[Block]:
+    if left is None or right is None:
+        only, name = (left, names[0]) if right is None else (right, names[1])
+        if only is not None:
+            yield replace(only, heading=f"{only.heading} (only {name})")
+    elif isinstance(left, Text) and isinstance(right, Text):
+        if (left.heading, left.body) == (right.heading, right.body):
+            # Marks and a note that are not the same are about something that differs.
+            spans, note = (right.spans, right.note) if left == right else ((), "")
+            if ANSWER.match(right.heading):
+                note = f"{note} The same in both runs.".strip()
+            yield replace(right, spans=spans, note=note)
+            return
+        topic = _topic(right.heading)
+        columns = [
+            (f"{name}{each.heading.removeprefix(topic)}", each.body)
+            for name, each in zip(names, (left, right), strict=True)
+        ]
+        yield side_by_side(topic, columns[0], columns[1])
+    elif left == right:
+        yield right
+    else:
+        for name, each in zip(names, (left, right), strict=True):
+            yield replace(each, heading=f"{each.heading} ({name})")
+
+
+def _values(layout: Layout, names: list[str], values: list[dict[str, float | None]]) -> Facts:
     rows = []
-    for name in dict.fromkeys(name for record in records for name in record.score.values):
-        metric = declaration(metrics, name)
-        values = [record.score.values.get(name) for record in records]
-        shown = [known(value, metric.unit) if metric else str(value) for value in values]
-        rows.append((metric.title if metric else name, *shown))
+    for name in dict.fromkeys([*values[0], *values[1]]):
+        metric = declaration(layout.metrics, name)
+        subject = name.partition("@")[2]
+        title = f"{metric.title}{f' ({subject})' if subject else ''}" if metric else name
+        cells = [each.get(name) for each in values]
+        shown = [
+            known(cell, metric.unit) if metric else "–" if cell is None else f"{cell:g}" for cell in cells
+        ]
+        rows.append((title, *shown))
     return Facts("values", tuple(rows), ("metric", *names))
-
-
-def _record(run: Run, sample: str) -> Record:
-    samples = run.samples()
-    row = samples.row_of(sample)
-    if row is None:
-        raise UsageError(f"{run.path} has no sample '{sample}'.")
-    return samples.record(row)
 
 
 def _loaded(run: Run | str | Path) -> Run:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError, RunConflict, StorageError, UsageError, suggestion
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
 from evenkeel.files.lock import writing_file
+from evenkeel.page.examples import shortened
 from evenkeel.run.folder import MARKS, Run, member
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
 
@@ -52,6 +54,9 @@ class Mark(Struct, frozen=True, kw_only=True):
     answers: tuple[Response, ...]
     """As they were, without what is no text."""
     values: dict[str, float | None]
+    statuses: dict[str, int] = {}
+    answered: int | None = None
+    """How its requests ended and how many can be scored, as its score says; None in earlier marks."""
 
     def is_about(self, record: Record) -> bool:
         """Whether the record still has the answers and the values that were marked."""
@@ -65,19 +70,23 @@ class Mark(Struct, frozen=True, kw_only=True):
     @property
     def record(self) -> Record:
         """The marked record, as far as it is kept."""
-        statuses: dict[str, int] = {}
-        for answer in self.answers:
-            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        statuses = self.statuses or dict(Counter(answer.status for answer in self.answers))
+        answered = self.answered
+        if answered is None:
+            answered = statuses.get("ok", 0) + statuses.get("truncated", 0)
         sample = Sample(id=self.sample, group=self.group, tags=self.tags, inputs=self.inputs)
         score = Score(
             sample_id=self.sample, group=self.group, tags=self.tags, values=self.values, statuses=statuses,
-            answered=statuses.get("ok", 0),
+            answered=answered,
         )  # fmt: skip
         return Record(sample=sample, answers=self.answers, score=score)
 
 
 def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: str) -> Mark:
     """Append a mark to the run's file."""
+    for name, text in (("sample_id", sample_id), ("metric", metric), ("comment", comment)):
+        if not isinstance(text, str):
+            raise UsageError(f"{name} is {shortened(repr(text))}: give a text.")
     if verdict not in get_args(Verdict):
         raise UsageError(f"'{verdict}' is not a verdict. Available: wrong, right, or '' to take a mark back.")
     if len(comment) > LONGEST:
@@ -108,7 +117,8 @@ def _mark_of(record: Record, spec: RunSpec, verdict: Verdict, metric: str, comme
     return Mark(
         sample=record.sample.id, group=record.sample.group, tags=record.sample.tags | record.score.tags,
         metric=metric, verdict=verdict, comment=_storable(comment), inputs=to_jsonable(record.sample.inputs),
-        answers=_texts_of(record.answers), values=values, benchmark=spec.benchmark, subject=spec.subject,
+        answers=_texts_of(record.answers), values=values, statuses=record.score.statuses,
+        answered=record.score.answered, benchmark=spec.benchmark, subject=spec.subject,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
 

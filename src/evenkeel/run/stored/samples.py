@@ -18,6 +18,7 @@ from msgspec import Struct
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.page.examples import shortened
 from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import in_order
 from evenkeel.page.view import View, generic_view
@@ -34,6 +35,8 @@ RELATED = 300
 """Records of the same group that are read to show one of them."""
 LONGEST = 500
 """Characters of a text to search for."""
+MOST_NAMED = 20
+"""Values of a tag that an error lists."""
 
 
 class _Inputs(Struct, gc=False):
@@ -96,8 +99,10 @@ class Samples:
 
     @property
     def values(self) -> list[str]:
-        """The columns of `frame` that are values."""
-        return list(self._index.values.values())
+        """The columns of `frame` that are values: first that of the headline, or those of its subjects."""
+        headline = self._benchmark.metrics[0].name if self._benchmark and self._benchmark.metrics else ""
+        names = sorted(self._index.values, key=lambda name: name.partition("@")[0] != headline)
+        return [self._index.values[name] for name in names]
 
     def select(
         self,
@@ -120,16 +125,30 @@ class Samples:
             chosen = chosen.filter(pl.col("failed") == failed)
         for tag, wanted in (tags or {}).items():
             column = _known(tag, self._index.tags, "tag")
-            names = [str(each) for each in ([wanted] if isinstance(wanted, str | int) else wanted)]
-            chosen = chosen.filter(pl.col(column).cast(pl.String).is_in(names))
+            chosen = chosen.filter(pl.col(column).cast(pl.String).is_in(self._wanted(tag, wanted)))
         if sort:
             column = _known(sort, {name: name for name in self.frame.columns}, "column")
             chosen = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)
         rows: list[int] = chosen["\0row"].to_list()
         return self._containing(search, rows) if search else rows
 
+    def _wanted(self, tag: str, wanted: Tag | Iterable[Tag]) -> list[str]:
+        """One or several values of a tag, as text."""
+        listed = wanted if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
+        names = []
+        for value in listed:
+            if not isinstance(value, str | int):
+                available = ", ".join(self.tags[tag][:MOST_NAMED])
+                raise UsageError(
+                    f"the tag '{tag}' has no value {shortened(repr(value))}: give texts or whole numbers. "
+                    f"Available: {available}{', …' if len(self.tags[tag]) > MOST_NAMED else ''}."
+                )
+            names.append(str(value))
+        return names
+
     def record(self, row: int) -> Record:
         """The whole record of a row."""
+        self._check(row)
         with unchanged(self.path, self._state) as file:
             return self._read(file, row)
 
@@ -140,6 +159,7 @@ class Samples:
     def related(self, row: int) -> list[int]:
         """The other samples of the same group (the other levels of a question, say), or, where the benchmark
         has `related_by`, of the same value of that tag."""
+        self._check(row)
         tag = self._benchmark.related_by if self._benchmark else ""
         column = self.frame[tag if tag in self.frame.columns else "group"]
         rows: list[int] = (column == column[row]).arg_true().to_list()
@@ -161,6 +181,13 @@ class Samples:
     def _rows(self) -> dict[str, int]:
         ids = self.frame["sample"].to_list()
         return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))  # the first of a name wins
+
+    def _check(self, row: int) -> None:
+        if not isinstance(row, int) or not 0 <= row < len(self):
+            rows = f"rows are 0 to {len(self) - 1:,}" if len(self) else "there is no sample"
+            raise UsageError(
+                f"{self.path} has no row {shortened(repr(row))}: {rows}. `row_of` gives the row of a sample."
+            )
 
     def _read(self, file: BinaryIO, row: int) -> Record:
         number = self._index.numbers[row]
