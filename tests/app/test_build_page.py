@@ -304,23 +304,22 @@ def test_no_name_of_a_folder_becomes_arguments_or_signs(runs: Path, name: str) -
     assert list(choose.files_of(settings)) == ["good", "good/config.json", "good/accepted"]
 
 
+def choose_data() -> None:
+    import streamlit as st
+
+    import evenkeel as ek
+    from evenkeel.app.screens import new_run
+    from evenkeel.app.settings import Settings
+
+    st.session_state["chosen"] = new_run._data(Settings.of_environment(), ek.benchmarks()["miron"])
+
+
 def test_a_folder_does_not_replace_the_data_of_its_name(runs: Path) -> None:
     folder = write_rows(runs, "starter")
-    test = AppTest.from_string(PAGE.replace("build", "new_run"), default_timeout=30).run()
-    [data] = [box for box in test.selectbox if box.label == "Data"]
-    assert data.options[:2] == ["starter", "published"]
-    assert "./starter" in data.options
-    assert picked_data(test) == "starter"
-    data.select("./starter").run()
-    assert picked_data(test) == str(folder)
-
-
-def picked_data(test: AppTest) -> str:
-    """The data of which the requests are counted."""
-    next(box for box in test.selectbox if box.label == "Benchmark").select("miron").run()
-    next(button for button in test.button if button.label.startswith("Count")).click().run()
-    assert not test.exception
-    return str(msgspec.json.decode(test.session_state["plan"][0])["data"])
+    test = AppTest.from_function(choose_data, default_timeout=30).run()
+    assert chosen(test)["data"] == "starter"
+    test.selectbox[0].select("./starter").run()
+    assert chosen(test)["data"] == str(folder)
 
 
 def test_no_file_that_names_models_can_be_uploaded(runs: Path) -> None:
