@@ -194,6 +194,33 @@ def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
     assert len(process.log_tail()) < 70_000
 
 
+def test_a_log_is_a_plain_file_in_its_own_folder(tmp_path: Path) -> None:
+    def tail(root: Path) -> str:
+        log = str(root / ".started" / "a" / "log")
+        return Started(
+            name="a", path="a", kind="run", command=[], created="", state="failed", log=log
+        ).log_tail()
+
+    secret = tmp_path / "elsewhere" / "a"
+    secret.mkdir(parents=True)
+    (secret / "log").write_text("secret")
+    process = {"kind": "run", "command": [], "created": "2026"}
+    (secret / "started.json").write_bytes(msgspec.json.encode(process))
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / ".started").symlink_to(secret.parent)
+    assert started(tmp_path / "1") == []
+    with pytest.raises(UsageError, match="is a link"):
+        start(tmp_path / "1", "mirae", "embedded")
+    (tmp_path / "2" / ".started").mkdir(parents=True)
+    (tmp_path / "2" / ".started" / "a").symlink_to(secret)
+    for name in ("3", "4", "5"):
+        (tmp_path / name / ".started" / "a").mkdir(parents=True)
+    (tmp_path / "3" / ".started" / "a" / "log").symlink_to(secret / "log")
+    os.mkfifo(tmp_path / "4" / ".started" / "a" / "log")
+    (tmp_path / "5" / ".started" / "a" / "log").write_text("shown")
+    assert [tail(tmp_path / name) for name in "12345"] == ["", "", "", "", "shown"]
+
+
 def test_no_one_may_turn_off_what_the_command_line_cannot(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least one"):
         start(tmp_path, "multiview", method=())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 import zipfile
 from pathlib import Path
@@ -27,7 +28,7 @@ from evenkeel.app.settings import Settings
 with show.problems():
     build.page(Settings.of_environment())
 """
-HOSTILE = "<script>alert(1)</script> **bold** :red[x] $x$"
+HOSTILE = "<script>alert(1)</script> **bold** :red[x] $x$ http://evil.test/ www.evil.test a@evil.test"
 
 
 @pytest.fixture
@@ -230,6 +231,17 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("sbert:x?cache=~/y", "outside of the app"),
         ("hf:x?trust_remote_code=true", "would run code"),
         ("hf:x?trust%5Fremote_code=true", "would run code"),
+        ("hf:x?Trust-Remote-Code=true", "would run code"),
+        ("openai:x?API-KEY_ENV=HOME", "not a variable of a key"),
+        ("openai:x?base_url=http://h/v1", "Add &api_key_env=NO_KEY"),
+        ("openai:x?base%5Furl=http://h/v1&extra_body=api_key_env%3DNO_KEY", "Add &api_key_env=NO_KEY"),
+        ("judge:openai:x?BASE-URL=http://h/v1+reason", "would send OPENAI_API_KEY"),
+        (
+            "embed:openai:x?base_url=http://h/v1&api_key_env=NO_KEY+judge:openai:y?base_url=http://h",
+            "would send",
+        ),
+        ("api_key_env=judge:openai:x?base_url=http://h/v1", "not a variable of a key"),
+        ("base_url=http://h/v1", "Add api_key_env=NO_KEY on a line of its own"),
         (
             "openai:x?base_url=http://127.0.0.1:1/v1&api_key_env=AWS_SECRET_ACCESS_KEY",
             "not a variable of a key",
@@ -250,10 +262,64 @@ def test_an_option_with_a_text_that_is_refused_says_why(parrot: AppTest) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["openai:gpt?base_url=https://api.example.org/v1", "bm25", "a sentence, with: signs + more", "é" * 5_000],
+    [
+        "openai:gpt?base_url=https://api.example.org/v1&api_key_env=OPENAI_API_KEY",
+        "judge:openai:gpt?api_key_env=NO_KEY&base_url=http://127.0.0.1:8000/v1+reason",
+        "bm25",
+        "a sentence, with: signs + more",
+        "é" * 5_000,
+    ],
 )
 def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
     assert choose.checked(text, settings_of(runs)) == text
+
+
+def test_arguments_of_all_models_name_the_variable_of_a_key(parrot: AppTest) -> None:
+    parrot.text_area(key="x-words").set_value("base_url=http://h/v1").run()
+    assert "would send OPENAI_API_KEY" in shown(parrot)
+    parrot.text_area(key="x-words").set_value("judge:openai:x?base_url=http://h/v1\napi_key_env=NO_KEY").run()
+    assert "would send OPENAI_API_KEY" in shown(parrot)
+    lines = ("base_url=http://h/v1", "api_key_env=NO_KEY")
+    parrot.text_area(key="x-words").set_value("\n".join(lines)).run()
+    assert chosen(parrot) == {"words": lines}
+
+
+def test_a_text_copied_from_a_label_is_as_it_was(runs: Path) -> None:
+    label = choose.plain("http://h a@b WWW.x :smile:")
+    assert label == r"http\:{0}\/\/h a{0}\@b WWW{0}\.x \:{0}smile\:".format("\u200b")
+    assert choose.checked(label.replace("\\", ""), settings_of(runs)) == "http://h a@b WWW.x :smile:"
+
+
+@pytest.mark.parametrize("name", ["evil?trust_remote_code=true", "a\x1b[31m", os.fsdecode(b"odd-\xff")])
+def test_no_name_of_a_folder_becomes_arguments_or_signs(runs: Path, name: str) -> None:
+    settings = Settings(runs=runs, models=runs.parent / "models", data=runs.parent / "sets", read_only=False)
+    for folder in (name, "good"):
+        for parent in ("models", "sets"):
+            (runs.parent / parent / folder / "accepted").mkdir(parents=True)
+            (runs.parent / parent / folder / "config.json").write_text("{}")
+    (runs.parent / "models" / f"{name}.gguf").touch()
+    (runs.parent / "sets" / "good" / f"{name}.json").touch()
+    assert list(settings.model_folders()) == ["good"]
+    assert list(settings.data_sets()) == ["good", "good/accepted"]
+    assert list(choose.files_of(settings)) == ["good", "good/config.json", "good/accepted"]
+
+
+def choose_data() -> None:
+    import streamlit as st
+
+    import evenkeel as ek
+    from evenkeel.app.screens import new_run
+    from evenkeel.app.settings import Settings
+
+    st.session_state["chosen"] = new_run._data(Settings.of_environment(), ek.benchmarks()["miron"])
+
+
+def test_a_folder_does_not_replace_the_data_of_its_name(runs: Path) -> None:
+    folder = write_rows(runs, "starter")
+    test = AppTest.from_function(choose_data, default_timeout=30).run()
+    assert chosen(test)["data"] == "starter"
+    test.selectbox[0].select("./starter").run()
+    assert chosen(test)["data"] == str(folder)
 
 
 def test_no_file_that_names_models_can_be_uploaded(runs: Path) -> None:

@@ -287,7 +287,7 @@ def test_it_is_said_what_an_address_for_others_means() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"allow_hosts": ("https://x",)}, {"allow_hosts": ("*",)}, {"allow_frames": ("'none'; script-src *",)}],
+    [{"allow_hosts": ("https://x/y",)}, {"allow_hosts": ("*",)}, {"allow_frames": ("'none'; script-src *",)}],
 )
 def test_names_and_origins_that_are_none_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="--allow-"):
@@ -304,6 +304,11 @@ def test_names_and_origins_that_are_none_are_refused(options: dict[str, Any]) ->
         ({"allow_hosts": ("x.hf.space",)}, "10.0.0.1:7860", "https://x.hf.space", True),
         ({"allow_hosts": ("x.hf.space",)}, "x.hf.space", "https://y.hf.space", False),
         ({"allow_hosts": ("x.hf.space",)}, "y.hf.space", "https://y.hf.space", False),
+        ({"allow_hosts": ("x.hf.space",)}, "x.hf.space", "https://x.hf.space:8443", False),
+        ({"allow_hosts": ("X.hf.space",)}, "x.hf.space:8443", "https://x.hf.space:8443", True),
+        ({"allow_hosts": ("https://x.hf.space:8443",)}, "10.0.0.1:7860", "https://x.hf.space:8443", True),
+        ({"allow_hosts": ("https://x.hf.space:8443",)}, "x.hf.space", "https://x.hf.space:8443", True),
+        ({"allow_hosts": ("https://x.hf.space:8443",)}, "10.0.0.1:7860", "https://x.hf.space", False),
     ],
 )
 def test_behind_a_proxy_the_names_that_were_given_are_its_own(

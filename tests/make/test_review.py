@@ -98,6 +98,15 @@ def test_decisions_are_read_again_and_the_last_one_counts(tmp_path: Path) -> Non
     assert len((tmp_path / "review.jsonl").read_bytes().splitlines()) == 4
 
 
+def test_decisions_are_not_read_through_a_link(tmp_path: Path) -> None:
+    write_lines(tmp_path / "data.jsonl")
+    ek.review(tmp_path).decide(0, "accepted")
+    (tmp_path / "review.jsonl").rename(tmp_path / "elsewhere")
+    (tmp_path / "review.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ek.EvenkeelError, match="this is a link"):
+        ek.review(tmp_path).verdict(0)
+
+
 def test_a_rebuilt_row_is_undecided_again(tmp_path: Path) -> None:
     write_lines(tmp_path / "data.jsonl")
     review = ek.review(tmp_path)

@@ -158,7 +158,20 @@ def test_the_watcher_inside_is_told_everything(tmp_path: Path) -> None:
     assert inside.calls == ["phase asking 3 1", "answered ok 0.5", "retrying 2", "note a note", "finish"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"total": "many"}', "[" * 5000, "x" * 70_000])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"total": "many"}',
+        "[" * 5000,
+        "x" * 70_000,
+        '{"done": -5, "total": 5}',
+        f'{{"total": 1{"0" * 400}}}',
+        '{"seconds_left": -1}',
+        '{"rate": 1e300}',
+    ],
+)
 def test_a_file_that_is_not_ours_is_no_progress(content: str, tmp_path: Path) -> None:
     (tmp_path / "progress.json").write_text(content)
     with lock.writing(tmp_path):

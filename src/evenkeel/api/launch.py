@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -74,13 +75,23 @@ class Started(Struct, frozen=True, kw_only=True):
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that it printed, with control characters made visible."""
+        path = Path(self.log)
         try:
-            with Path(self.log).open("rb") as file:
+            if any(folder.is_symlink() for folder in (path.parent, path.parent.parent)):
+                return ""  # what lies in the runs folder may be a stranger's: a link may lead anywhere
+            with open(path, "rb", opener=_open_plain) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return ""
                 file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
                 text = file.read(TAIL).decode(errors="replace")
         except OSError:
             return ""
         return visible("\n".join(text.splitlines()[-lines:]))
+
+
+def _open_plain(path: str, flags: int) -> int:
+    """Open a file that is no link, without waiting for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def start(
@@ -119,7 +130,8 @@ def started(runs_folder: str | Path) -> list[Started]:
     with _REAPING:
         _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
     root = Path(runs_folder)
-    folders = (root / FOLDER).iterdir() if (root / FOLDER).is_dir() else ()
+    linked = (root / FOLDER).is_symlink()
+    folders = (root / FOLDER).iterdir() if (root / FOLDER).is_dir() and not linked else ()
     processes = [process for folder in folders if (process := _read(root, folder)) is not None]
     return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
 
@@ -243,6 +255,8 @@ def _begin(root: Path, kind: Kind, title: str, benchmark: str, arguments: list[s
 
 def _new_folders(root: Path, kind: Kind, title: str) -> tuple[Path, Path]:
     """A new folder for what is known of a process and one for what it makes, of the same name."""
+    if (root / FOLDER).is_symlink():
+        raise UsageError(f"{root / FOLDER} is a link: remove it.")
     base = slug(f"{datetime.now():%Y%m%d-%H%M%S}-{title}", longest=120)
     for number in count(1):
         name = base if number == 1 else f"{base}-{number}"
@@ -261,7 +275,11 @@ def _target(root: Path, kind: Kind, name: str) -> Path:
 def _read(root: Path, folder: Path) -> Started | None:
     """What is stored of a process; None where the file is not ours."""
     try:
-        if folder.is_symlink() or (file := member(folder, "started.json")) is None:
+        if (
+            not folder.name.isprintable()
+            or folder.is_symlink()
+            or (file := member(folder, "started.json")) is None
+        ):
             return None
         with file.open("rb") as opened:
             process = msgspec.json.decode(opened.read(LARGEST), type=_Process)

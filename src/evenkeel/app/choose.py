@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, Struct
 
 import evenkeel as ek
 from evenkeel.app import show
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import Settings, is_plain_name
 from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ NAMING_MODELS = ("methods",)
 """Options with a file that names models and their arguments: such a file is not checked as texts are."""
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
+LINKS = re.compile(r"(?<=:)(?=\S)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
+"""Where a text is split, so that Streamlit sees no address, mail or `:icon:` in it: it looks for these after
+the backslashes are gone."""
+ZERO_WIDTH = "\u200b"
+KEY_ARGUMENT = re.compile(r"api[_-]key[_-]env=([^&+]*)", re.IGNORECASE)
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: without one, the key of OpenAI would be sent."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
@@ -33,7 +38,7 @@ SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
 
 def plain(words: str) -> str:
     """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
-    return MARKDOWN.sub(r"\\\1", words)
+    return MARKDOWN.sub(r"\\\1", LINKS.sub(ZERO_WIDTH, words))
 
 
 # Options
@@ -90,7 +95,8 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
         text = st.text_area(label, default, help=f"{help_text} One a line\\.", height=80, key=key)
-        return tuple(checked(line.strip(), settings) for line in text.splitlines() if line.strip())
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return tuple(checked(line, settings, beside=lines) for line in lines)
     text = st.text_input(label, option.default or "", help=help_text, key=key)
     return checked(text.strip(), settings) or (None if option.default is None else "")
 
@@ -108,22 +114,45 @@ def _choice(value: Any) -> str:
     return "default" if value is None else str(value)
 
 
-def checked(text: str, settings: Settings) -> str:
+def checked(text: str, settings: Settings, *, beside: Sequence[str] = ()) -> str:
     """A text that may name a model or a file: it can reach no file outside of the app's folders, run no
-    code of a model's repository, and send no variable to a server but those that hold keys."""
+    code of a model's repository, and send no variable to a server but those that hold keys, and none that
+    was not named. `beside` are the other texts of the same option."""
+    text = text.replace(ZERO_WIDTH, "")  # copied from a label
     settings.refuse_path(text)
     decoded = unquote(text)
-    if "trust_remote_code" in decoded:
+    if "trust_remote_code" in _normalised(decoded):
         raise ek.UsageError(
             f"'{text}' would run code that a model's repository brings. The app does not: "
             "start such a run at the terminal."
         )
-    for variable in re.findall(r"api_key_env=([^&]*)", decoded):
-        if variable and variable not in key_variables():
+    variables = [*key_variables(), NO_KEY]
+    for variable in KEY_ARGUMENT.findall(decoded):
+        if variable and variable not in variables:
             raise ek.UsageError(
-                f"'{variable}' is not a variable of a key. Available: {', '.join(key_variables())}."
+                f"'{variable}' is not a variable of a key. Available: {', '.join(variables)}."
+            )
+    for part in text.split("+"):  # a method may name two models
+        names = _argument_names(part)
+        if "?" not in part:
+            names += [name for other in beside if "?" not in other for name in _argument_names(other)]
+        if "base_url" in names and "api_key_env" not in names:
+            sign, line = ("&", "") if "?" in part else ("", " on a line of its own")
+            raise ek.UsageError(
+                f"'{text}' does not say which key goes to that server, and would send OPENAI_API_KEY. Add "
+                f"{sign}api_key_env={NO_KEY}{line}, or the variable of its key: {', '.join(key_variables())}."
             )
     return text
+
+
+def _argument_names(text: str) -> list[str]:
+    """The names of the arguments in `SPEC?KEY=VALUE&KEY=VALUE`, or of the one in `KEY=VALUE`."""
+    pairs = text.partition("?")[2].split("&") if "?" in text else [text]
+    return [_normalised(unquote(pair.partition("=")[0])) for pair in pairs if "=" in pair]
+
+
+def _normalised(text: str) -> str:
+    return text.lower().replace("-", "_")
 
 
 def key_variables() -> list[str]:
@@ -165,6 +194,7 @@ def files_of(settings: Settings) -> dict[str, Path]:
                 f"{name}/{inner.name}": inner
                 for inner in sorted(path.iterdir())
                 if inner.is_file() and not inner.is_symlink() and not inner.name.startswith(".")
+                if is_plain_name(inner.name)
             }
     return files
 

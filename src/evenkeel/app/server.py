@@ -38,7 +38,7 @@ Say: TypeAlias = Callable[[str], None]
 
 SCRIPT = Path(__file__).with_name("main.py")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+NAME = re.compile(r"[\w-]+(\.[\w-]+)*|https?://[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 ORIGIN = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 READING = ("GET", "HEAD")
 """Methods that change nothing."""
@@ -77,7 +77,7 @@ class Server(Struct, frozen=True, kw_only=True):
     port: int = 8501
     read_only: bool = False
     allow_hosts: tuple[str, ...] = ()
-    """Further names of this server, as a proxy before it has."""
+    """Further names of this server, as a proxy before it has, or its origins: `https://NAME:PORT`."""
     allow_frames: tuple[str, ...] = ()
     """Origins of pages that may show the app in a frame."""
     open_browser: bool = False
@@ -85,7 +85,10 @@ class Server(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.allow_hosts:
             if not NAME.fullmatch(name):
-                raise UsageError(f"--allow-host {name}: give a name alone, such as runs.example.org.")
+                raise UsageError(
+                    f"--allow-host {name}: give a name, such as runs.example.org, or an origin, such as "
+                    "https://runs.example.org:8443."
+                )
         for origin in self.allow_frames:
             if not ORIGIN.fullmatch(origin):
                 raise UsageError(f"--allow-frame {origin}: give an origin, such as https://example.org.")
@@ -122,15 +125,24 @@ class Server(Struct, frozen=True, kw_only=True):
         }
         return {**paths, "EVENKEEL_APP_READ_ONLY": "1" if self.read_only else ""}
 
+    @property
+    def origins(self) -> list[str]:
+        """Those of pages that a proxy serves. A name alone stands for the usual ports: on any other port of
+        the same machine may be the pages of somebody else."""
+        return [
+            origin.lower()
+            for name in self.allow_hosts
+            for origin in ([name] if "://" in name else [f"https://{name}", f"http://{name}"])
+        ]
+
     def settings(self) -> dict[str, Any]:
         """Streamlit's, for this address."""
-        origins = [f"{scheme}://{name}" for name in self.allow_hosts for scheme in ("https", "http")]
         details = "full" if self.on_loopback and not self.read_only else "none"
         return {
             **SETTINGS,
             "server.address": self.host,
             "server.port": self.port,
-            "server.corsAllowedOrigins": origins,
+            "server.corsAllowedOrigins": self.origins,
             "client.showErrorDetails": details,
         }
 
@@ -265,8 +277,8 @@ class Guard:
     def __init__(self, application: Application, server: Server) -> None:
         self._application = application
         self._frames = " ".join(server.allow_frames) or "'none'"
-        self._names = {name.lower().rstrip(".") for name in (*LOOPBACK, server.host, *server.allow_hosts)}
-        self._allowed = {name.lower().rstrip(".") for name in server.allow_hosts}
+        self._origins = server.origins
+        self._names = {*LOOPBACK, server.host.lower().rstrip("."), *map(_name_of, server.origins)}
         self._any_address = not server.on_loopback
         self._read_only = server.read_only
 
@@ -325,7 +337,7 @@ class Guard:
         return name in self._names or (self._any_address and _is_address(name))
 
     def _is_same(self, origin: str, host: str) -> bool:
-        if _name_of(origin) in self._allowed:
+        if origin.lower() in self._origins:
             return True  # behind a proxy, which may change the Host
         return (
             urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc.lower() == host.lower()

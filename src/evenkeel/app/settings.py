@@ -55,7 +55,7 @@ class Settings(Struct, frozen=True):
             for path in (
                 sorted(listed.iterdir()) if listed == self.uploads else (listed, listed / "accepted")
             )
-            if path.exists() and not path.is_symlink()
+            if path.exists() and not path.is_symlink() and is_plain_name(str(path.relative_to(folder)))
         }
 
     @property
@@ -69,7 +69,8 @@ class Settings(Struct, frozen=True):
         candidates = [path for path in sorted(self.models.rglob("*")) if not path.is_symlink()]
         found = [path.parent for path in candidates if path.name == "config.json"]
         found += [path for path in candidates if path.suffix == ".gguf"]
-        return {str(path.relative_to(self.models)): path for path in dict.fromkeys(found)}
+        names = {str(path.relative_to(self.models)): path for path in dict.fromkeys(found)}
+        return {name: path for name, path in names.items() if is_plain_name(name)}
 
     def refuse_path(self, text: str) -> None:
         """Refuse a text from the page that names a file or folder outside of the app's folders."""
@@ -85,6 +86,11 @@ class Settings(Struct, frozen=True):
     def _holds(self, path: Path) -> bool:
         folders = (self.runs, self.models, self.data)
         return any(each is not None and path.resolve().is_relative_to(each.resolve()) for each in folders)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether the name of a file can be shown, and be part of a spec without becoming its arguments."""
+    return "?" not in name and name.isprintable()
 
 
 def _names(text: str) -> set[str]:

@@ -55,7 +55,7 @@ def _listed(variable: str) -> tuple[str, ...]:
 )  # fmt: skip
 @click.option(
     "--allow-host", multiple=True, metavar="NAME",
-    help="A further name of this server, as behind a proxy; repeat.",
+    help="A further name of this server, as behind a proxy, or https://NAME:PORT; repeat.",
 )  # fmt: skip
 @click.option(
     "--allow-frame", multiple=True, metavar="ORIGIN",

@@ -76,10 +76,17 @@ class Review:
         """All rows, file by file."""
         return [row for path in self.files for row in _read(path)]
 
+    @property
+    def _decisions_file(self) -> Path:
+        path = self.folder / DECISIONS
+        if path.is_symlink():
+            raise DataError(path, "this is a link. Decisions are kept in the folder of the data itself.")
+        return path
+
     @cached_property
     def _decisions(self) -> dict[str, Verdict]:
         """What was decided last about each row, by its digest."""
-        path = self.folder / DECISIONS
+        path = self._decisions_file
         if not path.exists():
             return {}
         return {decision.row: decision.verdict for decision in read_json_lines(path, Decision)}
@@ -99,9 +106,7 @@ class Review:
         row = self.rows[index]
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         decision = Decision(row.digest, verdict, row.file, row.number, created)
-        target = self.folder / DECISIONS
-        if target.is_symlink():
-            raise DataError(target, "this is a link. Decisions are kept in the folder of the data itself.")
+        target = self._decisions_file
         try:
             with target.open("ab") as file:
                 file.write(msgspec.json.encode(decision) + b"\n")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from evenkeel.api.launch import Started
 
 ACTIVE = ("starting", "running")
+WORDS = ("starter", "published")
+"""Data that is not a file. A folder of such a name is offered as `./starter`."""
 SHOWN = 5
 """Processes that are listed, the newest first."""
 
@@ -46,9 +48,9 @@ def _form(settings: Settings) -> None:
 
 def _data(settings: Settings, benchmark: type[ek.Benchmark]) -> dict[str, Any]:
     """Which data, in which languages, how much of it."""
-    sets = settings.data_sets()
+    sets = {f"./{name}" if name in WORDS else name: path for name, path in settings.data_sets().items()}
     data, lang, limit = st.columns([2, 1, 1])
-    picked = data.selectbox("Data", ["starter", "published", *sets])
+    picked = data.selectbox("Data", [*WORDS, *sets])
     languages = lang.text_input(
         "Languages", placeholder="all", help="Codes separated by commas, such as en,ko"
     )

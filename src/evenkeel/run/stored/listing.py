@@ -83,6 +83,10 @@ def _run_folders(root: Path) -> Iterator[Path]:
 def _listed(root: Path, path: Path) -> ListedRun | None:
     """A run as it is listed; None for one that was deleted in the meantime."""
     listed = ListedRun(path=str(path), name=path.relative_to(root).as_posix(), state="broken")
+    shown = os.fsencode(listed.name).decode(errors="backslashreplace")
+    if shown != listed.name:
+        problem = f"{shown} cannot be opened: its name is not UTF-8. Rename the folder."
+        return ListedRun(path=str(root / shown), name=shown, state="broken", problem=problem)
     try:
         run = load_run(path)
         listed = msgspec.structs.replace(
