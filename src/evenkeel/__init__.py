@@ -20,6 +20,7 @@ What there is, under the names of the command line:
     list_runs, open_run      the runs below a folder with their states; one of them by its name
     read_progress, stop      how far a run is that a process is writing; ask it to stop
     start, start_build, started  runs and builds as processes of their own
+    start_again              go on with one of them that stopped or failed
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
     presets                  well-known servers of models; which keys are set
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from evenkeel.analysis.leaderboard import leaderboard
     from evenkeel.api.build import build
     from evenkeel.api.explained import explained
-    from evenkeel.api.launch import start, start_build, started
+    from evenkeel.api.launch import start, start_again, start_build, started
     from evenkeel.api.plan import dry_run
     from evenkeel.api.run import rescore, run, score
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
@@ -89,7 +90,7 @@ _MODULES = {
     "evenkeel.analysis.gate": "gate",
     "evenkeel.analysis.leaderboard": "leaderboard",
     "evenkeel.api.build": "build",
-    "evenkeel.api.launch": "start start_build started",
+    "evenkeel.api.launch": "start start_again start_build started",
     "evenkeel.api.plan": "dry_run",
     "evenkeel.api.run": "rescore run score",
     "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
@@ -163,6 +164,7 @@ __all__ = [
     "scorecard",
     "settings",
     "start",
+    "start_again",
     "start_build",
     "started",
     "stop",

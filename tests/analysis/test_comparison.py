@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenkeel as ek
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import Comparison, group_letters
 from evenkeel.analysis.gate import gate
 from evenkeel.errors import UsageError
@@ -173,6 +174,24 @@ def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None
 # What may not be paired
 
 
+def test_runs_with_the_same_model_and_folder_name_are_named_by_the_end_of_their_paths(tmp_path: Path) -> None:
+    paths = [tmp_path / name / "rgb" for name in ("one", "two")]
+    a, b = (store_run(path, headline(noisy(seed=1)), data={"sha256": [path.parent.name]}) for path in paths)
+    assert run_names([a, b]) == [f"{a.spec.subject} (one/rgb)", f"{a.spec.subject} (two/rgb)"]
+    [board] = ek.leaderboard([a, b])
+    assert {row.name for row in board.rows} == set(run_names([a, b]))
+
+
+def test_a_refusal_names_other_data_by_short_digests_and_no_path(tmp_path: Path) -> None:
+    a = store_run(tmp_path / "one" / "x", headline(noisy(seed=1)), data={"sha256": ["a" * 64] * 4})
+    b = store_run(tmp_path / "two" / "x", headline(noisy(seed=2)), asks="Riddle", data={"sha256": ["b" * 64]})
+    with pytest.raises(UsageError) as caught:
+        ek.compare(a, b)
+    there = ", ".join(["a" * 12] * 3)
+    assert f"other data: {there}, … there and {'b' * 12} here" in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -185,7 +204,7 @@ def test_one_question_tells_a_difference_and_no_interval(tmp_path: Path) -> None
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
             "options.temperature is 0.7 there and none here; "
-            'options.words is none there and "0123456789ab" here.',
+            "options.words is none there and 0123456789ab here.",
         ),
         ({"lang": "ko"}, "they have no sample in common"),
     ],

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.api.launch import Started, _run_arguments, start, start_build, started
+from evenkeel.api.launch import Started, _run_arguments, start, start_again, start_build, started
 from evenkeel.cli.run import run_command
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.run.control import stop
@@ -81,6 +81,41 @@ def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
         assert started(tmp_path)[0].state == "running"
         stop(process.path)
         assert ended(tmp_path).state == "stopped"
+
+
+def test_a_run_that_failed_goes_on_with_the_same_command(questions: Path, tmp_path: Path) -> None:
+    with Loopback(always=401) as server:
+        mirae(tmp_path, server, questions, levels="1")
+        failed = ended(tmp_path)
+        assert failed.state == "failed"
+        server.behaviour.always = 0
+        again = start_again(failed)
+        assert (again.name, again.path, again.command) == (failed.name, failed.path, failed.command)
+        done = ended(tmp_path)
+    assert done.state == "finished", done.log_tail()
+    assert ek.load_run(done.path).headline.coverage == 1
+    with pytest.raises(UsageError, match="is finished: only what stopped or failed"):
+        start_again(done)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["/bin/sh", "-c", "touch evil"],
+        [sys.executable, "-P", "-m", "evenkeel", "run", "mirae", "--out=/tmp"],
+        [sys.executable, "-P", "-m", "evenkeel", "build", "mirae", "--out=OWN"],
+    ],
+)
+def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list[str]) -> None:
+    about, own = tmp_path / ".started" / "x", tmp_path / "x"
+    about.mkdir(parents=True)
+    own.mkdir()
+    command = [part.replace("OWN", str(own)) for part in command]
+    about.joinpath("started.json").write_bytes(
+        msgspec.json.encode({"kind": "run", "command": command, "created": "2026"})
+    )
+    with pytest.raises(UsageError, match="its command is not one that Evenkeel stored"):
+        start_again(started(tmp_path)[0])
 
 
 def test_a_run_that_fails_has_its_last_lines(questions: Path, tmp_path: Path) -> None:

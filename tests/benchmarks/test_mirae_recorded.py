@@ -399,10 +399,7 @@ def test_a_run_is_compared_with_recorded_answers_and_what_is_unknown_is_named(fo
     assert comparison.paired
     assert {each.metric: each.n for each in comparison.differences}["mean_similarity"] == 24
     [note] = comparison.notes
-    assert note == (
-        f"not recorded in {folder / 'recorded'}: temperature, max_tokens "
-        f"({folder / 'mine'}: temperature 0.7, max_tokens 256)"
-    )
+    assert note == ("not recorded in theirs: temperature, max_tokens (mine: temperature 0.7, max_tokens 256)")
     # The same figures as against the run that was recorded, whose settings are known.
     known = ek.compare(folder / "mine", folder / "theirs", metrics="mean_similarity").differences[0]
     assert known.difference == pytest.approx(
@@ -465,7 +462,7 @@ def test_runs_that_differ_in_further_columns_are_compared_by_the_rest(folder: Pa
         sizes = {each.metric: each.n for each in comparison.differences}
         assert (sizes["mean_similarity"], sizes["meanings"]) == (24, 0 if name == "near" else 24)
         [note] = [note for note in comparison.notes if "left out" in note]
-        assert note.startswith(f"{left_out}: left out between {folder / 'mine'} (there) and ")
+        assert note.startswith(f"{left_out}: left out between mine (there) and ")
         with pytest.raises(UsageError, match="was not asked what"):
             gate(tmp_path / name, folder / "recorded")
     with pytest.raises(UsageError) as caught:
@@ -511,8 +508,8 @@ def test_some_levels_of_one_are_compared_with_all_of_another(folder: Path, other
     comparison = ek.compare(folder / "some", folder / other)
     sizes = {each.metric: each.n for each in comparison.differences}
     assert (sizes["mean_similarity"], sizes["drift"]) == (16, 8)
-    paths = f"16 in {folder / 'some'}, 24 in {folder / other}"
-    assert f"compared are the 16 prompts that both have: {paths}" in comparison.notes
+    sizes_by_name = f"16 in some, 24 in {'theirs' if other == 'recorded' else other}"
+    assert f"compared are the 16 prompts that both have: {sizes_by_name}" in comparison.notes
 
 
 def test_drift_is_not_compared_where_it_is_measured_from_another_level(folder: Path) -> None:

@@ -28,7 +28,11 @@ def write_list(path: Path) -> None:
 
 def write_document(path: Path) -> None:
     path.write_bytes(
-        msgspec.json.format(msgspec.json.encode({"about": {"total_rows": 4, "by": "me"}, "rows": ROWS}))
+        msgspec.json.format(
+            msgspec.json.encode(
+                {"about": {"total_rows": 4, "by": "me", "tried": {"total_rows": 9}}, "rows": ROWS}
+            )
+        )
     )
 
 

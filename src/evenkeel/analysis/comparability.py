@@ -107,12 +107,25 @@ class RunValues(Struct):
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """The names of the models; of the folders, or their paths, where those are not distinct."""
-    paths = [str(run.path) for run in runs]
-    for names in ([run.spec.subject for run in runs], [run.path.name for run in runs]):
+    """The names of the models, or of the folders where those are not distinct.
+
+    Where neither are, the model with the end of the path: `SmolLM2 (20261116-demo/rgb)`.
+    """
+    models = [run.spec.subject for run in runs]
+    for names in (models, [run.path.name for run in runs]):
         if len(set(names)) == len(runs):
             return names
-    return paths
+    return [f"{model} ({end})" for model, end in zip(models, path_ends(runs), strict=True)]
+
+
+def path_ends(runs: Sequence[Run]) -> list[str]:
+    """The shortest ends of the runs' paths, of as many parts each, that are distinct."""
+    parts = [run.path.resolve().parts[1:] for run in runs]
+    for length in range(1, max(map(len, parts), default=0) + 1):
+        ends = ["/".join(each[-length:]) for each in parts]
+        if len(set(ends)) == len(set(parts)):
+            return ends
+    return [run.path.name for run in runs]
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
@@ -146,7 +159,8 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
         return [f"{layout.headline}@{name}" for name in common]
     if all(len(run.subjects) == 1 for run in runs):
         return [layout.headline]
-    listed = "; ".join(f"{run.path}: {', '.join(run.subjects)}" for run in runs)
+    names = path_ends(runs)
+    listed = "; ".join(f"{name}: {', '.join(run.subjects)}" for name, run in zip(names, runs, strict=True))
     kind = runs[0].subject
     raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")
 

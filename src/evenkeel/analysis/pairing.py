@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from evenkeel.analysis.comparability import RunValues, split_name
+import msgspec
+
+from evenkeel.analysis.comparability import RunValues, run_names, split_name
 from evenkeel.errors import UsageError
 from evenkeel.options import describe
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.run.folder import Run, spec_differences
+from evenkeel.run.folder import Run, spec_changes
 from evenkeel.run.registry import benchmark_class
 
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
@@ -21,6 +23,12 @@ VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 
 MOST_SAMPLES = 3
 """Samples that a message names."""
+MOST_MEMBERS = 3
+"""Of a list in a setting, in a message."""
+LONGEST = 80
+"""Characters of a setting in a message."""
+DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
+"""A digest; the first characters are shown."""
 
 
 class Unpairable(UsageError):
@@ -49,7 +57,8 @@ def check_pairing(
     So are metrics that alone depend on a setting in which the runs differ.
     """
     differs: list[str] = []
-    notes = _unknown_settings(runs)
+    names = run_names(runs)
+    notes = _unknown_settings(dict(zip(names, runs, strict=True)))
     left_out: dict[tuple[int, int], dict[str, set[str]]] = {}
     for a, b in combinations(range(len(runs)), 2):
         by_setting, partial, reasons = settings_between(runs[a], runs[b], strict=strict)
@@ -65,15 +74,17 @@ def check_pairing(
             reasons = [sentence, *by_setting.values()]
         if paired and reasons:
             raise Unpairable(
-                f"{runs[b].path} was not asked what {runs[a].path} was: {'; '.join(reasons)}. "
+                f"{names[b]} was not asked what {names[a]} was: {'; '.join(reasons)}. "
                 f"Compare runs over the same data with the same settings.{_advice(runs[a], runs[b])}"
             )
         if paired:
             notes += [f"left out: {sentence}"] if unlike else []
             _leave_out(unlike, values[b])
             left = left_out[a, b] = {}
-            notes += _leave_out_metrics(partial, by_setting, (runs[a], runs[b]), (values[a], values[b]), left)
-            notes += _overlap(runs[a], runs[b], values[a], values[b], layout)
+            notes += _leave_out_metrics(
+                partial, by_setting, (names[a], names[b]), (values[a], values[b]), left
+            )
+            notes += _overlap((names[a], names[b]), values[a], values[b], layout)
             notes += _leave_out_of_metrics(values[a], values[b], unlike, layout, left)
         elif unlike or not common:
             differs.append(sentence)
@@ -110,11 +121,10 @@ def _settings(stored: Run, current: Run, *, strict: bool) -> dict[str, str]:
     What recorded answers do not state is unknown, and a difference only where that is `strict`.
     """
     tested = ("models.model.",) if stored.subject == "model" else ("models.", f"options.{stored.subject}")
-    by_name = {text.partition(" is ")[0]: text for text in spec_differences(stored.spec, current.spec)}
     unknown = () if strict else [f"options.{name}" for run in (stored, current) for name in _not_stated(run)]
     return {
-        name: _readable(text)
-        for name, text in by_name.items()
+        name: _difference(name, there, here)
+        for name, (there, here) in spec_changes(stored.spec, current.spec).items()
         if not name.startswith(("subjects", *tested)) and name not in unknown
     }
 
@@ -133,18 +143,18 @@ def _not_stated(run: Run) -> list[str]:
     return [option.name for option in options if option.asking and option.name not in run.spec.options]
 
 
-def _unknown_settings(runs: Sequence[Run]) -> list[str]:
+def _unknown_settings(runs: Mapping[str, Run]) -> list[str]:
     """For each run of recorded answers: what it does not state, and what that is in the others."""
     notes = []
-    for run in runs:
+    for run_name, run in runs.items():
         if names := [name for name in _not_stated(run) if name not in _in_samples(run)]:
             others = [
-                f"{other.path}: {', '.join(f'{name} {other.spec.options[name]}' for name in known)}"
-                for other in runs
+                f"{other_name}: {', '.join(f'{name} {other.spec.options[name]}' for name in known)}"
+                for other_name, other in runs.items()
                 if (known := [name for name in names if name in other.spec.options])
             ]
             elsewhere = f" ({'; '.join(others)})" if others else ""
-            notes.append(f"not recorded in {run.path}: {', '.join(names)}{elsewhere}")
+            notes.append(f"not recorded in {run_name}: {', '.join(names)}{elsewhere}")
     return notes
 
 
@@ -162,7 +172,7 @@ def _partial(run: Run, settings: Iterable[str]) -> dict[str, Sequence[str]]:
 def _leave_out_metrics(
     partial: Mapping[str, Sequence[str]],
     by_setting: Mapping[str, str],
-    runs: tuple[Run, Run],
+    names: tuple[str, str],
     values: tuple[RunValues, RunValues],
     left: dict[str, set[str]],
 ) -> list[str]:
@@ -177,7 +187,7 @@ def _leave_out_metrics(
     for name, metric_values in values[1].by_metric.items():
         if split_name(name, metrics)[0] in metrics:
             left.setdefault(name, set()).update(metric_values.requests)
-    pair = f"{runs[0].path} (there) and {runs[1].path} (here)"
+    pair = f"{names[0]} (there) and {names[1]} (here)"
     return [
         f"{', '.join(each)}: left out between {pair}, because {reason}" for reason, each in reasons.items()
     ]
@@ -205,12 +215,12 @@ def _leave_out(samples: Iterable[str], values: RunValues) -> None:
             metric_values.leave_out(sample)
 
 
-def _overlap(a: Run, b: Run, first: RunValues, second: RunValues, layout: Layout) -> list[str]:
+def _overlap(names: tuple[str, str], first: RunValues, second: RunValues, layout: Layout) -> list[str]:
     """How many samples two runs have in common, where one has others."""
     common = len(first.asked.keys() & second.asked.keys())
     if common == len(first.asked) == len(second.asked):
         return []
-    sizes = f"{len(first.asked):,} in {a.path}, {len(second.asked):,} in {b.path}"
+    sizes = f"{len(first.asked):,} in {names[0]}, {len(second.asked):,} in {names[1]}"
     return [f"compared are the {common:,} {layout.counted[0]} that both have: {sizes}"]
 
 
@@ -259,7 +269,18 @@ def _advice(stored: Run, current: Run) -> str:
     return f" Recorded answers can be scored with the other run's {role}: evenkeel score … --{role} {spec}."
 
 
-def _readable(text: str) -> str:
-    """A sentence about a setting with short digests, and with `none` for null."""
-    shortened = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text)
-    return re.sub(r"\bnull(?= there and | here$)", "none", shortened)
+def _difference(name: str, there: Any, here: Any) -> str:
+    """What a setting is in two runs, in words: `other data: 0f3a… there and 91cc… here`."""
+    what = "other data:" if name == "data.sha256" else f"{name} is"
+    return f"{what} {_words(there)} there and {_words(here)} here"
+
+
+def _words(value: Any) -> str:
+    """A setting as a person reads it: `none`, at most three members of a list, short digests."""
+    if isinstance(value, list) and value:
+        return ", ".join([*map(_words, value[:MOST_MEMBERS]), *(["…"] if value[MOST_MEMBERS:] else [])])
+    if value in (None, "", []):
+        return "none" if value is None else "empty"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = DIGEST.sub(r"\1", text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -136,6 +136,34 @@ def started(runs_folder: str | Path) -> list[Started]:
     return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
 
 
+def start_again(process: Started) -> Started:
+    """Go on with a run or a build that stopped or failed: the same command, into the same folder.
+
+    What was answered is not asked again: `ek.start_again(ek.started("runs")[0])`.
+    """
+    name, about = process.name, Path(process.log).parent
+    stored = _read(about.parent.parent, about)
+    if stored is None or stored.command != process.command:
+        raise UsageError(f"'{name}' is not what was started there. Start a new one.")
+    if stored.state not in ("stopped", "failed"):
+        raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can go on.")
+    target = Path(process.path).resolve()
+    head, last = process.command[1:5], process.command[-1]
+    folder = Path(last.removeprefix("--out="))
+    # The file may be a stranger's: no other program is started from it, and nothing is written elsewhere.
+    if head != ["-P", "-m", "evenkeel", process.kind] or not (
+        last.startswith("--out=")
+        and (folder == target or (process.kind == "build" and folder.parent == target))
+    ):
+        raise UsageError(f"'{name}': its command is not one that Evenkeel stored. Start a new one.")
+    if Path(process.path).is_symlink():
+        raise UsageError(f"{process.path} is a link. Start a new one.")
+    for each in CONTROL:
+        (target / each).unlink(missing_ok=True)
+    command = [sys.executable, *process.command[1:]]
+    return _launch(about.parent.parent, about, target, process.kind, command)
+
+
 def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
     """The settings of `evenkeel.run`, checked, as arguments of the command line."""
     _refuse(settings, "out", "fresh", "progress")
@@ -232,9 +260,15 @@ def _begin(root: Path, kind: Kind, title: str, benchmark: str, arguments: list[s
     destination = target.resolve() / out if out else target.resolve()
     # -P: whatever lies in the working directory is not imported.
     command = [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={destination}"]
+    return _launch(root, folder, target, kind, command)
+
+
+def _launch(root: Path, folder: Path, target: Path, kind: Kind, command: list[str]) -> Started:
+    """Begin a process whose folders are there; its log begins anew."""
     process = _Process(kind, command, datetime.now(UTC).isoformat(timespec="milliseconds"))
     write_whole(folder / "started.json", msgspec.json.encode(process))
-    with (folder / "log").open("wb") as log:
+    (folder / "log").unlink(missing_ok=True)  # never written through a link
+    with (folder / "log").open("xb") as log:
         try:
             child = subprocess.Popen(
                 command,

@@ -15,12 +15,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.journal.journal import Journal
-from evenkeel.models.registry import check_spec
+from evenkeel.models.registry import check_spec, split_spec
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import FREE, Budget, Limits, Plan, estimate
 from evenkeel.run.progress import Silent
@@ -41,6 +42,9 @@ from evenkeel.types import (
     StringLikelihood,
     StringProbability,
 )
+
+LOCAL = ("embedded", "embedded-embedder", "hf", "sbert", "replay")
+"""Schemes of models that run on this machine: nothing is paid for them."""
 
 
 def dry_run(
@@ -72,7 +76,10 @@ def dry_run(
     for spec in loaded.helpers.values():
         check_spec(spec, {})
     samples, _ = read_samples(loaded, benchmark_name(benchmark), parse_data(data), parse_langs(lang), limit)
-    return count_requests(loaded, samples, limits)
+    plan = count_requests(loaded, samples, limits)
+    specs = [*loaded.helpers.values(), *([model or "unknown"] if "model" in loaded.roles else [])]
+    schemes = {split_spec(spec)[0].partition(":")[0] for spec in specs}
+    return msgspec.structs.replace(plan, local=schemes <= set(LOCAL))
 
 
 def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limits) -> Plan:

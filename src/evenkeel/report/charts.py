@@ -73,7 +73,9 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     scale = alt.Scale(domain=[start, end])
     axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), tickCount=5)
     base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
-        y=alt.Y("x:N", title=spec.x_title or None, sort=values, axis=alt.Axis(labelLimit=240)),
+        y=alt.Y(
+            "x:N", title=spec.x_title or None, sort=values, axis=alt.Axis(labelLimit=240, labelOverlap=False)
+        ),
         yOffset=alt.YOffset("line:N", sort=names),
     )
     bar = base.mark_bar(opacity=0.6).encode(

@@ -138,8 +138,14 @@ def plan_html(plan: Plan) -> str:
         for written in [plan.tokens_out.get(kind, 0)]
     ]
     grid = Grid("", "kind", ["requests", "tokens in", "tokens out"], rows, left=1)  # type: ignore[arg-type]
-    cost = [f"At most about ${plan.usd:,.2f}."] if plan.usd is not None else []
-    return render("notebook.html", title="What a run would ask, estimated", lines=cost, grids=[grid])
+    if not rows:
+        cost = ["Asks no model: costs nothing."]
+    elif plan.usd is not None:
+        cost = [f"At most about ${plan.usd:,.2f}."]
+    else:
+        cost = ["Its models run on this machine: nothing is paid."] if plan.local else []
+    title = "What a run would ask, estimated"
+    return render("notebook.html", title=title, lines=cost, grids=[grid] if rows else [])
 
 
 def grid_html(grid: Grid) -> str:

@@ -54,6 +54,8 @@ class Plan(Displayed, Struct, frozen=True):
     tokens_out: dict[str, int]
     usd: float | None = None
     """What that costs at most, where prices were given; embedding and ranking are not counted."""
+    local: bool = False
+    """Whether all models run on this machine, so that nothing is paid."""
 
 
 class Budget:

@@ -423,10 +423,16 @@ class RunFolder:
 
 
 def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
-    """What two specs ask differently, in words; provenance and servers' addresses do not count."""
+    """What two specs ask differently, in words."""
+    changes = spec_changes(stored, current).items()
+    return [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, (there, here) in changes]
+
+
+def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]]:
+    """What two specs ask differently, by name; provenance and servers' addresses do not count."""
     old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
-    return [f"{name} is {_shown(old.get(name))} there and {_shown(new.get(name))} here" for name in names]
+    return {name: (old.get(name), new.get(name)) for name in names}
 
 
 def _with_new_options(stored: RunSpec, current: RunSpec) -> RunSpec:

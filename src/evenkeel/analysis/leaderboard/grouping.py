@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenkeel.analysis.comparability import read_values
+from evenkeel.analysis.comparability import read_values, run_names
 from evenkeel.analysis.leaderboard.entrants import MOST_ENTRIES, Entrant
 from evenkeel.analysis.pairing import Settings, mostly, settings_between, unlike_samples
 from evenkeel.types import MIXED
@@ -135,6 +135,6 @@ class Runs:
         """Why a run is not on the board of others, in words."""
         for each in group:
             if reasons := self.reasons(each, index):
-                name = self.entrants[each].run.path.name
+                name = run_names([self.entrants[each].run, self.entrants[index].run])[0]
                 return f"Not compared with {name} (there), because {'; '.join(reasons)}."
         return f"The first board is full: a board has at most {MOST_ENTRIES} entries."

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparability import path_ends, run_names
 from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, compare_values
 from evenkeel.analysis.leaderboard.grouping import Runs
 from evenkeel.analysis.links import Links, independent_groups, numbered
@@ -99,9 +99,7 @@ def _sort_key(row: Standing, sign: int) -> tuple[bool, int, float]:
 def _entries(runs: Runs, group: Sequence[int]) -> list[_Entry]:
     members = [runs.entrants[index] for index in group]
     subjects = [subject for member in members for subject in member.run.subjects]
-    folders = [member.run.path.name for member in members]
-    distinct = len(set(folders)) == len(folders)
-    labels = folders if distinct else [str(member.run.path) for member in members]
+    labels = path_ends([member.run for member in members])
     names = run_names([member.run for member in members])
     entries = []
     for index, member, label, name in zip(group, members, labels, names, strict=True):
@@ -137,6 +135,7 @@ def _parts(runs: Runs, index: int, metric: str) -> NDArray[np.intp] | None:
 def _leave_out(runs: Runs, group: Sequence[int], entries: Iterable[_Entry]) -> list[str]:
     """Remove samples that do not ask the same from the later of two runs, as `check_pairing` does."""
     notes = []
+    names = dict(zip(group, run_names([runs.entrants[index].run for index in group]), strict=True))
     by_run: defaultdict[int, list[_Entry]] = defaultdict(list)
     for entry in entries:
         by_run[entry.index].append(entry)
@@ -145,7 +144,7 @@ def _leave_out(runs: Runs, group: Sequence[int], entries: Iterable[_Entry]) -> l
         if unlike:
             named = [runs.samples[number] for number in unlike]
             sentence = unlike_samples(named, common, runs.entrants[a].layout)
-            notes.append(f"Left out of {runs.entrants[b].run.path.name}: {sentence}.")
+            notes.append(f"Left out of {names[b]}: {sentence}.")
             runs.asked[b, unlike] = -1
             for entry in by_run[b]:
                 entry.values[unlike] = np.nan

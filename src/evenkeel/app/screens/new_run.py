@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -120,12 +121,31 @@ def _process(settings: Settings, process: Started) -> None:
             f"{process.state}. What was answered is kept.", "warn" if process.state == "stopped" else "error"
         )
         show.preformatted(process.log_tail(12))
+        if st.button("Go on", key=f"again-{process.name}"):
+            _check_command(settings, process)
+            ek.start_again(process)
+            st.rerun(scope="fragment")
+        show.text("The same at the terminal:", "soft")
+        show.preformatted(shlex.join(["evenkeel", *process.command[4:]]))
+
+
+def _check_command(settings: Settings, process: Started) -> None:
+    """The command of a process is read from a file, which may ask for no more than the page."""
+    benchmark, *arguments, _ = process.command[5:]
+    if benchmark not in ek.benchmarks():
+        raise ek.UsageError(f"'{benchmark}' is not a benchmark. Available: {', '.join(ek.benchmarks())}.")
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if not name.startswith("--") or name[2:] in choose.NAMING_MODELS:
+            raise ek.UsageError(f"'{argument}' is not an argument that this page gives.")
+        choose.checked(value, settings)
 
 
 def _progress(process: Started) -> None:
     state = ek.read_progress(process.path)
     if state is None or not state.total:
         st.progress(0.0, text="starting: models are being loaded")
+        show.text(process.log_tail(1), "soft")
         return
     left = f", about {state.seconds_left:,.0f} s left" if state.seconds_left is not None else ""
     st.progress(min(1.0, state.done / state.total), text=f"{state.done:,} of {state.total:,}{left}")
@@ -133,3 +153,5 @@ def _progress(process: Started) -> None:
         f"{state.phase}: {state.rate:,.1f} a second, {state.failed:,} failed",
         "warn" if state.failed else "soft",
     )
+    if not state.done:
+        show.text(process.log_tail(1), "soft")
