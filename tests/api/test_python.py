@@ -46,7 +46,8 @@ def shown(html: str) -> str:
     tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
     assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "small"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
-    assert attributes <= {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
+    scrolling = {("div", name) for name in ("class", "tabindex", "role", "aria-label")}
+    assert attributes <= scrolling | {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}
     return text
