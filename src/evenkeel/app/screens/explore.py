@@ -95,7 +95,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"samples-{run.path}-{number}",
+        key=f"samples-{run.path}-{number}-{st.session_state.get('steps', 0)}",
         placeholder="",
         alt="The samples of the run with their tags and values",
     )
@@ -129,6 +129,7 @@ def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int
     asked = samples.row_of(st.query_params.get("sample", ""))
     known = asked if asked is not None and asked in rows else rows[0]
     row = known if selected is None else selected
+    st.query_params["sample"] = _id(samples, row)
     position = rows.index(row)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Previous sample", disabled=position == 0):
@@ -141,6 +142,7 @@ def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int
 
 def _open(samples: Samples, row: int) -> None:
     st.query_params["sample"] = _id(samples, row)
+    st.session_state["steps"] = st.session_state.get("steps", 0) + 1  # another table, without a chosen row
     st.rerun()
 
 
