@@ -6,7 +6,6 @@ Debian's chromium is driven by Playwright; without a browser these tests are ski
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ import msgspec
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import evenkeel as ek
+from browsers import NASTY, chromium
 from evenkeel.page.format import visible
 from evenkeel.report.html_page import render
 from evenkeel.report.scorecard import render as render_scorecard
@@ -27,23 +27,6 @@ from scripted import Scripted
 from stored import store_run
 from triplets import store, triplet
 
-NASTY = [
-    "<script>document.title = 'run'</script>",
-    "<img src=x onerror=\"document.title='run'\">",
-    "<svg onload=\"document.title='run'\"><circle r=9 /></svg>",
-    "</pre></details></main><h1>outside</h1>",
-    "<iframe src='http://127.0.0.1:9/frame'></iframe><link rel=stylesheet href=http://127.0.0.1:9/css>",
-    "[click](javascript:document.title='run') javascript:document.title='run'",
-    "{{ 7 * 7 }} {% for x in y %} ${7*7} <%= 7*7 %>",
-    r"$$\href{javascript:alert(1)}{x}$$ \(\def\x{\x\x}\x\)",
-    "NUL \x00 bell \x07 escape \x1b[31m delete \x7f next line \x85",
-    "left \u202egnirts a\u202c isolate \u2066x\u2069 mark \u200f and \ufeff",
-    "<style>* { display: none }</style><base href='http://127.0.0.1:9/'>",
-    "&lt;b&gt; &amp;amp; &#60;script&#62; <!-- --> ]]> <![CDATA[",
-    "<form action=http://127.0.0.1:9><input autofocus onfocus=\"document.title='run'\"></form>",
-    "한국어 中文 Русский العربية 🙂 e\u0301",
-    "long " + "x" * 1_000_000,
-]
 HALF = "half a pair \ud800 alone"  # no file can hold it, but a server can send it
 SHORT = [text[:3000] for text in NASTY]
 WIDTHS = {"phone": 380, "desktop": 1280}
@@ -51,13 +34,8 @@ WIDTHS = {"phone": 380, "desktop": 1280}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no chromium on this machine")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 class Escaping(Scripted):
