@@ -15,6 +15,7 @@ What there is, under the names of the command line:
     flips, both              the samples on which two runs differ; one of them in both
     explained                what each metric of a benchmark says: formula, source, what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
+    render                   the page of a run, or of several side by side, as HTML
     charts, tables, settings  the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from evenkeel.options import describe
     from evenkeel.page.metrics import Metric
     from evenkeel.report.export import export
+    from evenkeel.report.html_page import render
     from evenkeel.report.pictures import charts, settings, tables
     from evenkeel.report.samples.flips import both, flips
     from evenkeel.report.scorecard import scorecard
@@ -104,6 +106,7 @@ _MODULES = {
     "evenkeel.options": "describe",
     "evenkeel.page.metrics": "Metric",
     "evenkeel.report.export": "export",
+    "evenkeel.report.html_page": "render",
     "evenkeel.report.pictures": "charts settings tables",
     "evenkeel.report.scorecard": "scorecard",
     "evenkeel.run.benchmark": "Benchmark",
@@ -157,6 +160,7 @@ __all__ = [
     "open_run",
     "presets",
     "read_progress",
+    "render",
     "rescore",
     "review",
     "run",

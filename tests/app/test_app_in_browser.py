@@ -166,6 +166,11 @@ def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser
 
 def test_a_verdict_is_marked_and_kept_beside_the_run(browser: Browser, address: str, runs: Path) -> None:
     page, _ = opened(browser, f"{address}/explore?run=rgb")
+    page.get_by_role("button", name="Next sample").click()
+    expect(page.get_by_text("2 of 44")).to_be_visible()
+    page.get_by_text("Worst first", exact=True).click()
+    expect(page.get_by_text("1 of 44")).to_be_visible()
+    settle(page)
     page.get_by_label("Comment").fill("the answer is right: <b>bold</b>")
     page.get_by_role("button", name="Save the mark").click()
     settle(page)

@@ -118,6 +118,21 @@ def test_a_search_text_has_a_limit(tmp_path: Path) -> None:
         samples.select(search="x" * 501)
 
 
+def test_the_openings_of_texts_are_short_lines_without_codes(tmp_path: Path) -> None:
+    inputs = {"data": "en_int", "question": "Which\n river   is it?", "documents": ["One long text."]}
+    records = [
+        record(0, inputs=inputs, text="The\nTeme"),
+        record(1, inputs={"lang": "zh", "question": "哪条河"}, text="x " * 400),
+        record(2, inputs={"n": 1}, text=""),
+    ]
+    samples = store(tmp_path / "run", records).samples()
+    [last, long, first] = samples.openings([2, 1, 0])
+    assert (last, first) == (("", ""), ("Which river is it?", "The Teme"))
+    assert long[0] == "哪条河"
+    assert len(long[1]) <= 201
+    assert long[1].startswith("x x x")
+
+
 def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record(n, text=f"text {n}") for n in range(5)])
     path = run.path / "records.jsonl"

@@ -26,6 +26,7 @@ STYLE = """<style>
   :where(.evenkeel td.words, .evenkeel th.words) { min-width: 7.5rem; }
 }
 [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; }
+[data-selected="true"] p { color: light-dark(#1c2126, #f0f2f4); }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .6rem !important; }
 h2 { font-size: 1.3rem !important; }
 </style>"""

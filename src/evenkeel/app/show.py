@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import streamlit as st
 
@@ -18,8 +18,13 @@ import evenkeel as ek
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 
+if TYPE_CHECKING:
+    from evenkeel.report.pictures import Drawn
+
 Tone: TypeAlias = Literal["plain", "soft", "warn", "error"]
 
+AROUND = 130
+"""Pixels of a chart above and below its bars and lines."""
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 
@@ -28,6 +33,19 @@ def result(shown: Any) -> None:
     with contextlib.suppress(AttributeError):
         shown = shown._repr_html_()
     st.html(f'<div class="evenkeel">{shown}</div>')
+
+
+def picture(drawn: Drawn) -> None:
+    """A picture of a run with its title and its note."""
+    text(drawn.title)
+    if drawn.chart is not None:
+        ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
+        # Streamlit fits the axes and the legend into the height as well.
+        inner = getattr(drawn.chart, "height", None)
+        height: Literal["content"] | int = inner + AROUND if isinstance(inner, int) else "content"
+        st.altair_chart(drawn.chart.configure(style=ink), height=height, alt=visible(drawn.title))
+    if drawn.note:
+        text(drawn.note, "soft")
 
 
 def text(words: str, tone: Tone = "plain") -> None:

@@ -27,6 +27,9 @@ OTHER = "other"
 MOST_ANSWERS = 40
 """Answers of one prompt that are drawn each against each."""
 
+INK = "ink"
+"""The style of lines that have the colour of the text."""
+
 AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "points": ".0f", "count": ".1f"}
 
 
@@ -81,14 +84,12 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     bar = base.mark_bar(opacity=0.6).encode(
         x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names, wide=460)
     )
-    # The page's style sheet draws whiskers in the colour of its text.
-    whisker = base.mark_rule(strokeWidth=2, color="#1c2126").encode(
-        x=alt.X("low:Q", scale=scale), x2="high:Q"
-    )
+    # Whoever shows the chart says what colour its text has, and so these lines.
+    whisker = base.mark_rule(strokeWidth=2, style=INK).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
     layers = [bar, whisker]
     if chance is not None:
         guessing = alt.Chart(alt.InlineData(values=[{"chance": chance}]))
-        guessing = guessing.mark_rule(strokeDash=[5, 4], color="#1c2126")
+        guessing = guessing.mark_rule(strokeDash=[5, 4], style=INK)
         layers.insert(1, guessing.encode(x=alt.X("chance:Q", scale=scale)))
     height = (18 * len(names) + 12) * len(values)
     return alt.layer(*layers).properties(width=460, height=height)
@@ -266,6 +267,7 @@ STYLE: dict[str, Any] = {
     "legend": {"labelColor": "#777", "labelFontSize": 12},
     "title": {"color": "#777", "fontSize": 13},
     "view": {"stroke": None},
+    "style": {INK: {"color": "#1c2126"}},
 }
 
 

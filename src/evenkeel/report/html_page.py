@@ -30,6 +30,7 @@ from evenkeel.types import Figure, Summary
 def render(run: Run, *others: Run) -> str:
     """A run's page; with others of the same benchmark, their curves and figures are beside its own.
 
+    `Path("page.html").write_text(ek.render(ek.load_run("runs/yesterday")), encoding="utf-8")`.
     What is of one run alone (its tables, its examples) is of the first, and says so.
     """
     distinct = list({each.path.resolve(): each for each in (run, *others)}.values())

@@ -11,9 +11,12 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import visible
+from evenkeel.page.format import interval, share, value, visible
+from evenkeel.page.metrics import declaration
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from evenkeel.run.stored.marks import Verdict
     from evenkeel.run.stored.samples import Samples
 
@@ -21,6 +24,8 @@ PAGE = 50
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
+ALL, WORST, FAILED = "All samples", "Worst first", "Failed"
+AS_ASKED = ""
 
 
 def page(settings: Settings) -> None:
@@ -28,13 +33,22 @@ def page(settings: Settings) -> None:
     run = choose_run(settings)
     if run is None:
         return
-    show.result(run)
+    _headline(run)
     parts = {
         "Samples": lambda: _samples(run, read_only=settings.read_only),
         "Figures": lambda: figures(run),
         "Settings": lambda: show.result(ek.settings(run)),
     }
     show.tabs(parts, key="explore")
+
+
+def _headline(run: ek.Run) -> None:
+    """The run in one line, or in one for each subject."""
+    title = ek.benchmarks()[run.spec.benchmark].layout.headline_title
+    names = run.subjects or (run.spec.subject,)
+    for name, figure in zip(names, run.headlines.values(), strict=True):
+        parts = [f"{title} of {name}: {value(figure)}", f"95% interval {interval(figure) or 'not known'}"]
+        show.text(", ".join([*parts, f"coverage {share(figure.coverage)}"]))
 
 
 def choose_run(settings: Settings) -> ek.Run | None:
@@ -80,7 +94,7 @@ def progress(settings: Settings, name: str) -> None:
 
 def _samples(run: ek.Run, *, read_only: bool) -> None:
     samples = data.samples(run)
-    rows = _chosen(samples)
+    rows = _chosen(samples, ek.benchmarks()[run.spec.benchmark].metrics)
     if not rows:
         show.text("No sample fits these filters.", "soft")
         return
@@ -91,37 +105,93 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
     shown = rows[(number - 1) * PAGE : number * PAGE]
     show.text(f"{len(rows):,} of {len(samples):,} samples. Choose a row to see the whole of it.", "soft")
     event: Any = st.dataframe(
-        samples.frame[shown],
+        _table(samples, shown),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
         key=f"samples-{run.path}-{number}-{st.session_state.get('steps', 0)}",
         placeholder="",
-        alt="The samples of the run with their tags and values",
+        column_config={name: st.column_config.TextColumn(width="medium") for name in ("question", "answer")},
+        alt="The samples of the run with their texts, values and tags",
     )
     selected = event.selection.rows
     row = _current(samples, rows, shown[selected[0]] if selected else None)
     _view(run, samples, row, read_only=read_only)
 
 
-def _chosen(samples: Samples) -> list[int]:
+def _table(samples: Samples, rows: Sequence[int]) -> pl.DataFrame:
+    """A row for each sample: its id, the start of its texts, its values, its tags."""
+    import polars as pl
+
+    frame = samples.frame[rows]
+    texts = samples.openings(rows)
+    columns = {"question": [first for first, _ in texts], "answer": [answer for _, answer in texts]}
+    opening = pl.DataFrame({name: list(map(visible, each)) for name, each in columns.items() if any(each)})
+    valued = [name for name in samples.values if frame[name].null_count() < len(frame)]
+    others = [*samples.tag_columns.values(), "failed", "group"]
+    return pl.concat([frame.select("sample"), opening, frame.select(*valued, *others)], how="horizontal")
+
+
+def _chosen(samples: Samples, metrics: Sequence[ek.Metric]) -> list[int]:
     """The numbers of the rows that pass the filters, in the chosen order."""
-    search, failed, sort, direction = st.columns([6, 2, 4, 3], vertical_alignment="bottom")
-    words = search.text_input("Search in questions and answers")
-    only_failed = failed.checkbox("Failed only")
-    columns = ["", *samples.frame.columns]
-    order = sort.selectbox("Sort by", columns, format_func=lambda name: visible(name) or "as asked")
-    descending = direction.selectbox("Order", ["lowest first", "highest first"]) == "highest first"
-    tags = {}
-    choices = {tag: values for tag, values in samples.tags.items() if 1 < len(values) <= MOST_VALUES}
-    if choices:
-        with st.expander("Filter by category"):
-            for tag, values in choices.items():
-                if picked := st.multiselect(choose.plain(visible(tag)), values, key=f"tag-{tag}"):
-                    tags[tag] = picked
-    return samples.select(
-        failed=True if only_failed else None, tags=tags, search=words, sort=order, descending=descending
+    search, which = st.columns([3, 2], vertical_alignment="bottom")
+    words = search.text_input("Search in questions and answers", on_change=_from_the_first)
+    view = which.segmented_control(
+        "Show",
+        [ALL, WORST, FAILED],
+        default=ALL,
+        on_change=_from_the_first,
+        help="Worst first: by the headline value. Failed: a request was not answered, or not scored.",
     )
+    with st.expander("Filter by category, sort by another value"):
+        tags = _wanted_tags(samples)
+        order, descending = _order(samples)
+    if view == WORST and samples.values:
+        order = samples.values[0]
+        descending = _lower_is_better(metrics, order)
+    return samples.select(
+        failed=True if view == FAILED else None, tags=tags, search=words, sort=order, descending=descending
+    )
+
+
+def _wanted_tags(samples: Samples) -> dict[str, list[str]]:
+    choices = {tag: values for tag, values in samples.tags.items() if 1 < len(values) <= MOST_VALUES}
+    picked = {
+        tag: st.multiselect(
+            choose.plain(visible(tag)),
+            values,
+            format_func=visible,
+            key=f"tag-{tag}",
+            on_change=_from_the_first,
+        )
+        for tag, values in choices.items()
+    }
+    return {tag: values for tag, values in picked.items() if values}
+
+
+def _order(samples: Samples) -> tuple[str, bool]:
+    """A column to sort by, and whether from its highest value."""
+    sort, direction = st.columns(2, vertical_alignment="bottom")
+    others = [name for name in samples.frame.columns if name not in samples.values]
+    name = sort.selectbox(
+        "Sort by",
+        [AS_ASKED, *samples.values, *others],
+        format_func=lambda name: visible(name) or "as asked",
+        on_change=_from_the_first,
+    )
+    orders = ["lowest first", "highest first"]
+    return name, direction.selectbox("Order", orders, on_change=_from_the_first) == orders[1]
+
+
+def _from_the_first() -> None:
+    """Show the first of the samples that are chosen anew."""
+    st.query_params.pop("sample", None)
+    _forget_row()
+
+
+def _lower_is_better(metrics: Sequence[ek.Metric], column: str) -> bool:
+    metric = declaration(metrics, column)
+    return metric is not None and metric.better == "lower"
 
 
 def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int:
@@ -142,8 +212,13 @@ def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int
 
 def _open(samples: Samples, row: int) -> None:
     st.query_params["sample"] = _id(samples, row)
-    st.session_state["steps"] = st.session_state.get("steps", 0) + 1  # another table, without a chosen row
+    _forget_row()
     st.rerun()
+
+
+def _forget_row() -> None:
+    """Show another table, in which no row is chosen."""
+    st.session_state["steps"] = st.session_state.get("steps", 0) + 1
 
 
 def _id(samples: Samples, row: int) -> str:
@@ -152,7 +227,8 @@ def _id(samples: Samples, row: int) -> str:
 
 def _view(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     show.result(samples.view(row))
-    _mark(run, _id(samples, row), samples.values, read_only=read_only)
+    scored = [name for name in samples.values if samples.frame[name][row] is not None]
+    _mark(run, _id(samples, row), scored, read_only=read_only)
 
 
 def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) -> None:
@@ -165,7 +241,9 @@ def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) 
         return
     with st.form(f"mark-{sample}"):
         st.markdown("**Is a verdict wrong?** Marks are kept beside the run and can be exported.")
-        metric = st.selectbox("Metric", list(metrics), format_func=visible)
+        metric = st.selectbox(
+            "Which", [*metrics, ""], format_func=lambda name: visible(name) or "the score as a whole"
+        )
         verdict = st.selectbox("The verdict is", VERDICTS, format_func=lambda name: name or "not marked")
         comment = st.text_input("Comment")
         if st.form_submit_button("Save the mark"):
@@ -181,14 +259,14 @@ def figures(run: ek.Run) -> None:
     meaning, download = st.columns(2)
     with meaning:
         show.explained(run.spec.benchmark)
-    report = run.path / "report.html"
-    if report.is_file() and not report.is_symlink():
-        download.download_button("Report (HTML)", report.read_bytes, f"{run.path.name}.html", "text/html")
-    for drawn in data.charts(run):
-        show.heading(drawn.title)
-        if drawn.chart is not None:
-            st.altair_chart(drawn.chart, alt=visible(drawn.title))
-        if drawn.note:
-            show.text(drawn.note, "soft")
+    download.download_button(
+        "Report (HTML)",
+        lambda: ek.render(run).encode(),
+        f"{run.path.name}.html",
+        "text/html",
+        on_click="ignore",
+    )
     for grid in ek.tables(run):
         show.result(grid)
+    for drawn in data.charts(run):
+        show.picture(drawn)

@@ -216,12 +216,9 @@ def _pictures(runs: Sequence[ek.Run]) -> None:
 
 def _picture(drawn: Any, name: str) -> None:
     with st.container(border=True):
-        show.text(drawn.title)
-        if drawn.note:
-            show.text(drawn.note, "soft")
+        show.picture(drawn)
         if drawn.chart is None:
             return
-        st.altair_chart(drawn.chart, alt=visible(drawn.title), key=f"chart-{name}")
         with st.container(horizontal=True):
             _download("PNG", name, "png", drawn.to_png)
             _download("SVG", name, "svg", lambda: drawn.to_svg().encode())

@@ -35,6 +35,8 @@ RELATED = 300
 """Records of the same group that are read to show one of them."""
 LONGEST = 500
 """Characters of a text to search for."""
+OPENING = 200
+"""Characters of a text that begins a row of a table."""
 MOST_NAMED = 20
 """Values of a tag that an error lists."""
 
@@ -152,6 +154,18 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             return self._read(file, row)
 
+    def openings(self, rows: Sequence[int]) -> list[tuple[str, str]]:
+        """How what was asked and the first answer begin, in one line each: for tables of samples."""
+        with unchanged(self.path, self._state) as file:
+            texts = [self._decode(row, self._line(file, row)) for row in rows]
+        return [
+            (
+                _opening(text for text in strings_in(each.sample.inputs) if not _is_code(text)),
+                _opening(answer.text for answer in each.answers),
+            )
+            for each in texts
+        ]
+
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
         return self._rows.get(sample_id)
@@ -240,15 +254,19 @@ class Samples:
 
     def _texts(self, row: int, line: bytes) -> str:
         """All that is searched of a line, one text below the other."""
-        try:
-            texts = _TEXTS.decode(line)
-        except NOT_JSON:
-            number = self._index.numbers[row]
-            texts = convert(self.path, decode_line(self.path, line, number), _Texts, line=number)
+        texts = self._decode(row, line)
         parts = strings_in(texts.sample.inputs)
         for answer in texts.answers:
             parts += (answer.text, answer.reasoning)
         return "\n\0\n".join(parts)
+
+    def _decode(self, row: int, line: bytes) -> _Texts:
+        try:
+            return _TEXTS.decode(line)
+        except NOT_JSON:
+            number = self._index.numbers[row]
+            texts: _Texts = convert(self.path, decode_line(self.path, line, number), _Texts, line=number)
+            return texts
 
 
 _TEXTS = msgspec.json.Decoder(_Texts)
@@ -273,6 +291,16 @@ def strings_in(value: Any) -> list[str]:
         elif isinstance(part, list):
             rest += reversed(part)
     return texts
+
+
+def _opening(texts: Iterable[str]) -> str:
+    """The start of the first text that is not empty."""
+    return shortened(" ".join(next(filter(None, texts), "")[: 2 * OPENING].split()), OPENING)
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is one word, as the name of a language or a setting is."""
+    return text.isascii() and not any(map(str.isspace, text.strip()))
 
 
 def _quoted(text: str) -> str:
