@@ -18,6 +18,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api.explained import written
 from evenkeel.errors import UsageError
+from evenkeel.page.metrics import declaration
 from evenkeel.run.registry import BENCHMARKS, benchmark_class, chosen_class
 from loopback import Loopback, embedding
 from rgb_rules import Item, ask, false, misled, plain, reporting, right, write
@@ -116,6 +117,33 @@ def test_an_unknown_benchmark_is_refused() -> None:
 # The formulas by hand, from what the records hold
 
 
+INTERVALS = {
+    "paired logit t": "logit scale of differences",
+    "logit t": "logit scale",
+    "log t": "logarithmic scale",
+    "Wilson": "Wilson",
+    "bootstrap": "bootstrap",
+    "slopes": "slopes",
+}
+"""What the name of an interval's method has in it, and what the formula then says."""
+
+
+def check_intervals(run: ek.Run) -> None:
+    """Every figure has the interval that the text of its metric names."""
+    entries = {entry.name: entry.formula for entry in ek.explained(run.spec.benchmark)}
+    metrics = ek.benchmarks()[run.spec.benchmark].layout.metrics
+    seen = 0
+    for figure in run.summary.values():
+        metric = declaration(metrics, figure.metric)
+        assert metric is not None, figure.metric
+        _, _, interval = entries[metric.name].partition("Interval: ")
+        words = next((words for method, words in INTERVALS.items() if method in figure.method), None)
+        if words and not interval.startswith("from "):  # from the interval of another figure
+            seen += 1
+            assert words in interval, (figure.metric, figure.method)
+    assert seen > 10
+
+
 def test_the_formulas_of_mirae_by_hand(tmp_path: Path) -> None:
     words = ("tide", "lamp", "pier", "salt", "keel", "mast", "rope")
 
@@ -166,6 +194,7 @@ def test_the_formulas_of_mirae_by_hand(tmp_path: Path) -> None:
     for metric, values in by_hand.items():
         assert run.summary[metric].value == pytest.approx(mean(values), abs=2e-6), metric
     assert run.summary["std_similarity"].value != 0
+    check_intervals(run)
 
 
 def test_the_formulas_of_rgb_by_hand(tmp_path: Path) -> None:
@@ -227,6 +256,7 @@ def test_the_formulas_of_rgb_by_hand(tmp_path: Path) -> None:
     }
     for metric, value in expected.items():
         assert run.summary[metric].value == pytest.approx(value), metric
+    check_intervals(run)
     assert 0 < F < H < 1
     assert len(corrected) > mean(corrected) * len(corrected) > 0
 
@@ -260,6 +290,7 @@ def test_the_formulas_of_miron_by_hand(tmp_path: Path) -> None:
         missed += sum(100 - row[0] for row in rows)
         baseline += sum(100 - row[best] for row in rows)
     assert run.summary["rescaled_score"].value == pytest.approx(100 * (1 - missed / baseline))
+    check_intervals(run)
 
 
 def test_the_formulas_of_multiview_by_hand(tmp_path: Path) -> None:
@@ -287,4 +318,5 @@ def test_the_formulas_of_multiview_by_hand(tmp_path: Path) -> None:
     first, second = ([each.count("positive") / len(each) for each in picks[name]] for name in method)
     difference = mean(b - a for a, b in zip(first, second, strict=True))
     assert run.summary[named("minus_first", method[1])].value == pytest.approx(difference)
+    check_intervals(run)
     assert 0 < len(twice) < 30
