@@ -113,7 +113,8 @@
 
   function headCell(column) {
     const order = state.sort === column ? (state.down ? "descending" : "ascending") : null;
-    const button = make("button", { type: "button", onclick: () => sortBy(column) }, column.title);
+    const words = column.title.split(/(?<=_)/).flatMap((part) => [part, make("wbr", {})]);
+    const button = make("button", { type: "button", onclick: () => sortBy(column) }, ...words);
     return make("th", { scope: "col", "aria-sort": order, class: column.kind === "value" ? null : "left" }, button);
   }
 
