@@ -9,6 +9,7 @@ What there is, under the names of the command line:
 
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
     dry_run                  what a run would ask, and what that would cost
+    data_problem             why a benchmark cannot read a data set
     build, review            make a data set, from a seed or from your own texts; look through it
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from evenkeel.api.explained import explained
     from evenkeel.api.launch import start, start_again, start_build, started
     from evenkeel.api.plan import dry_run
+    from evenkeel.api.readable import data_problem
     from evenkeel.api.run import rescore, run, score
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
     from evenkeel.benchmarks.miron.benchmark import MironOptions
@@ -94,6 +96,7 @@ _MODULES = {
     "evenkeel.api.build": "build",
     "evenkeel.api.launch": "start start_again start_build started",
     "evenkeel.api.plan": "dry_run",
+    "evenkeel.api.readable": "data_problem",
     "evenkeel.api.run": "rescore run score",
     "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
     "evenkeel.benchmarks.miron.benchmark": "MironOptions",
@@ -147,6 +150,7 @@ __all__ = [
     "build",
     "charts",
     "compare",
+    "data_problem",
     "describe",
     "dry_run",
     "explained",

@@ -30,11 +30,11 @@ from evenkeel.options import describe, parse
 from evenkeel.page.format import visible
 from evenkeel.run.budget import Limits
 from evenkeel.run.control import VARIABLE
-from evenkeel.run.folder import CONTROL, STOPPED, member
+from evenkeel.run.folder import CONTROL, STOP, STOPPED, member
 from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark
 
 Kind: TypeAlias = Literal["run", "build"]
-State: TypeAlias = Literal["starting", "running", "finished", "failed", "stopped"]
+State: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped"]
 
 FOLDER = ".started"
 DATA = "data"
@@ -70,8 +70,14 @@ class Started(Struct, frozen=True, kw_only=True):
     command: list[str]
     created: str
     state: State
+    """`stopping`: it was asked to stop and has not ended yet."""
     log: str
     """The file with what it printed."""
+
+    @property
+    def active(self) -> bool:
+        """Whether its process has not ended."""
+        return self.state in ("starting", "running", "stopping")
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that it printed, with control characters made visible."""
@@ -337,6 +343,8 @@ def _as_started(root: Path, folder: Path, process: _Process) -> Started:
 
 def _state(process: _Process, target: Path) -> State:
     if _alive(process):
+        if any((target / name).is_file() for name in (STOP, STOPPED)):
+            return "stopping"
         begun = "spec.json" if process.kind == "run" else "progress.json"
         return "running" if (target / begun).exists() else "starting"
     if process.kind == "run":

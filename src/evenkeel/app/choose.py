@@ -5,25 +5,31 @@ from __future__ import annotations
 import hashlib
 import re
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import unquote, urlencode
 
+import msgspec
 import streamlit as st
 from msgspec import NODEFAULT, Struct
 
 import evenkeel as ek
 from evenkeel.app import show
-from evenkeel.app.settings import Settings, is_plain_name
+from evenkeel.app.settings import UPLOAD_MB, Settings, is_plain_name
 from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
     from evenkeel.options import Option
 
-NAMING_MODELS = ("methods",)
-"""Options with a file that names models and their arguments: such a file is not checked as texts are."""
+OF_TERMINAL = ("methods", "dry_run")
+"""Options that the pages do not have: a file that names models and their arguments, which is not checked as
+texts are; and one that makes nothing."""
+FOLDED = 6
+"""Options that are shown at once where no order is written down."""
+FLAG = re.compile(r"--([a-z][a-z-]+)")
+DEFAULT = re.compile(r"\s*\[default: ([^\]]+)\]\.?")
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
 LINKS = re.compile(r"(?<=:)(?=\S)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
@@ -44,18 +50,41 @@ def plain(words: str) -> str:
 # Options
 
 
-def options(
-    kind: type[Struct], settings: Settings, *, leave_out: Collection[str] = (), key: str, folded: int = 6
-) -> dict[str, Any]:
-    """A widget for each option; those after the first `folded` are behind one click.
+class _Presentation(Struct, frozen=True):
+    """How options are shown: `options.json`."""
+
+    first: dict[str, list[str]]
+    """By page and benchmark: the options that are not behind a click, in their order."""
+    titles: dict[str, str]
+
+
+PRESENTATION = msgspec.json.decode(Path(__file__).with_name("options.json").read_bytes(), type=_Presentation)
+
+
+def title(name: str) -> str:
+    """The name of an option as a person reads it: `Longest answer (tokens)`."""
+    return PRESENTATION.titles.get(name, capitalised(name.replace("_", " ")))
+
+
+def explanation(option: Option) -> str:
+    """The help text of the command line, with the options that it mentions under the names of the page."""
+    text = FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", option.description)
+    text = text.replace("; repeat to ", "; one a line to ").replace("; repeat", "; one a line")
+    return DEFAULT.sub(r" Default: \1.", text)
+
+
+def options(kind: type[Struct], settings: Settings, *, key: str) -> dict[str, Any]:
+    """A widget for each option; those that are needed less often are behind one click.
 
     Gives what differs from the defaults, under the names of the options.
     """
-    described = [option for option in ek.describe(kind) if option.name not in (*leave_out, *NAMING_MODELS)]
-    chosen = _rows(described[:folded], settings, key)
-    if described[folded:]:
-        with st.expander(f"{len(described[folded:])} more options"):
-            chosen |= _rows(described[folded:], settings, key)
+    described = {option.name: option for option in ek.describe(kind) if option.name not in OF_TERMINAL}
+    names = PRESENTATION.first.get(key, list(described)[:FOLDED])
+    first = [described.pop(name) for name in names if name in described]
+    chosen = _rows(first, settings, key)
+    if described:
+        with st.expander(f"More options ({len(described)})"):
+            chosen |= _rows(list(described.values()), settings, key)
     return chosen
 
 
@@ -68,6 +97,7 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
                 option = option._replace(default=None)
             with column:
                 value = _option(option, settings, f"{key}-{option.name}")
+                show.text(explanation(option), "small")
             if value != option.default:
                 chosen[option.name] = value
     return chosen
@@ -75,29 +105,27 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
 
 def _option(option: Option, settings: Settings, key: str) -> Any:
     """The widget of one option, by its type."""
-    label = plain(capitalised(option.name.replace("_", " ")))
-    help_text = plain(option.description)
+    label = plain(title(option.name))
     core = _core(option.type)
     if option.file:
-        return file(label, settings, default=option.default, help_text=help_text, key=key)
+        path = file(label, settings, files_of(settings), default=option.default, key=key)
+        return option.default if path is None else path
     if core is bool:
-        return st.checkbox(label, option.default, help=help_text, key=key)
+        return st.checkbox(label, option.default, key=key)
     if get_origin(core) is Literal:
         choices = list(dict.fromkeys([option.default, *get_args(core)]))
-        return st.selectbox(label, choices, format_func=_choice, help=help_text, key=key)
+        return st.selectbox(label, choices, format_func=_choice, key=key)
     if core in (int, float):
         step, form = (1, "%d") if core is int else (0.1, "%g")
         default = option.default if option.default is None else core(option.default)
-        number = st.number_input(
-            label, value=default, step=step, format=form, placeholder="default", help=help_text, key=key
-        )
+        number = st.number_input(label, value=default, step=step, format=form, placeholder="default", key=key)
         return option.default if number is None else number
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
-        text = st.text_area(label, default, help=f"{help_text} One a line\\.", height=80, key=key)
+        text = st.text_area(label, default, placeholder="One a line", height=80, key=key)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return tuple(checked(line, settings, beside=lines) for line in lines)
-    text = st.text_input(label, option.default or "", help=help_text, key=key)
+    text = st.text_input(label, option.default or "", key=key)
     return checked(text.strip(), settings) or (None if option.default is None else "")
 
 
@@ -164,19 +192,28 @@ def key_variables() -> list[str]:
 
 
 def file(
-    label: str, settings: Settings, *, default: str | None = None, help_text: str = "", key: str
+    label: str,
+    settings: Settings,
+    files: Mapping[str, Path],
+    *,
+    default: str | None = None,
+    words: Sequence[str] = (),
+    key: str,
 ) -> str | None:
-    """A file: the default, one in the app's folders, an upload, or one of the words that an option knows."""
-    files = files_of(settings)
-    choices = [default, *files, *([] if settings.read_only else [UPLOAD])]
-    chosen = st.selectbox(
-        label, choices, format_func=_none, help=help_text or None, accept_new_options=True, key=key
-    )
+    """A file: the default, one of those in the app's folders, an upload, or a word that is not a file.
+
+    None where an upload was chosen and nothing is uploaded yet.
+    """
+    choices = [*dict.fromkeys([default, *words]), *files, UPLOAD]
+    chosen = st.selectbox(label, choices, format_func=_none, accept_new_options=True, key=key)
     if chosen == UPLOAD:
         uploaded = st.file_uploader(label, label_visibility="collapsed", key=f"{key}-upload")
-        return str(save_upload(settings, uploaded.name, uploaded.getvalue())) if uploaded else default
-    if chosen is None or chosen == default:
-        return default
+        if uploaded is None:
+            show.text("Nothing is uploaded yet.", "warn")
+            return None
+        return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
+    if chosen is None or chosen == default or chosen in words:
+        return chosen or default
     return str(files[chosen]) if chosen in files else checked(chosen.strip(), settings) or default
 
 
@@ -203,9 +240,16 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if settings.read_only:
         raise ek.UsageError("this app is read-only: nothing can be uploaded.")
+    if len(content) > UPLOAD_MB * 2**20:
+        raise ek.UsageError(
+            f"this file has more than {UPLOAD_MB} MB. Put it into the folder given with --data."
+        )
+    if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
+        raise ek.UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")
     digest = hashlib.sha256(content).hexdigest()[:8]
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
-    path = settings.uploads / f"{stem.strip('.')[:60] or 'upload'}-{digest}{suffix[:12].lower()}"
+    stem = stem.strip(".").encode()[:120].decode(errors="ignore")  # a name has 255 bytes at most
+    path = settings.uploads / f"{stem or 'upload'}-{digest}{suffix[:12].lower()}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -40,20 +41,27 @@ def main() -> None:
     st.logo(LOGO, size="large")
     settings = Settings.of_environment()
     pages = {
-        "runs": st.Page(lambda: runs.page(settings), title="Runs", url_path="runs", default=True),
-        "new-run": st.Page(lambda: new_run.page(settings), title="New run", url_path="new-run"),
+        "runs": st.Page(lambda: runs.page(settings), title="Runs", default=True),
+        "new-run": _writing_page("New run", "new-run", new_run.page, settings),
         "explore": st.Page(lambda: explore.page(settings), title="Explore", url_path="explore"),
         "compare": st.Page(lambda: compare.page(settings), title="Compare", url_path="compare"),
-        "build": st.Page(lambda: build.page(settings), title="Build", url_path="build"),
+        "build": _writing_page("Build", "build", build.page, settings),
         "scorecard": st.Page(lambda: scorecard.page(settings), title="Scorecard", url_path="scorecard"),
         "explained": st.Page(lambda: explained.page(settings), title="Explained", url_path="explained"),
     }
-    if settings.read_only:
-        del pages["new-run"], pages["build"]
+    # The default page is at `/` alone.
+    runs_address = st.Page(lambda: show.go("runs"), title="Runs", url_path="runs", visibility="hidden")
     st.session_state["pages"] = pages
-    chosen = st.navigation(list(pages.values()))
+    chosen = st.navigation([*pages.values(), runs_address])
     with show.problems():
         chosen.run()
+
+
+def _writing_page(title: str, address: str, page: Callable[[Settings], None], settings: Settings) -> st.Page:
+    """A page that writes into the runs folder; in a read-only app one that says that it does not."""
+    if settings.read_only:
+        return st.Page(lambda: show.read_only(title), title=title, url_path=address, visibility="hidden")
+    return st.Page(lambda: page(settings), title=title, url_path=address)
 
 
 main()

@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from evenkeel.app.settings import UPLOAD_MB
 from evenkeel.errors import MissingExtra, UsageError
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -42,7 +43,6 @@ NAME = re.compile(r"[\w-]+(\.[\w-]+)*|https?://[\w-]+(\.[\w-]+)*(:\d+)?", re.ASC
 ORIGIN = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 READING = ("GET", "HEAD")
 """Methods that change nothing."""
-UPLOAD_MB = 20
 SHUTDOWN_S = 2
 """How long open connections are waited for at the end."""
 SETTINGS: dict[str, Any] = {

@@ -17,6 +17,8 @@ SEPARATOR = re.compile(r"[:=+?&]")
 CUT = re.compile(r"[?&+]")
 LONGEST = 10_000
 """Characters of a text from the page."""
+UPLOAD_MB = 20
+"""The largest file that can be uploaded."""
 
 
 class Settings(Struct, frozen=True):

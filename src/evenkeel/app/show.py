@@ -21,7 +21,7 @@ from evenkeel.page.format import visible
 if TYPE_CHECKING:
     from evenkeel.report.pictures import Drawn
 
-Tone: TypeAlias = Literal["plain", "soft", "warn", "error"]
+Tone: TypeAlias = Literal["plain", "soft", "small", "warn", "error"]
 
 AROUND = 130
 """Pixels of a chart above and below its bars and lines."""
@@ -53,8 +53,10 @@ def text(words: str, tone: Tone = "plain") -> None:
     style = "white-space:pre-wrap;overflow-wrap:anywhere;margin:0"
     if tone in COLOURS:
         style += f";border-left:.3rem solid {COLOURS[tone]};padding:.4rem .8rem"
-    if tone == "soft":
+    if tone in ("soft", "small"):
         style += ";opacity:.75"
+    if tone == "small":
+        style += ";font-size:.85rem;line-height:1.35"
     role = ' role="alert"' if tone == "error" else ""
     st.html(f'<p style="{style}"{role}>{escape(visible(words))}</p>')
 
@@ -79,6 +81,14 @@ def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:
         if tab.open:
             with tab, problems():
                 part()
+
+
+def read_only(words: str) -> None:
+    """In the place of a page that a read-only app does not have."""
+    title(words)
+    text("This app is read-only: it shows runs, and starts and builds nothing.", "warn")
+    text("To start runs or build data, serve the folder yourself: evenkeel app --runs FOLDER")
+    st.page_link(st.session_state["pages"]["runs"], label="Look at the runs")
 
 
 def go(page: str, **params: str) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, show
-from evenkeel.app.screens.new_run import ACTIVE, watch
+from evenkeel.app import choose, processes, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import visible
 
@@ -22,12 +21,7 @@ if TYPE_CHECKING:
 
 def page(settings: Settings) -> None:
     show.title("Build")
-    form, watched = st.columns([3, 2], gap="large")
-    with form, show.problems():
-        _form(settings)
-    with watched:
-        show.heading("Started here")
-        watch(settings, "build")
+    processes.beside(settings, "build", lambda: _form(settings))
     show.heading("Look through a data set")
     with show.problems():
         _choose_and_review(settings)
@@ -45,8 +39,7 @@ def _form(settings: Settings) -> None:
         settings.runs.mkdir(parents=True, exist_ok=True)
         started = ek.start_build(settings.runs, name, **chosen)
         st.session_state["review"] = started.name
-        st.toast(choose.plain(f"Started {started.name}"))
-        st.rerun()
+        processes.announce(started)
 
 
 def _builders() -> dict[str, Any]:
@@ -84,7 +77,7 @@ def data_sets(settings: Settings) -> dict[str, Path]:
     """What was built here and is complete, newest first."""
     if not settings.built.is_dir():
         return {}
-    unfinished = {each.name for each in ek.started(settings.runs) if each.state in ACTIVE}
+    unfinished = {each.name for each in ek.started(settings.runs) if each.active}
     folders = [
         path
         for path in settings.built.iterdir()

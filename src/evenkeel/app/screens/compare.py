@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import streamlit as st
 
 import evenkeel as ek
 from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import visible
+from evenkeel.page.format import capitalised, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 200
 """Samples in the list of changes: the largest ones."""
+MOST_NAMED = 8
+"""Runs that are named as comparable with one."""
 
 
 def page(settings: Settings) -> None:
@@ -27,25 +30,79 @@ def page(settings: Settings) -> None:
     several = [name for name in names if sum(run.benchmark == name for run in finished) > 1]
     if not several:
         show.text("A comparison needs two finished runs of one benchmark.", "warn")
+        if not settings.read_only:
+            st.page_link(st.session_state["pages"]["new-run"], label="Start a run")
         return
-    benchmark = st.selectbox("Benchmark", several)
-    chosen = _chosen([run for run in finished if run.benchmark == benchmark])
+    asked = _asked(finished)
+    first = asked or _newest_pair(finished) or [run for run in finished if run.benchmark in several]
+    benchmark = st.selectbox("Benchmark", several, index=several.index(first[0].benchmark))
+    listed = [run for run in finished if run.benchmark == benchmark]
+    chosen = _chosen(listed, [run for run in first if run.benchmark == benchmark] or _newest_pair(listed))
     if len(chosen) < 2:
         show.text("Choose two or more runs.", "soft")
         return
     st.query_params["runs"] = [run.name for run in chosen]
     with show.problems():
-        show.result(data.comparison([run.path for run in chosen]))
+        try:
+            comparison = data.comparison([run.path for run in chosen])
+        except ek.UsageError as error:
+            _explain_incomparable(listed, chosen, str(error))
+            return
+        sides = zip(comparison.runs, chosen, strict=True)  # named as in the list: a reader may be a stranger
+        named = tuple(msgspec.structs.replace(side, path=run.name) for side, run in sides)
+        show.result(msgspec.structs.replace(comparison, runs=named))
         show.explained(benchmark)
         _changes(settings, chosen)
 
 
-def _chosen(listed: list[ListedRun]) -> list[ListedRun]:
+def _asked(finished: list[ListedRun]) -> list[ListedRun]:
+    """The runs that the address names, where they can be compared; otherwise it is said why they cannot."""
+    by_name = {run.name: run for run in finished}
+    names = list(dict.fromkeys(st.query_params.get_all("runs")))
+    if absent := [name for name in names if name not in by_name]:
+        show.text(f"Not the name of a finished run here: {', '.join(absent)}", "warn")
+    asked = [by_name[name] for name in names if name in by_name]
+    if len({run.benchmark for run in asked}) > 1:
+        runs = ", ".join(f"{run.name} ({run.benchmark})" for run in asked)
+        show.text(f"Only runs of one benchmark can be compared, and these are not: {runs}", "error")
+        return []
+    return asked if len(asked) > 1 else []
+
+
+def _settings(run: ListedRun) -> bytes:
+    """What a run asked with, apart from the model or the methods under test."""
+    spec = ek.load_run(run.path).spec
+    subject = ek.benchmarks()[run.benchmark].subject
+    options = {name: value for name, value in spec.options.items() if name not in (subject, "methods")}
+    asked = (run.benchmark, options, spec.data.get("sha256"), spec.seed)
+    return msgspec.json.encode(asked, order="deterministic")
+
+
+def _newest_pair(listed: list[ListedRun]) -> list[ListedRun]:
+    """The newest run that an earlier one was asked like, and that one; empty where there is none."""
+    newest: dict[bytes, ListedRun] = {}
+    pairs = {}
+    for run in listed:  # newest first
+        settings = _settings(run)
+        if settings in newest:
+            pairs.setdefault(settings, [newest[settings], run])
+        newest.setdefault(settings, run)
+    return next((pairs[settings] for settings in newest if settings in pairs), [])
+
+
+def _explain_incomparable(listed: list[ListedRun], chosen: list[ListedRun], problem: str) -> None:
+    show.text(f"These runs cannot be compared. {capitalised(problem)}", "error")
+    for run in chosen:
+        alike = [each.name for each in listed if each != run and _settings(each) == _settings(run)]
+        words = ", ".join(alike[:MOST_NAMED]) if alike else "none here"
+        show.text(f"Asked like {run.name}: {words}", "soft")
+
+
+def _chosen(listed: list[ListedRun], default: list[ListedRun]) -> list[ListedRun]:
     by_name = {run.name: run for run in listed}
-    asked = [name for name in st.query_params.get_all("runs") if name in by_name]
-    default = asked if len(asked) > 1 else list(by_name)[:2]
+    names = [run.name for run in default] or list(by_name)[:2]
     picked = st.multiselect(
-        "Runs", list(by_name), default=default, format_func=lambda name: _label(by_name[name])
+        "Runs", list(by_name), default=names, format_func=lambda name: _label(by_name[name])
     )
     return [by_name[name] for name in picked]
 
@@ -81,13 +138,14 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
     listed = changes.head(MOST_SHOWN)
     if listed.is_empty():
         return
+    titles = {"sample": "Sample", "a": "From", "b": "To", "difference": "Difference"}
     event: Any = st.dataframe(
-        listed.drop("flipped"),
+        listed.select(titles).rename(titles),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
         key="changes",
-        height=280,
+        height=min(280, 37 + 35 * len(listed)),
         alt="Samples with their value in both runs and the difference",
     )
     ids = listed["sample"].to_list()

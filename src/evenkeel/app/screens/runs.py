@@ -22,6 +22,8 @@ def page(settings: Settings) -> None:
     if not listed:
         _explain_empty(settings)
         return
+    if any(run.state == "running" for run in listed) and not settings.read_only:
+        st.page_link(st.session_state["pages"]["new-run"], label="Watch the runs in progress")
     shown = _filter(listed)
     finished = [run for run in shown if run.state == "finished"]
     show.tabs(
@@ -63,7 +65,11 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 def _table(listed: list[ListedRun]) -> None:
     """A row for each run, or for each subject of one that sets several side by side."""
     rows = [(run, row) for run in listed for row in _rows(run)]
-    show.text(f"{len(listed):,} runs. Choose one to look at its samples.", "soft")
+    if not listed:
+        show.text("No run is like this. Choose other filters.", "soft")
+        return
+    counted = "1 run" if len(listed) == 1 else f"{len(listed):,} runs"
+    show.text(f"{counted}. Choose one to look at its samples.", "soft")
     event: Any = st.dataframe(
         [row for _, row in rows],
         hide_index=True,
@@ -74,23 +80,23 @@ def _table(listed: list[ListedRun]) -> None:
     )
     if event.selection.rows:
         show.go("explore", run=rows[event.selection.rows[0]][0].name)
-    for run in listed:
-        if run.state == "broken":
-            show.text(run.problem, "warn")
+    if broken := [run.problem for run in listed if run.state == "broken"]:
+        show.text("\n".join(["Cannot be read:", *broken]), "warn")
 
 
 def _rows(run: ListedRun) -> list[dict[str, str]]:
     figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
     return [
         {
-            "made (UTC)": run.created[:16].replace("T", " "),
-            "benchmark": visible(run.benchmark),
-            "model or method": visible(name),
-            "headline": value(figure) if figure else "",
+            "Made (UTC)": run.created[:16].replace("T", " "),
+            "Benchmark": visible(run.benchmark),
+            "Model or method": visible(name),
+            "Metric": visible(run.metric.replace("_", " ")),
+            "Headline": value(figure) if figure else "",
             "95 % interval": interval(figure, short=True),
-            "coverage": share(figure.coverage) if figure else "",
-            "state": run.state,
-            "run": visible(run.name),
+            "Coverage": share(figure.coverage) if figure else "",
+            "State": run.state,
+            "Run": visible(run.name),
         }
         for name, figure in figures.items()
     ]
@@ -98,7 +104,7 @@ def _rows(run: ListedRun) -> list[dict[str, str]]:
 
 def _leaderboards(listed: list[ListedRun]) -> None:
     if not listed:
-        show.text("No run is finished yet.", "soft")
+        show.text("None of these runs is finished: a leaderboard shows finished runs.", "soft")
         return
     for board in data.leaderboards(listed):
         show.result(board)
