@@ -137,8 +137,9 @@ def text_of(page: Page) -> str:
 
 
 def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, address: str) -> None:
-    page, seen = opened(browser, address)
-    assert "7 runs" in text_of(page)
+    page, seen = opened(browser, f"{address}/runs")
+    expect(page.get_by_text("7 runs")).to_be_visible()
+    assert page.get_by_role("dialog").count() == 0
     assert "broken/spec.json" in text_of(page)
     page.get_by_role("tab", name="Leaderboards").click()
     expect(page.get_by_text("1 shared").first).to_be_visible()
@@ -203,8 +204,8 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         page, _ = opened(browser, f"{url}/new-run")
         choose(page, "Benchmark", "miron")
         page.get_by_label("Languages", exact=True).fill("en")
-        page.get_by_label("Questions", exact=True).fill("1")
-        page.get_by_label("Questions", exact=True).press("Enter")
+        page.get_by_label("Questions of each language").fill("1")
+        page.get_by_label("Questions of each language").press("Enter")
         settle(page)
         page.get_by_role("button", name="Count requests and cost").click()
         page.get_by_role("button", name="Start the run").click()
@@ -213,6 +214,46 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         expect(page.get_by_text(re.compile("^Levenshtein score of")).first).to_be_visible()
         [listed] = ek.list_runs(tmp_path / "runs")
         assert listed.state == "finished"
+        page.context.close()
+
+
+def test_a_run_is_stopped_and_goes_on_in_another_browser(browser: Browser, tmp_path: Path) -> None:
+    """The server answers five prompts; the others wait until the run was stopped."""
+
+    def answer(prompt: str) -> str:
+        if sum(server.answered.values()) >= 5:
+            server.behaviour.latency = 3600
+        return "I do not know."
+
+    with Scripted(answer) as server, served(tmp_path / "runs") as url:
+        page, _ = opened(browser, f"{url}/new-run")
+        choose(page, "Benchmark", "rgb")
+        choose(page, "Model", "An OpenAI-compatible server")
+        page.get_by_label("Address", exact=True).fill(server.url)
+        page.get_by_label("Address", exact=True).press("Enter")
+        page.get_by_label("Name of the model", exact=True).fill("slow")
+        page.get_by_label("Name of the model", exact=True).press("Enter")
+        settle(page)
+        page.get_by_role("button", name="Count requests and cost").click()
+        page.get_by_role("button", name="Start the run").click()
+        bar = page.get_by_test_id("stProgress")
+        expect(bar).to_contain_text(re.compile(r"[5-9] of [\d,]+ requests|\d\d+ of [\d,]+ requests"))
+        expect(page.get_by_text(re.compile(r"requests a second, 0 failed"))).to_be_visible()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.context.close()
+
+        before = dict(server.answered)
+        page, _ = opened(browser, f"{url}/new-run")
+        expect(page.get_by_text("Stopped. The answers so far are kept")).to_be_visible()
+        server.behaviour.latency = 0
+        server.rule = lambda prompt: "I do not know."
+        page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_role("button", name="Explore")).to_be_visible(timeout=4 * PATIENCE)
+        [listed] = ek.list_runs(tmp_path / "runs")
+        assert listed.state == "finished"
+        assert listed.headline is not None
+        assert listed.headline.coverage == 1
+        assert sum(server.answered[prompt] == before[prompt] for prompt in before) >= 5, "asked again"
         page.context.close()
 
 
@@ -241,9 +282,14 @@ def test_a_read_only_app_starts_and_marks_nothing(browser: Browser, runs: Path) 
         page, _ = opened(browser, f"{url}/explore?run=miron")
         assert page.get_by_role("link", name="New run").count() == 0
         assert page.get_by_role("button", name="Save the mark").count() == 0
-        page.goto(f"{url}/new-run")
-        settle(page)
-        assert page.get_by_role("button", name="Start the run").count() == 0
+        for name in ("new-run", "build"):
+            page.goto(f"{url}/{name}")
+            settle(page)
+            expect(page.get_by_text("This app is read-only")).to_be_visible()
+            assert page.get_by_role("button", name=re.compile("Start|Count|Build")).count() == 0
+            assert page.get_by_role("dialog").count() == 0
+        page.get_by_role("link", name="Look at the runs").click()
+        expect(page.get_by_role("heading", name="Runs")).to_be_visible()
         page.context.close()
 
 

@@ -152,7 +152,9 @@ def test_a_data_set_that_shrinks_shows_its_last_row(runs: Path) -> None:
 class Parrot(Struct, frozen=True):
     """One option of each kind."""
 
-    loud: Annotated[bool, Meta(description="Whether *all* is in capitals.")] = False
+    loud: Annotated[
+        bool, Meta(description="Whether *all* is in capitals, beside --max-tokens.  [default: no]")
+    ] = False
     tone: Literal["soft", "sharp"] | None = None
     times: Annotated[int, Meta(ge=1)] | None = None
     share: float = 0.5
@@ -190,7 +192,7 @@ def chosen(test: AppTest) -> Any:
 
 def test_only_what_differs_from_the_defaults_is_chosen(parrot: AppTest, runs: Path) -> None:
     assert chosen(parrot) == {}
-    assert parrot.checkbox(key="x-loud").help == r"Whether \*all\* is in capitals\."
+    assert "Whether *all* is in capitals, beside “Longest answer (tokens)”. Default: no.</p>" in shown(parrot)
     parrot.checkbox(key="x-loud").check()
     parrot.selectbox(key="x-tone").select("sharp")
     parrot.number_input(key="x-times").set_value(3)
@@ -304,22 +306,24 @@ def test_no_name_of_a_folder_becomes_arguments_or_signs(runs: Path, name: str) -
     assert list(choose.files_of(settings)) == ["good", "good/config.json", "good/accepted"]
 
 
-def choose_data() -> None:
-    import streamlit as st
-
-    import evenkeel as ek
-    from evenkeel.app.screens import new_run
-    from evenkeel.app.settings import Settings
-
-    st.session_state["chosen"] = new_run._data(Settings.of_environment(), ek.benchmarks()["miron"])
-
-
-def test_a_folder_does_not_replace_the_data_of_its_name(runs: Path) -> None:
-    folder = write_rows(runs, "starter")
-    test = AppTest.from_function(choose_data, default_timeout=30).run()
-    assert chosen(test)["data"] == "starter"
-    test.selectbox[0].select("./starter").run()
-    assert chosen(test)["data"] == str(folder)
+def test_every_option_is_explained_and_in_order() -> None:
+    known = {
+        key: {option.name for option in ek.describe(kind)}
+        for name, benchmark in ek.benchmarks().items()
+        for key, kind in (
+            (f"options-{name}", benchmark.Options),
+            (f"build-{name}", benchmark.builder().Options),
+        )
+    }
+    for key, names in choose.PRESENTATION.first.items():
+        assert set(names) <= known[key] - set(choose.OF_TERMINAL), key
+    assert set(choose.PRESENTATION.titles) <= set.union(*known.values())
+    for benchmark in ek.benchmarks().values():
+        for kind in (benchmark.Options, benchmark.builder().Options):
+            for option in ek.describe(kind):
+                words = choose.explanation(option)
+                assert words, option.name
+                assert not any(sign in words for sign in ("--", "[default", "; repeat")), words
 
 
 def test_no_file_that_names_models_can_be_uploaded(runs: Path) -> None:

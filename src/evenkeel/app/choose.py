@@ -155,8 +155,8 @@ def checked(text: str, settings: Settings, *, beside: Sequence[str] = ()) -> str
             "start such a run at the terminal."
         )
     variables = [*key_variables(), NO_KEY]
-    for variable in KEY_ARGUMENT.findall(decoded):
-        if variable and variable not in variables:
+    for variable in keys_named(text):
+        if variable not in variables:
             raise ek.UsageError(
                 f"'{variable}' is not a variable of a key. Available: {', '.join(variables)}."
             )
@@ -181,6 +181,12 @@ def _argument_names(text: str) -> list[str]:
 
 def _normalised(text: str) -> str:
     return text.lower().replace("-", "_")
+
+
+def keys_named(text: str) -> list[str]:
+    """The variables of keys that a text names as those to send, each once."""
+    names = dict.fromkeys(KEY_ARGUMENT.findall(unquote(text)))
+    return [name for name in names if name not in ("", NO_KEY)]
 
 
 def key_variables() -> list[str]:

@@ -77,6 +77,8 @@ def _ended_early(settings: Settings, process: Started) -> None:
     else:
         show.text(f"Failed. {answers}", "error")
         show.preformatted(process.log_tail(12))
+    if variables := dict.fromkeys(name for part in process.command for name in choose.keys_named(part)):
+        show.text(f"Going on sends the key in {', '.join(variables)} to the server of the command.", "warn")
     if st.button("Go on", key=f"again-{process.name}"):
         _check_command(settings, process)
         ek.start_again(process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -69,25 +70,27 @@ def _asked(finished: list[ListedRun]) -> list[ListedRun]:
     return asked if len(asked) > 1 else []
 
 
-def _settings(run: ListedRun) -> bytes:
-    """What a run asked with, apart from the model or the methods under test."""
+def _settings(run: ListedRun, *, data: bool = True) -> bytes:
+    """What a run was asked with, apart from the model or the methods under test; without `data` also apart
+    from what its samples show."""
     spec = ek.load_run(run.path).spec
-    subject = ek.benchmarks()[run.benchmark].subject
-    options = {name: value for name, value in spec.options.items() if name not in (subject, "methods")}
-    asked = (run.benchmark, options, spec.data.get("sha256"), spec.seed)
-    return msgspec.json.encode(asked, order="deterministic")
+    benchmark = ek.benchmarks()[run.benchmark]
+    shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not data}
+    apart = {benchmark.subject, "methods"} | shown
+    options = {name: value for name, value in spec.options.items() if name not in apart}
+    samples = (spec.data.get("sha256"), spec.seed) if data else ()
+    return msgspec.json.encode((run.benchmark, options, samples), order="deterministic")
 
 
 def _newest_pair(listed: list[ListedRun]) -> list[ListedRun]:
-    """The newest run that an earlier one was asked like, and that one; empty where there is none."""
-    newest: dict[bytes, ListedRun] = {}
-    pairs = {}
-    for run in listed:  # newest first
-        settings = _settings(run)
-        if settings in newest:
-            pairs.setdefault(settings, [newest[settings], run])
-        newest.setdefault(settings, run)
-    return next((pairs[settings] for settings in newest if settings in pairs), [])
+    """The newest two runs that were asked the same, or with the same settings; empty where none were."""
+    for data in (True, False):
+        by_settings: defaultdict[bytes, list[ListedRun]] = defaultdict(list)
+        for run in listed:  # newest first
+            by_settings[_settings(run, data=data)].append(run)
+        if pair := next((runs[:2] for runs in by_settings.values() if len(runs) > 1), None):
+            return pair
+    return []
 
 
 def _explain_incomparable(listed: list[ListedRun], chosen: list[ListedRun], problem: str) -> None:
@@ -95,7 +98,7 @@ def _explain_incomparable(listed: list[ListedRun], chosen: list[ListedRun], prob
     for run in chosen:
         alike = [each.name for each in listed if each != run and _settings(each) == _settings(run)]
         words = ", ".join(alike[:MOST_NAMED]) if alike else "none here"
-        show.text(f"Asked like {run.name}: {words}", "soft")
+        show.text(f"Runs that were asked the same as {run.name}: {words}", "soft")
 
 
 def _chosen(listed: list[ListedRun], default: list[ListedRun]) -> list[ListedRun]:

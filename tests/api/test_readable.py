@@ -1,0 +1,69 @@
+"""Which benchmark can read which data, from the beginning of a large file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.api.readable import BEGINNING
+
+ROWS = {
+    "miron": {"prefix": "a b", "target": " c", "category": "Logic"},
+    "rgb": {"id": 1, "query": "who?", "answer": ["she"], "positive": ["she did"], "negative": ["no one"]},
+    "multiview": {"criterion": "topic", "anchor": "a b", "positive": "a c", "negative": "d e"},
+}
+
+
+def write(folder: Path, benchmark: str) -> Path:
+    path = folder / f"{benchmark}_en.jsonl"
+    path.write_bytes(msgspec.json.encode(ROWS[benchmark]) + b"\n")
+    return path
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
+def test_a_benchmark_reads_its_data_and_no_others(benchmark: str, questions: Path, tmp_path: Path) -> None:
+    paths = {"mirae": questions} | {name: write(tmp_path, name) for name in ROWS}
+    problems = {name: ek.data_problem(benchmark, path) for name, path in paths.items()}
+    assert [name for name, problem in problems.items() if not problem] == [benchmark]
+    others = {name: problem for name, problem in problems.items() if name != benchmark}
+    assert all(str(paths[name]) in problem for name, problem in others.items())
+
+
+def test_of_a_large_file_of_lines_the_beginning_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = msgspec.json.encode(ROWS["miron"]) + b"\n"
+    path.write_bytes(row * (BEGINNING // len(row) + 2) + b"not JSON\n")
+    assert ek.data_problem("miron", path) == ""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path.rename(folder / path.name)
+    assert ek.data_problem("miron", folder) == ""
+    assert "rows.jsonl" in ek.data_problem("rgb", folder)
+    with pytest.raises(ek.UsageError, match="not JSON"):
+        ek.dry_run("miron", "embedded", data=folder)
+
+
+def test_a_large_file_that_is_one_text_is_read_whole(questions: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    content["questions"][0]["level_1_text"] = "word " * BEGINNING
+    questions.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
+    assert ek.data_problem("mirae", questions) == ""
+    questions.write_bytes(questions.read_bytes()[:-2])
+    assert "ends too early" in ek.data_problem("mirae", questions)
+
+
+def test_a_language_that_the_file_leaves_open_is_not_a_problem(questions: Path) -> None:
+    content = msgspec.json.decode(questions.read_bytes())
+    questions.write_bytes(msgspec.json.encode({"questions": content["questions"]}))
+    assert ek.data_problem("mirae", questions) == ""
+    with pytest.raises(ek.UsageError, match="give --lang"):
+        ek.dry_run("mirae", "embedded", data=questions)
+
+
+def test_data_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    assert "absent" in ek.data_problem("rgb", tmp_path / "absent")
+    (tmp_path / "empty").mkdir()
+    assert "has no files" in ek.data_problem("rgb", tmp_path / "empty")

@@ -1,0 +1,243 @@
+"""New run, Compare and the list of processes, driven without a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import evenkeel as ek
+from evenkeel.api.launch import _began
+from evenkeel.app import choose, processes
+from evenkeel.app.settings import UPLOAD_MB, Settings
+from scripted import Scripted
+
+PAGE = """
+import streamlit as st
+from evenkeel.app import show
+from evenkeel.app.screens import {name} as screen
+from evenkeel.app.settings import Settings
+
+st.session_state.setdefault("pages", {{}})
+with show.problems():
+    screen.page(Settings.of_environment())
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "data").mkdir(parents=True)
+    return tmp_path / "runs"
+
+
+def page(name: str, *asked: str) -> AppTest:
+    test = AppTest.from_string(PAGE.format(name=name), default_timeout=60)
+    if asked:
+        test.query_params["runs"] = list(asked)
+    test.run()
+    assert not test.exception
+    return test
+
+
+def shown(test: AppTest) -> str:
+    assert not test.exception
+    return "\n".join(str(element.proto.body) for element in test.get("html"))
+
+
+def settings_of(runs: Path) -> Settings:
+    return Settings(runs=runs, models=None, data=None, read_only=False)
+
+
+def write_rows(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    row = {"id": 1, "prefix": "a b", "target": " c", "category": "Logic"}
+    (folder / "miron_en.jsonl").write_bytes(msgspec.json.encode(row))
+    return folder
+
+
+# New run
+
+
+def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
+    rows = write_rows(runs / "data" / "mine")
+    write_rows(runs / "data" / "starter")
+    test = page("new_run")
+    assert test.selectbox(key="data-mirae").options == ["starter", "published", choose.UPLOAD]
+    assert "mine: mine/miron_en.jsonl" in shown(test)
+    test.selectbox[0].select("miron").run()
+    data = test.selectbox(key="data-miron")
+    assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]
+    assert data.value == "starter"
+    data.select("mine").run()
+    test.button[0].click().run()
+    assert "Data: mine</p>" in shown(test)
+    counted, _ = test.session_state["plan"]
+    assert msgspec.json.decode(counted)["data"] == str(rows)
+
+
+def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path) -> None:
+    test = page("new_run")
+    test.selectbox(key="data-mirae").select(choose.UPLOAD).run()
+    assert test.button[0].disabled
+    assert "Choose the data first" in shown(test)
+    uploader = test.file_uploader(key="data-mirae-upload")
+    uploader.set_value(("../my <b>rows</b>.jsonl", b'{"prefix": "a", "target": "b"}', "text/plain")).run()
+    assert "cannot read this" in shown(test)
+    assert test.button[0].disabled
+    uploader = test.file_uploader(key="data-mirae-upload")
+    uploader.set_value(("../../q u.json", questions.read_bytes(), "application/json")).run()
+    test.button[0].click().run()
+    [path] = (runs / "data" / "uploads").glob("*.json")
+    assert f"Data: {path.name}</p>" in shown(test)
+    assert path.name.startswith("q_u-")
+    assert path.read_bytes() == questions.read_bytes()
+    assert f"uploads/{path.name}" in page("new_run").selectbox(key="data-mirae").options
+
+
+def test_an_upload_has_a_largest_size_and_a_name_that_fits(runs: Path) -> None:
+    settings = settings_of(runs)
+    with pytest.raises(ek.UsageError, match="more than 20 MB"):
+        choose.save_upload(settings, "large.json", bytes(UPLOAD_MB * 2**20 + 1))
+    path = choose.save_upload(settings, "𠀀" * 300 + ".jso\u202en", b"1")
+    assert path.parent == settings.uploads
+    assert path.read_bytes() == b"1"
+    (runs / "data" / "uploads").rename(runs / "elsewhere")
+    (runs / "data" / "uploads").symlink_to(runs / "elsewhere")
+    with pytest.raises(ek.UsageError, match="is a link"):
+        choose.save_upload(settings, "a.json", b"2")
+
+
+# Processes
+
+
+def write_process(runs: Path, name: str, *arguments: str, kind: str = "run", alive: bool = False) -> None:
+    (runs / name).mkdir()
+    about = runs / ".started" / name
+    about.mkdir(parents=True)
+    out = f"--out={(runs / name).resolve()}"
+    stored = {
+        "kind": kind,
+        "command": [sys.executable, "-P", "-m", "evenkeel", "run", "mirae", *arguments, out],
+        "created": name,
+        **({"pid": os.getpid(), "began": _began(os.getpid())} if alive else {}),
+    }
+    about.joinpath("started.json").write_bytes(msgspec.json.encode(stored))
+
+
+def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:
+    write_process(runs, "x", alive=True)
+    [process] = ek.started(runs)
+    assert (process.state, process.active) == ("starting", True)
+    test = page("new_run")
+    next(button for button in test.button if button.label == "Stop").click().run()
+    [process] = ek.started(runs)
+    assert (process.state, process.active) == ("stopping", True)
+    assert "Stop" not in [button.label for button in test.run().button]
+    assert test.get("progress")[0].proto.text == "Stopping…"
+
+
+def test_a_process_that_runs_is_shown_however_old_it_is(runs: Path) -> None:
+    write_process(runs, "0-old", alive=True)
+    for number in range(1, 8):
+        write_process(runs, f"{number}-ended")
+    text = shown(page("new_run"))
+    assert text.index("0-old") < text.index("7-ended") < text.index("3-ended")
+    assert "2-ended" not in text
+    assert "2 older ones are not shown" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--base-url=http://h/v1"], "not an argument that this page gives"),
+        (["--methods=x.yaml"], "not an argument that this page gives"),
+        (["x.py"], "not an argument that this page gives"),
+        (["--data=/etc"], "outside of the app"),
+        (["--model-arg=base_url=http://h/v1"], "would send OPENAI_API_KEY"),
+        (["--model=openai:x?base_url=http://h/v1"], "would send OPENAI_API_KEY"),
+        (["--model=openai:x?base_url=http://h/v1&api_key_env=HOME"], "not a variable of a key"),
+    ],
+)
+def test_a_stored_command_may_do_no_more_than_the_page(
+    runs: Path, arguments: list[str], problem: str
+) -> None:
+    write_process(runs, "x", *arguments)
+    with pytest.raises(ek.UsageError, match=problem):
+        processes._check_command(settings_of(runs), ek.started(runs)[0])
+
+
+def test_it_is_said_which_key_going_on_would_send(runs: Path) -> None:
+    write_process(runs, "x", "--model=openai:m?base_url=http%3A%2F%2Fh%2Fv1&api_key_env=OPENAI_API_KEY")
+    processes._check_command(settings_of(runs), ek.started(runs)[0])
+    assert "Going on sends the key in OPENAI_API_KEY" in shown(page("new_run"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")]
+)
+def test_the_time_left_has_a_unit(seconds: float, words: str) -> None:
+    assert processes._duration(seconds) == words
+
+
+# Compare
+
+
+def copy_run(source: Path, target: Path, created: str, **spec: object) -> None:
+    """The same run at another time, as if it had been asked with another spec."""
+    target.mkdir()
+    for path in source.iterdir():
+        if path.is_file():
+            (target / path.name).write_bytes(path.read_bytes())
+    stored = msgspec.json.decode((source / "spec.json").read_bytes())
+    stored["provenance"]["created"] = created
+    (target / "spec.json").write_bytes(msgspec.json.encode(stored | spec))
+
+
+@pytest.fixture
+def compared(runs: Path) -> Path:
+    """From old to new: two runs that were asked the same, and one with another option."""
+    ek.run("multiview", method="bm25", limit=3, out=runs / "first", progress=False)
+    copy_run(runs / "first", runs / "second", "2099-01-01T00:00:00")
+    options = ek.load_run(runs / "first").spec.options | {"instruct_template": "{INSTRUCTION} {TEXT}"}
+    copy_run(runs / "first", runs / "third", "2099-01-02T00:00:00", options=options)
+    return runs
+
+
+def test_the_newest_pair_that_can_be_compared_is_opened(compared: Path) -> None:
+    test = page("compare")
+    assert test.multiselect[0].value == ["second", "first"]
+    assert "2 runs, paired by sample" in shown(test)
+    assert str(compared) not in shown(test)
+
+
+def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None:
+    test = page("compare", "third", "first")
+    assert test.multiselect[0].value == ["third", "first"]
+    assert "These runs cannot be compared. " in shown(test)
+    assert "options.instruct_template" in shown(test)
+    assert "asked the same as third: none here" in shown(test)
+    assert "asked the same as first: second" in shown(test)
+    assert str(compared) not in shown(test)
+
+
+def test_an_address_with_other_runs_says_so(compared: Path) -> None:
+    rgb = compared / "rgb"
+    with Scripted(lambda prompt: "I do not know.") as server:
+        ek.run("rgb", "openai:m", base_url=server.url, limit=1, lang="en", out=rgb, progress=False)
+    test = page("compare", "first", "rgb", "absent")
+    assert "Only runs of one benchmark can be compared, and these are not: first (multiview), rgb (rgb)" in (
+        shown(test)
+    )
+    assert "Not the name of a finished run here: absent" in shown(test)
+    assert test.multiselect[0].value == ["second", "first"]
+
+
+def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
+    assert "needs two finished runs of one benchmark" in shown(page("compare"))
