@@ -42,7 +42,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def ended(folder: Path) -> Started:
-    until(lambda: started(folder)[0].state not in ("starting", "running"))
+    until(lambda: not started(folder)[0].active)
     return started(folder)[0]
 
 
@@ -83,11 +83,13 @@ def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
         assert ended(tmp_path).state == "stopped"
 
 
-def test_a_run_that_failed_goes_on_with_the_same_command(questions: Path, tmp_path: Path) -> None:
-    with Loopback(always=401) as server:
+def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path) -> None:
+    with Loopback(always=401, says="no\x1b[31m key") as server:
         mirae(tmp_path, server, questions, levels="1")
         failed = ended(tmp_path)
         assert failed.state == "failed"
+        assert "401" in failed.log_tail()
+        assert "\x1b" not in failed.log_tail()
         server.behaviour.always = 0
         again = start_again(failed)
         assert (again.name, again.path, again.command) == (failed.name, failed.path, failed.command)
@@ -116,15 +118,6 @@ def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list
     )
     with pytest.raises(UsageError, match="its command is not one that Evenkeel stored"):
         start_again(started(tmp_path)[0])
-
-
-def test_a_run_that_fails_has_its_last_lines(questions: Path, tmp_path: Path) -> None:
-    with Loopback(always=401, says="no\x1b[31m key") as server:
-        mirae(tmp_path, server, questions)
-        process = ended(tmp_path)
-    assert process.state == "failed"
-    assert "401" in process.log_tail()
-    assert "\x1b" not in process.log_tail()
 
 
 def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
     assert "--per-category=2" in started.command
     for _ in range(600):
         [started] = ek.started(runs)
-        if started.state not in ("starting", "running"):
+        if not started.active:
             break
         time.sleep(0.1)
     assert started.state == "finished", started.log_tail()

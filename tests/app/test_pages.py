@@ -69,7 +69,7 @@ def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
     write_rows(runs / "data" / "starter")
     test = page("new_run")
     assert test.selectbox(key="data-mirae").options == ["starter", "published", choose.UPLOAD]
-    assert "mine: mine/miron_en.jsonl" in shown(test)
+    assert "• mine/miron_en.jsonl: expected MIRAE questions" in shown(test)
     test.selectbox[0].select("miron").run()
     data = test.selectbox(key="data-miron")
     assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]

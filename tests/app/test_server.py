@@ -18,7 +18,8 @@ import aiohttp
 import pytest
 
 from commandline import evenkeel
-from evenkeel.app.server import Guard, Server
+from evenkeel.app.guard import Guard
+from evenkeel.app.server import Server
 from evenkeel.errors import UsageError
 
 pytest.importorskip("streamlit")

@@ -69,8 +69,9 @@ def title(name: str) -> str:
 def explanation(option: Option) -> str:
     """The help text of the command line, with the options that it mentions under the names of the page."""
     text = FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", option.description)
-    text = text.replace("; repeat to ", "; one a line to ").replace("; repeat", "; one a line")
-    return DEFAULT.sub(r" Default: \1.", text)
+    text = DEFAULT.sub(r" Default: \1.", text.replace("; repeat", "; one per line"))
+    begins_with_value = text.startswith(str(option.default)) and option.default != ""
+    return text if begins_with_value else capitalised(text)
 
 
 def options(kind: type[Struct], settings: Settings, *, key: str) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
     """Two options a row, one on a narrow screen."""
     chosen = {}
     for start in range(0, len(described), 2):
-        for column, option in zip(st.columns(2), described[start : start + 2], strict=False):
+        row = described[start : start + 2]
+        for column, option in zip(st.columns(len(row)), row, strict=True):
             if option.default is NODEFAULT:
                 option = option._replace(default=None)
             with column:
@@ -122,7 +124,7 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
         return option.default if number is None else number
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
-        text = st.text_area(label, default, placeholder="One a line", height=80, key=key)
+        text = st.text_area(label, default, placeholder="One per line", height=80, key=key)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return tuple(checked(line, settings, beside=lines) for line in lines)
     text = st.text_input(label, option.default or "", key=key)

@@ -70,24 +70,24 @@ def _asked(finished: list[ListedRun]) -> list[ListedRun]:
     return asked if len(asked) > 1 else []
 
 
-def _settings(run: ListedRun, *, data: bool = True) -> bytes:
-    """What a run was asked with, apart from the model or the methods under test; without `data` also apart
-    from what its samples show."""
+def _settings(run: ListedRun, *, samples: bool = True) -> bytes:
+    """What a run was asked with, apart from the model or the methods under test; without `samples` also
+    apart from what these show."""
     spec = ek.load_run(run.path).spec
     benchmark = ek.benchmarks()[run.benchmark]
-    shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not data}
+    shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not samples}
     apart = {benchmark.subject, "methods"} | shown
     options = {name: value for name, value in spec.options.items() if name not in apart}
-    samples = (spec.data.get("sha256"), spec.seed) if data else ()
-    return msgspec.json.encode((run.benchmark, options, samples), order="deterministic")
+    data_and_seed = (spec.data.get("sha256"), spec.seed) if samples else ()
+    return msgspec.json.encode((run.benchmark, options, data_and_seed), order="deterministic")
 
 
 def _newest_pair(listed: list[ListedRun]) -> list[ListedRun]:
     """The newest two runs that were asked the same, or with the same settings; empty where none were."""
-    for data in (True, False):
+    for samples in (True, False):
         by_settings: defaultdict[bytes, list[ListedRun]] = defaultdict(list)
         for run in listed:  # newest first
-            by_settings[_settings(run, data=data)].append(run)
+            by_settings[_settings(run, samples=samples)].append(run)
         if pair := next((runs[:2] for runs in by_settings.values() if len(runs) > 1), None):
             return pair
     return []
@@ -143,7 +143,7 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
         return
     titles = {"sample": "Sample", "a": "From", "b": "To", "difference": "Difference"}
     event: Any = st.dataframe(
-        listed.select(titles).rename(titles),
+        listed.select(list(titles)).rename(titles),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",

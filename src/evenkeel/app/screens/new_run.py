@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from evenkeel.app.settings import Settings
 
 WORDS = ("starter", "published")
 """Data that is not a file. A folder of such a name is offered as `./starter`."""
+COLUMNS = re.compile(r"(?<=\S) {2,}")
+"""Between the columns of a text that is written for the terminal."""
+LONGEST = 240
+"""Characters of what is wrong with a data set."""
 
 
 def page(settings: Settings) -> None:
@@ -33,7 +38,7 @@ def _form(settings: Settings) -> None:
     chosen |= _data(settings, name)
     with st.expander("Options of the benchmark"):
         if benchmark.about:
-            show.preformatted(benchmark.about.replace("\b", "").strip())
+            show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
         chosen |= choose.options(benchmark.Options, settings, key=f"options-{name}")
     chosen |= _limits()
     _count_and_start(settings, chosen)
@@ -44,13 +49,13 @@ def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
     files, problems = _data_sets(settings, benchmark)
     picked = choose.file("Data", settings, files, default="starter", words=WORDS, key=f"data-{benchmark}")
     if picked and picked not in WORDS and (problem := _data_problem(benchmark, picked, _version(picked))):
-        show.text(f"The benchmark {benchmark} cannot read this: {_shortened(problem, Path(picked))}", "error")
+        show.text(f"The benchmark {benchmark} cannot read this: {_shortened(problem, settings)}", "error")
         picked = None
     elif picked:
         show.text(_described(benchmark, picked), "small")
     if problems:
         with st.expander(f"Not listed, because this benchmark cannot read it ({len(problems)})"):
-            show.text("\n".join(f"{name}: {problem}" for name, problem in problems.items()), "small")
+            show.text("\n".join(f"• {problem}" for problem in problems), "small")
     lang, limit = st.columns(2)
     languages = lang.text_input("Languages", placeholder="all, or codes such as en,ko")
     most = limit.number_input("Questions of each language (0 for all)", min_value=0, value=8)
@@ -61,12 +66,12 @@ def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
     }
 
 
-def _data_sets(settings: Settings, benchmark: str) -> tuple[dict[str, Path], dict[str, str]]:
+def _data_sets(settings: Settings, benchmark: str) -> tuple[dict[str, Path], list[str]]:
     """The data sets that a benchmark can read; and of the others, why it cannot."""
-    files, problems = {}, {}
+    files, problems = {}, []
     for name, path in settings.data_sets().items():
         if problem := _data_problem(benchmark, str(path), _version(path)):
-            problems[name] = _shortened(problem, path)
+            problems.append(_shortened(problem, settings))
         else:
             files[f"./{name}" if name in WORDS else name] = path
     return files, problems
@@ -84,9 +89,11 @@ def _data_problem(benchmark: str, path: str, version: tuple[tuple[str, int, int]
     return ek.data_problem(benchmark, path)
 
 
-def _shortened(problem: str, path: Path) -> str:
-    """Without the folder that the data lies in."""
-    return problem.replace(f"{path.parent}{os.sep}", "")
+def _shortened(problem: str, settings: Settings) -> str:
+    """With the names that the page shows, and not those of folders of the machine."""
+    for folder in (settings.built, settings.data):
+        problem = problem.replace(f"{folder}{os.sep}", "")
+    return problem if len(problem) <= LONGEST else f"{problem[:LONGEST]}…"
 
 
 def _described(benchmark: str, picked: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+import evenkeel as ek
 from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import interval, share, value, visible
@@ -64,7 +66,12 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 
 def _table(listed: list[ListedRun]) -> None:
     """A row for each run, or for each subject of one that sets several side by side."""
-    rows = [(run, row) for run in listed for row in _rows(run)]
+    titles = {
+        (name, metric.name): metric.title
+        for name, benchmark in ek.benchmarks().items()
+        for metric in benchmark.layout.metrics
+    }
+    rows = [(run, row) for run in listed for row in _rows(run, titles)]
     if not listed:
         show.text("No run is like this. Choose other filters.", "soft")
         return
@@ -84,14 +91,14 @@ def _table(listed: list[ListedRun]) -> None:
         show.text("\n".join(["Cannot be read:", *broken]), "warn")
 
 
-def _rows(run: ListedRun) -> list[dict[str, str]]:
+def _rows(run: ListedRun, titles: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
     figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
     return [
         {
             "Made (UTC)": run.created[:16].replace("T", " "),
             "Benchmark": visible(run.benchmark),
             "Model or method": visible(name),
-            "Metric": visible(run.metric.replace("_", " ")),
+            "Metric": titles.get((run.benchmark, run.metric), run.metric),
             "Headline": value(figure) if figure else "",
             "95 % interval": interval(figure, short=True),
             "Coverage": share(figure.coverage) if figure else "",
