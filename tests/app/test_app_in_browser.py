@@ -27,6 +27,8 @@ from scripted import Scripted
 HOSTILE = (
     "<img src=x onerror=\"document.title='run'\"> **bold** $x^2$ :red[colour] [link](javascript:alert(1))"
 )
+HERE = ("http://127.0.0.1:", "data:", "blob:")
+"""Where a page may load from."""
 PATIENCE = 180_000
 """Milliseconds: a machine may be busy."""
 expect.set_options(timeout=PATIENCE)
@@ -113,10 +115,10 @@ def opened(browser: Browser, url: str, *, width: int = 1280, scheme: str = "ligh
     seen: list[str] = []
     page.on("pageerror", lambda error: seen.append(f"error {error}"))
     page.on("dialog", lambda dialog: seen.append(f"dialog {dialog.message}"))
-    page.on("request", lambda request: seen.append(request.url) if "127.0.0.1" not in request.url else None)
+    page.on("request", lambda request: None if request.url.startswith(HERE) else seen.append(request.url))
     page.goto(url)
     settle(page)
-    return page, [each for each in seen if not each.startswith(("data:", "blob:"))]
+    return page, seen
 
 
 def settle(page: Page) -> None:
@@ -201,7 +203,11 @@ def test_a_scorecard_is_downloaded_as_csv(browser: Browser, address: str) -> Non
 
 def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path / "runs") as url:
-        page, _ = opened(browser, f"{url}/new-run")
+        page, _ = opened(browser, url)
+        expect(page.get_by_text("does not exist")).to_be_visible()
+        page.get_by_role("link", name="Start a run").click()
+        expect(page.get_by_role("heading", name="New run")).to_be_visible()
+        settle(page)
         choose(page, "Benchmark", "miron")
         page.get_by_label("Languages", exact=True).fill("en")
         page.get_by_label("Questions of each language").fill("1")
@@ -257,7 +263,7 @@ def test_a_run_is_stopped_and_goes_on_in_another_browser(browser: Browser, tmp_p
         page.context.close()
 
 
-def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Path) -> None:
     page, _ = opened(browser, f"{address}/explore?run=broken")
     assert "not JSON" in text_of(page)
     page.context.close()
@@ -271,10 +277,6 @@ def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Pat
     page, _ = opened(browser, f"{address}/explore?run=unfinished")
     assert "is not finished, and no process is writing it" in text_of(page)
     page.context.close()
-    with served(tmp_path / "nothing") as url:
-        page, _ = opened(browser, url)
-        assert "does not exist" in text_of(page)
-        page.context.close()
 
 
 def test_a_read_only_app_starts_and_marks_nothing(browser: Browser, runs: Path) -> None:
@@ -298,14 +300,16 @@ PAGES = ["", "new-run", "explore", "compare", "build", "scorecard", "explained"]
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_everyone_can_use_the_pages(width: int, scheme: str, browser: Browser, address: str) -> None:
+    page, seen = opened(browser, address, width=width, scheme=scheme)
     for name in PAGES:
-        page, seen = opened(browser, f"{address}/{name}", width=width, scheme=scheme)
+        page.goto(f"{address}/{name}")
+        settle(page)
         results = Axe().run(page)
         assert results.violations_count == 0, f"{name} {scheme}\n{results.generate_report()}"
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{name} is {wide} pixels wide at {width}"
-        assert seen == []
-        page.context.close()
+    assert seen == []
+    page.context.close()
 
 
 def test_marks_are_exported_whole(runs: Path, tmp_path: Path) -> None:
