@@ -28,7 +28,7 @@ from evenkeel.types import Status, Tag
 if TYPE_CHECKING:
     import polars as pl
 
-VERSION = 1
+VERSION = 2
 """Of the stored form of an index."""
 STORED_FROM = 2**24
 """Bytes of a file whose index is stored."""
@@ -151,30 +151,35 @@ def _columns(path: Path, state: State, headline: str) -> dict[Key, pl.Series]:
     tags, values = _Rows(), _Rows()
     offsets, lengths, numbers = array("q"), array("q"), array("q")
     offset = 0
+    decode = _LINES.decode
     with unchanged(path, state) as file:
         for number, line in enumerate(file, 1):
-            if content := line.removeprefix(BOM).strip():
-                try:
-                    row = _LINES.decode(content)
-                except NOT_JSON:  # half of a surrogate pair, or an error to be described
-                    row = convert(path, decode_line(path, content, number), _Line, line=number)
-                sample, score = row.sample, row.score
-                ids.append(sample.id)
-                groups.append(sample.group)
-                failed.append(
-                    score.answered < sum(score.statuses.values()) or score.unscorable or bool(score.failures)
-                )
-                tags.add(sample.tags | score.tags)
-                values.add(score.values)
-                offsets.append(offset + line.index(content[:1]))
-                lengths.append(len(content))
-                numbers.append(number)
-            offset += len(line)
+            start, length = offset, len(line)
+            offset += length
+            try:
+                row = decode(line)
+            except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be described
+                content = line.removeprefix(BOM).strip()
+                if not content:
+                    continue
+                row = convert(path, decode_line(path, content, number), _Line, line=number)
+                start, length = start + line.index(content), len(content)
+            sample, score = row.sample, row.score
+            ids.append(sample.id)
+            groups.append(sample.group)
+            failed.append(
+                score.answered < sum(score.statuses.values()) or score.unscorable or bool(score.failures)
+            )
+            tags.add(sample.tags | score.tags)
+            values.add(score.values)
+            offsets.append(start)
+            lengths.append(length)
+            numbers.append(number)
     tag_names, value_names = tags.names(), values.names()
     if len(tag_names) + len(value_names) > MOST_NAMES:
         raise DataError(path, f"its samples have more than {MOST_NAMES:,} different tags and values.")
-    has_failed = np.frombuffer(failed, dtype=bool) | values.lacking(headline)
-    numeric = values.numbers()
+    numeric, lacking = values.numbers(headline)
+    has_failed = np.frombuffer(failed, dtype=bool) | lacking
     return {
         ("sample", "sample"): pl.Series(ids, dtype=pl.String),
         ("sample", "group"): pl.Series(groups, dtype=pl.String),
@@ -213,30 +218,28 @@ class _Rows:
         columns: dict[str, list[Any]] = {name: [None] * self._count for name in self.names()}
         for names, (positions, rows) in self._blocks.items():
             for name, column in zip(names, zip(*rows, strict=True), strict=True):
+                if len(rows) == self._count:  # every row has these names
+                    columns[name] = list(column)
+                    continue
                 cells = columns[name]
                 for position, cell in zip(positions, column, strict=True):
                     cells[position] = cell
         return columns
 
-    def numbers(self) -> dict[str, Any]:
-        """The same for numbers, with NaN where there is none."""
+    def numbers(self, metric: str) -> tuple[dict[str, Any], Any]:
+        """The same for numbers, with NaN where there is none; and which rows have the metric (of any subject:
+        `accuracy@bm25`), but no value of it. A row that does not have it at all is not measured by it.
+        """
         columns = {name: np.full(self._count, np.nan) for name in self.names()}
-        for names, (positions, rows) in self._blocks.items():
+        lacking = np.zeros(self._count, dtype=bool)
+        for names, (numbers, rows) in self._blocks.items():
+            positions = np.array(numbers, dtype=np.intp)
             block = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
             for index, name in enumerate(names):
                 columns[name][positions] = block[:, index]
-        return columns
-
-    def lacking(self, metric: str) -> Any:
-        """Which rows have the metric (of any subject: `accuracy@bm25`), but no value of it.
-
-        A row that does not have it at all is not measured by it.
-        """
-        lacking = np.zeros(self._count, dtype=bool)
-        for names, (positions, rows) in self._blocks.items():
-            columns = [index for index, name in enumerate(names) if name.partition("@")[0] == metric]
-            lacking[positions] = [any(row[index] is None for index in columns) for row in rows]
-        return lacking
+                if name.partition("@")[0] == metric:
+                    lacking[positions] |= np.isnan(block[:, index])
+        return columns, lacking
 
 
 def _typed(cells: list[Any]) -> pl.Series:
@@ -297,5 +300,5 @@ def _fits(columns: Mapping[Key, pl.Series], state: State) -> bool:
     ends = offsets + lengths
     return bool(
         len(offsets) and offsets[0] >= 0 and (lengths > 0).all()
-        and (offsets[1:] > ends[:-1]).all() and ends[-1] <= state.size
+        and (offsets[1:] >= ends[:-1]).all() and ends[-1] <= state.size
     )  # fmt: skip
