@@ -13,7 +13,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import analysis as stats
-from evenkeel.analysis.leaderboard import Leaderboard, grouping
+from evenkeel.analysis.leaderboard import Leaderboard, entrants, grouping
 from evenkeel.analysis.leaderboard import ranks as ranking
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
@@ -29,6 +29,7 @@ QUESTIONS = np.random.default_rng(5).normal(0.7, 0.1, (20, 1))
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("EVENKEEL_CACHE", str(folder))
+    monkeypatch.setattr(entrants, "STORED_FROM", 0)
     return folder
 
 
@@ -180,11 +181,56 @@ def test_changed_records_are_read_again(tmp_path: Path) -> None:
 
 
 def test_a_damaged_cache_changes_nothing(tmp_path: Path, cache: Path) -> None:
+    """Neither what cannot be decoded, nor what has the right types and the wrong shape."""
     runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
     boards = ek.leaderboard(runs)
-    for path in (cache / "leaderboard").iterdir():
+    stored = sorted((cache / "leaderboard").iterdir())
+    good = [msgspec.msgpack.decode(path.read_bytes()) for path in stored]
+    metric = "mean_similarity"
+    damages: list[dict[str, object]] = [
+        {"samples": []},
+        {"samples": ["same"] * 60},
+        {"positions": {metric: [10**6] * 60}},
+        {"positions": {metric: [-1] * 60}},
+        {"values": {metric: [0.5] * 59}},
+        {"values": {metric: [float("nan")] * 60}},
+        {"values": {"other": [0.5] * 60}},
+        {"parts": {metric: ["x"]}},
+        {"groups": ["g"]},
+        {"key": "of other records"},
+    ]
+    for damage in damages:
+        for path, content in zip(stored, good, strict=True):
+            path.write_bytes(msgspec.msgpack.encode(content | damage))
+        assert ek.leaderboard(runs) == boards, damage
+    for path in stored:
         path.write_bytes(b"\x00nonsense")
     assert ek.leaderboard(runs) == boards
+
+
+def test_a_run_stores_what_a_leaderboard_needs_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "en.json", map(plain, range(12)))
+    runs = [ask(tmp_path, tmp_path / "runs" / str(n), right, noise_rates="0.8") for n in range(2)]
+
+    def read_values(*args: object) -> None:
+        raise AssertionError("the records were read again")
+
+    monkeypatch.setattr(entrants, "read_values", read_values)
+    [board] = ek.leaderboard(runs)
+    assert [row.rank for row in board.rows] == [1, 1]
+
+
+def test_what_is_stored_for_leaderboards_is_bounded(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrants, "MOST_STORED", 2)
+    ek.leaderboard([store_model(tmp_path / f"m{n}", n / 10, n) for n in range(4)])
+    assert len(list((cache / "leaderboard").iterdir())) == 2
+    monkeypatch.setattr(entrants, "LARGEST_STORED", 10)
+    ek.leaderboard([tmp_path / "m0"])
+    assert not list((cache / "leaderboard").iterdir())
 
 
 def test_macro_averages_are_tested_as_by_compare(tmp_path: Path) -> None:

@@ -240,13 +240,17 @@ def read_values(
             parts={} if metric and metric.mean_over else None,
         )
     asked = {} if asked is None else asked
+    decode_inputs = msgspec.json.Decoder(benchmark.Inputs).decode
     for record in run.scores():
         sample, score = record.sample, record.score
         run_values.groups[sample.id] = group_of(score)
         digest = sha256(sample.inputs).digest()
         if digest not in asked:
-            raw = msgspec.json.decode(sample.inputs)
-            inputs = convert(run.path / "records.jsonl", raw, benchmark.Inputs)
+            try:
+                inputs = decode_inputs(sample.inputs)
+            except msgspec.DecodeError:  # described by what is wrong where
+                raw = msgspec.json.decode(sample.inputs)
+                inputs = convert(run.path / "records.jsonl", raw, benchmark.Inputs)
             asked[digest] = benchmark.asked(inputs)
         run_values.asked[sample.id] = asked[digest]
         family = run_values.families[sample.id] = (sample.group, sample.tags.get("lang", ""))

@@ -327,6 +327,7 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
+    from evenkeel.analysis.leaderboard import store_values
     from evenkeel.report.html_page import render
 
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
@@ -341,6 +342,8 @@ def _finish(
     except Exception as error:  # noqa: BLE001  # one odd record costs the page, never the run
         (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
         run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
+    with contextlib.suppress(Exception):  # only a cache: a leaderboard says itself what is wrong with a run
+        store_values(run)
     return run
 
 

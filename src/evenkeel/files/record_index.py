@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.cache import cache_dir, replacing
+from evenkeel.files.cache import cache_dir, replacing, trim
 from evenkeel.files.frame import Key, cell_type, common_type, titles
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode_line, open_file
 from evenkeel.types import Status, Tag
@@ -32,8 +32,9 @@ VERSION = 2
 """Of the stored form of an index."""
 STORED_FROM = 2**24
 """Bytes of a file whose index is stored."""
-MOST_STORED = 20
-"""Indexes in the cache folder; the oldest give way."""
+MOST_STORED = 200
+LARGEST_STORED = 2**30
+"""Indexes in the cache folder, and the bytes of all of them; the oldest give way."""
 IN_MEMORY = 4
 """Indexes in memory, of the files that were read last."""
 MOST_NAMES = 2000
@@ -259,9 +260,7 @@ def _store(target: Path, columns: Mapping[Key, pl.Series]) -> None:
     with contextlib.suppress(OSError, pl.exceptions.PolarsError):
         with replacing(target) as draft:
             frame.write_parquet(draft, compression="lz4", statistics=False)
-        stored = sorted(target.parent.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
-        for path in stored[:-MOST_STORED]:
-            path.unlink(missing_ok=True)
+        trim(target.parent, files=MOST_STORED, size=LARGEST_STORED)
 
 
 def _stored(path: Path, state: State) -> dict[Key, pl.Series] | None:

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import sha256
-from math import isclose
+from math import isclose, isfinite
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.comparability import read_values
 from evenkeel.errors import UsageError
-from evenkeel.files.cache import cache_dir, write_whole
+from evenkeel.files.cache import cache_dir, trim, write_whole
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
 from evenkeel.run.folder import Run
@@ -25,6 +25,11 @@ MOST_ENTRIES = 100
 """On a board, each tested against each. Further runs have a further board."""
 FORMAT = 1
 """Of the cached values: another number when they or the digests of what is asked change."""
+STORED_FROM = 2**18
+"""Bytes of records whose values are stored: fewer are read in milliseconds."""
+MOST_STORED = 1000
+LARGEST_STORED = 2**29
+"""Files in the cache folder, and the bytes of all of them; the oldest give way."""
 
 
 class Values(Struct):
@@ -42,6 +47,20 @@ class Values(Struct):
     """By metric: the samples that it is about, whether they have a value or not."""
     parts: dict[str, list[str]]
     """By metric: the part of a macro-average that each sample belongs to; empty where there are none."""
+
+    def fit(self) -> bool:
+        """Whether they have the shape of a run's values, wherever they come from."""
+        count = len(self.samples)
+        whole = [self.asked, self.groups, *filter(None, self.parts.values())]
+        positions = [*self.positions.values(), *self.counted.values()]
+        return (
+            self.positions.keys() == self.values.keys() == self.counted.keys() == self.parts.keys()
+            and all(len(each) == count for each in whole)
+            and all(len(self.positions[metric]) == len(self.values[metric]) for metric in self.values)
+            and len(set(self.samples)) == count
+            and all(isfinite(value) for each in self.values.values() for value in each)
+            and all(0 <= min(each) and max(each) < count for each in positions if each)
+        )
 
 
 class Entrant:
@@ -100,13 +119,17 @@ class Entrant:
         store = cache_dir() / "leaderboard" / f"{sha256(os.fsencode(records.resolve())).hexdigest()}.msgpack"
         key = state and repr((FORMAT, state.st_size, state.st_mtime_ns, state.st_ino, self.metrics))
         key = f"{key} {sorted((metric, figure.value is None) for metric, figure in self.figures.items())}"
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            values = msgspec.msgpack.decode(store.read_bytes(), type=Values)
-            if state and values.key == key:
-                return values
+        if state is None or state.st_size < STORED_FROM:
+            return self._from_records(key, asked)
+        with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            if store.stat().st_size <= LARGEST_STORED:
+                values = msgspec.msgpack.decode(store.read_bytes(), type=Values)
+                if values.key == key and values.values.keys() == self.figures.keys() and values.fit():
+                    return values
         values = self._from_records(key, asked)
         with contextlib.suppress(OSError):
             write_whole(store, msgspec.msgpack.encode(values))
+            trim(store.parent, files=MOST_STORED, size=LARGEST_STORED)
         return values
 
     def _from_records(self, key: str, asked: dict[bytes, Any]) -> Values:
@@ -132,6 +155,12 @@ class Entrant:
                 for metric, each in by_metric.items()
             },
         )
+
+
+def store_values(run: Run) -> None:
+    """Store what a leaderboard needs of a run, so that nobody waits for it later."""
+    if (run.path / "records.jsonl").stat().st_size >= STORED_FROM:
+        Entrant(run, {})
 
 
 def _digests(asked: Iterable[Any]) -> list[bytes]:
