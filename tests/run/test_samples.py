@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import record_index
 from evenkeel.files.cache import cache_dir
+from evenkeel.run.stored import samples as samples_module
 from evenkeel.types import Tag
 from records import record, store
 
@@ -109,6 +110,37 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     path.write_bytes(path.read_bytes().replace(b"HALF", b"\\ud800"))
     assert run.samples().select(search=search) == rows
     assert run.samples().select(search=search, sort="x", descending=True) == rows[::-1]
+
+
+def test_a_search_is_right_for_every_choice_of_rows_and_every_portion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text that most samples of one portion have and few of the next; rows that were searched before."""
+    monkeypatch.setattr(samples_module, "CHUNK", 2000)
+    texts = ["a river" if n < 30 or n % 7 == 0 else "a lake" for n in range(60)]
+    records = [record(n, text=texts[n], tags={"river": n % 2}, values={"x": -n}) for n in range(60)]
+    samples = store(tmp_path / "run", records).samples()
+    rows = [n for n in range(60) if texts[n] == "a river"]
+    odd = [n for n in rows if n % 2]
+    for _ in range(2):
+        assert samples.select(search="RIVER", tags={"river": 1}) == odd
+        assert samples.select(search="River", sort="x") == rows[::-1]
+        assert samples.select(search="RIVER") == rows
+        assert samples.select(search="RIVER", tags={"river": 1}, sort="x") == odd[::-1]
+    for number in range(20):
+        assert samples.select(search=f"text {number}") == []
+
+
+def test_a_text_is_searched_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page selects again at every click; a run that is scored again in between is noticed all the same."""
+    run = store(tmp_path / "run", [record(n, text=f"text {n % 3}") for n in range(9)])
+    samples = run.samples()
+    assert samples.select(search="text 1", failed=False) == [1, 4, 7]
+    monkeypatch.setattr(samples, "_texts", None)  # no line can be read again
+    assert samples.select(search="text 1", sort="x", descending=True) == [7, 4, 1]
+    store(tmp_path / "run", [record(0, text="text 1")])
+    with pytest.raises(DataError, match="written again"):
+        samples.select(search="text 1")
 
 
 def test_a_search_text_has_a_limit(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Values(Struct):
             and all(len(self.positions[metric]) == len(self.values[metric]) for metric in self.values)
             and len(set(self.samples)) == count
             and all(isfinite(value) for each in self.values.values() for value in each)
-            and all(0 <= min(each) and max(each) < count for each in positions if each)
+            and all(min(each) >= 0 and max(each) < count for each in positions if each)
         )
 
 

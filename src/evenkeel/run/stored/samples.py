@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
@@ -26,6 +27,7 @@ from evenkeel.types import Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from evenkeel.run.benchmark import Benchmark
 
@@ -37,6 +39,8 @@ LONGEST = 500
 """Characters of a text to search for."""
 OPENING = 200
 """Characters of a text that begins a row of a table."""
+MOST_SEARCHES = 8
+"""Texts whose rows are kept: a page searches again at every click on it."""
 MOST_NAMED = 20
 """Values of a tag that an error lists."""
 
@@ -68,6 +72,8 @@ class Samples:
         self._index = index
         self._kind = kind
         self._benchmark = benchmark
+        self._searches: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+        """By text: the rows that were searched for it, and those that have it."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -214,27 +220,46 @@ class Samples:
         return file.read(self._index.lengths[row])
 
     def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, ignoring case.
+        """Those of the rows that contain a text, ignoring case; no row is searched for it twice."""
+        if len(text) > LONGEST:
+            raise UsageError(
+                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
+            )
+        searched, hits = self._searches.get(text, (np.zeros(len(self), dtype=bool),) * 2)
+        asked = np.zeros(len(self), dtype=bool)
+        asked[rows] = True
+        matching = self._search(text, np.flatnonzero(asked & ~searched).tolist())
+        hits = hits.copy()
+        hits[matching] = True
+        self._searches.pop(text, None)
+        self._searches[text] = (searched | asked, hits)  # the last searches are at the end
+        for old in list(self._searches)[:-MOST_SEARCHES]:
+            self._searches.pop(old, None)
+        return [row for row, hit in zip(rows, hits[rows].tolist(), strict=True) if hit]
+
+    def _search(self, text: str, rows: Sequence[int]) -> list[int]:
+        """Those of the rows that contain a text, from their lines.
 
         Most lines are ruled out before they are decoded, by a part of the text that JSON writes as it is.
         """
         import polars as pl
 
-        if len(text) > LONGEST:
-            raise UsageError(
-                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
-            )
         pattern = f"(?i){_quoted(text)}"
         plain = max(re.split(r'["\\/\x00-\x1f\x7f\ud800-\udfff]', text), key=len)
         raw_pattern = rf"(?i)\\u|{_quoted(plain)}"  # a line with \u escapes may hold any text
-        matching: set[int] = set()
-        for chunk, lines in self._chunks(sorted(rows)):
-            as_text = pl.Series(lines, dtype=pl.Binary).cast(pl.String, strict=False)
-            possible = as_text.str.contains(raw_pattern).fill_null(True).arg_true().to_list()
+        matching: list[int] = []
+        common = False
+        for chunk, lines in self._chunks(rows):
+            possible: Sequence[int] = range(len(lines))
+            if not common:
+                as_text = pl.Series(lines, dtype=pl.Binary).cast(pl.String, strict=False)
+                possible = as_text.str.contains(raw_pattern).fill_null(True).arg_true().to_list()
             texts = [self._texts(chunk[each], lines[each]) for each in possible]
-            hits = pl.Series(texts, dtype=pl.String).str.contains(pattern)
-            matching.update(chunk[each] for each, hit in zip(possible, hits, strict=True) if hit)
-        return [row for row in rows if row in matching]
+            contains = pl.Series(texts, dtype=pl.String).str.contains(pattern)
+            hits = [chunk[each] for each, hit in zip(possible, contains, strict=True) if hit]
+            matching += hits
+            common = 2 * len(hits) > len(lines)  # then hardly any line of the next can be ruled out
+        return matching
 
     def _chunks(self, rows: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
         """The lines of some rows, many at a time."""
@@ -257,7 +282,9 @@ class Samples:
         texts = self._decode(row, line)
         parts = strings_in(texts.sample.inputs)
         for answer in texts.answers:
-            parts += (answer.text, answer.reasoning)
+            parts.append(answer.text)
+            if answer.reasoning:
+                parts.append(answer.reasoning)
         return "\n\0\n".join(parts)
 
     def _decode(self, row: int, line: bytes) -> _Texts:
@@ -284,11 +311,12 @@ def strings_in(value: Any) -> list[str]:
     rest = [value]
     while rest:
         part = rest.pop()
-        if isinstance(part, str):
+        kind = type(part)
+        if kind is str:
             texts.append(part)
-        elif isinstance(part, dict):
+        elif kind is dict:
             rest += reversed(part.values())
-        elif isinstance(part, list):
+        elif kind is list:
             rest += reversed(part)
     return texts
 
