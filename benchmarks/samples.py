@@ -3,7 +3,8 @@
     python benchmarks/samples.py [--samples 100000]
 
 Records like those of MIRON (many values, short texts, token probabilities) and of RGB (documents, one answer)
-are written to a temporary folder, about 2 kB each.
+are written to a temporary folder, about 2 kB each. Seconds are of the processor; the ratio is to reading all
+records, which is the naive way.
 """
 
 from __future__ import annotations
@@ -96,12 +97,13 @@ def timed(run: Run, count: int) -> Iterator[Row]:
         "select and sort": lambda: samples.select(failed=False, sort=samples.values[0], descending=True),
         "search a rare text": lambda: samples.select(search='a "text" that is nowhere'),
         "search a common text": lambda: samples.select(search="RIVER"),
+        "search it again": lambda: samples.select(search="RIVER", failed=False),
         "read one record": lambda: samples.record(count // 2),
     }
     for name, way in ways.items():
-        start = time.perf_counter()
+        start = time.process_time()  # of this process alone, whatever else the machine does
         way()
-        seconds = time.perf_counter() - start
+        seconds = max(1e-6, time.process_time() - start)
         yield name, seconds, count / seconds
 
 

@@ -185,7 +185,7 @@ def serve(server: Server, say: Say) -> None:
                     for number, handler in before.items():
                         signal.signal(number, handler)
 
-        threading.Thread(target=_load_pages, daemon=True).start()
+        _load_pages()
         if server.exposed:
             say(f"warning: {server.exposed}")
         running = UntilSignal(config)
@@ -196,15 +196,16 @@ def serve(server: Server, say: Say) -> None:
 
 
 def _load_pages() -> None:
-    """Import what the pages use before somebody waits for the first of them."""
+    """Import what the pages use, so that the first visitor does not wait for it: the public API and its
+    libraries, which it loads when they are used."""
+    import evenkeel as ek
     from evenkeel.app import screens
 
-    for module in (
-        "altair",
-        "polars",
-        *(f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__)),
-    ):
+    pages = (f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__))
+    for module in ("altair", "polars", "rapidfuzz.fuzz", "scipy.stats", *pages):
         importlib.import_module(module)
+    for name in ek.__all__:
+        getattr(ek, name)
 
 
 @contextlib.contextmanager

@@ -44,12 +44,11 @@ def first(
     return tuple(show(record) for record in islice(filter(matches, records), EACH))
 
 
-def answer_parts(answers: Iterable[Response]) -> list[tuple[str, str]]:
+def answer_parts(answers: Iterable[Response]) -> Iterator[tuple[str, str]]:
     """Answers under headings that tell how each ended."""
-    return [
-        (f"answer {number}, {answer.status}{f': {answer.reason}' if answer.reason else ''}", answer.text)
-        for number, answer in enumerate(answers, 1)
-    ]
+    for number, answer in enumerate(answers, 1):
+        reason = f": {answer.reason}" if answer.reason else ""
+        yield f"answer {number}, {answer.status}{reason}", answer.text
 
 
 def shortened(text: str, most: int = 90) -> str:
@@ -98,10 +97,10 @@ def _equal_share(sizes: Sequence[int], most: int) -> int:
 
 def _cut(text: str, share: int) -> str:
     """A text cut to its share, with a mark where something was cut."""
-    start = text[:LONGEST]
-    while (size := _size(visible(start))) > share:
+    start = text[: min(LONGEST, share)]  # a character has a byte at least
+    while (size := _size(shown := visible(start))) > share:
         start = start[: len(start) * share // size]
-    return f"{visible(start)}{'…' if len(start) < len(text) else ''}"
+    return f"{shown}{'…' if len(start) < len(text) else ''}"
 
 
 def _size(text: str) -> int:

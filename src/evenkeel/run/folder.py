@@ -20,7 +20,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import replacing
-from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json, read_json_lines
+from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
 from evenkeel.options import describe, parse
 from evenkeel.page.format import interval, share, value, visible
 from evenkeel.page.metrics import scope_name, scope_of
@@ -92,7 +92,7 @@ class Run(Displayed):
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        return read_json_lines(self._result("records.jsonl"), self._record_type)
+        return decode_json_lines(self._result("records.jsonl"), self._record_type)
 
     def samples(self) -> Samples:
         """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 from markupsafe import Markup
+from msgspec import Struct
 
 from evenkeel.files.frame import answer_text
+from evenkeel.files.jsonfile import decode_json_lines
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
 from evenkeel.page.metrics import declaration
@@ -20,7 +23,7 @@ from evenkeel.page.tables import Content, Grid, in_order
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
 from evenkeel.run.stored.samples import Samples, strings_in
-from evenkeel.types import Figure, Record, to_jsonable
+from evenkeel.types import Figure, Response, Sample
 
 SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 200_000
@@ -224,18 +227,29 @@ def _link(samples: Samples, frame: pl.DataFrame, numbers: dict[str, int]) -> Cal
 # Texts
 
 
+class _Line(Struct, gc=False):
+    """What the page shows of a record: its inputs as they stand in the file, and its answers."""
+
+    sample: Sample[Any]
+    answers: tuple[Response, ...]
+
+
 def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]:
     """The headings; of each sample its texts, each after the number of its heading; whether any is cut."""
     budget = min(max(LEAST_TEXTS, rows * TEXTS_A_ROW), MOST_TEXTS)
     longest = max(200, 4 * budget // rows)  # no text is held whole that is much longer than its share
     headings: dict[str, int] = {}
+    numbers: dict[str, int] = {}  # of headings as they are in the records: there are few
     codes: list[list[int]] = []
     texts: list[str] = []
     cut = False
-    for _, record in zip(range(rows), run.records(), strict=False):
-        asked, answered = _asked(record), _answered(record)
-        parts = asked[:1] + answered[:1] if rows > MANY else asked + answered
-        codes.append([headings.setdefault(_short(heading), len(headings)) for heading, _ in parts])
+    most = 1 if rows > MANY else None
+    for line in islice(decode_json_lines(run.path / "records.jsonl", _Line), rows):
+        parts = [*islice(_asked(line.sample), most), *islice(_answered(line.answers), most)]
+        for heading, _ in parts:
+            if heading not in numbers:
+                numbers[heading] = headings.setdefault(_short(heading), len(headings))
+        codes.append([numbers[heading] for heading, _ in parts])
         cut = cut or any(len(text) > longest for _, text in parts)
         texts += (shortened(text, longest) for _, text in parts)
     fitted = cut_fairly(texts, budget)
@@ -244,18 +258,16 @@ def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]
     return list(headings), [[part for code in row for part in (code, next(turn))] for row in codes], cut
 
 
-def _asked(record: Record) -> list[tuple[str, str]]:
+def _asked(sample: Sample[Any]) -> Iterator[tuple[str, str]]:
     """What was asked, field by field; not what its columns say already."""
-    sample = record.sample
-    inputs = sample.inputs if isinstance(sample.inputs, dict) else to_jsonable(sample.inputs)
     known = {"", sample.id, sample.group, *map(str, sample.tags.values())}
-    texts = {
-        name: [text for text in strings_in(value) if text not in known] for name, value in inputs.items()
-    }
-    return [(str(name).replace("_", " "), "\n\n".join(parts)) for name, parts in texts.items() if parts]
+    inputs = sample.inputs if isinstance(sample.inputs, dict) else {}
+    for name, value in inputs.items():
+        if parts := [text for text in strings_in(value) if text not in known]:
+            yield name.replace("_", " "), "\n\n".join(parts)
 
 
-def _answered(record: Record) -> list[tuple[str, str]]:
+def _answered(answers: Iterable[Response]) -> Iterator[tuple[str, str]]:
     """How each request for a text ended."""
-    asked = [each for each in record.answers if each.status != "ok" or answer_text(each) is not None]
-    return [(heading, text or NO_TEXT) for heading, text in answer_parts(asked)]
+    asked = (each for each in answers if each.status != "ok" or answer_text(each) is not None)
+    return ((heading, text or NO_TEXT) for heading, text in answer_parts(asked))
