@@ -249,3 +249,11 @@ def test_only_the_beginning_of_long_texts_is_compared_and_that_is_said() -> None
     left, _ = side_by_side("", ("a", text), ("b", "word")).columns
     assert isinstance(left, Text)
     assert left.note == "Compared: the first 2,000 words."
+
+
+def test_every_character_is_shown_alike_alone_and_among_others() -> None:
+    """A text that is printable as a whole is not looked at character by character."""
+    printable = "".join(letter for letter in map(chr, range(0x110000)) if letter.isprintable())
+    shown = visible(f"{printable}\x07")
+    assert shown == f"{visible(printable)}\u2407"
+    assert visible("a\u202eb\ufeff\ud800\r\n\tc") == "a⟦U+202E⟧b⟦U+FEFF⟧⟦U+D800⟧\u240d\n\tc"

@@ -198,14 +198,14 @@ def serve(server: Server, say: Say) -> None:
 def _load_pages() -> None:
     """Import what the pages use, so that the first visitor does not wait for it: the public API and its
     libraries, which it loads when they are used."""
-    import evenkeel as ek
     from evenkeel.app import screens
 
     pages = (f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__))
     for module in ("altair", "polars", "rapidfuzz.fuzz", "scipy.stats", *pages):
         importlib.import_module(module)
-    for name in ek.__all__:
-        getattr(ek, name)
+    public = importlib.import_module("evenkeel")
+    for name in public.__all__:
+        getattr(public, name)
 
 
 @contextlib.contextmanager

@@ -172,7 +172,9 @@ NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 def visible(text: str) -> str:
     """Hostile text made harmless: control, invisible and direction-changing characters are shown."""
-    return text.translate(_SUBSTITUTES)
+    # Nearly every text is printable as it is, and asking is much faster than looking at each character.
+    printable = text.replace("\n", " ").replace("\t", " ").isprintable()
+    return text if printable else text.translate(_SUBSTITUTES)
 
 
 def harmless(text: str) -> str:
@@ -180,9 +182,7 @@ def harmless(text: str) -> str:
 
     What looks like a formula is put behind an apostrophe, which spreadsheets take for "this is text".
     """
-    text = text.replace("\r\n", "\n")
-    # Nearly every text is printable as it is, and asking is much faster than looking at each character.
-    cell = text if text.replace("\n", " ").replace("\t", " ").isprintable() else visible(text)
+    cell = visible(text.replace("\r\n", "\n"))
     return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from hashlib import sha256
 from math import isclose, isfinite
 from typing import Any
@@ -51,7 +51,7 @@ class Values(Struct):
     def fit(self) -> bool:
         """Whether they have the shape of a run's values, wherever they come from."""
         count = len(self.samples)
-        whole = [self.asked, self.groups, *filter(None, self.parts.values())]
+        whole: list[Sized] = [self.asked, self.groups, *filter(None, self.parts.values())]
         positions = [*self.positions.values(), *self.counted.values()]
         return (
             self.positions.keys() == self.values.keys() == self.counted.keys() == self.parts.keys()
