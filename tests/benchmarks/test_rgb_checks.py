@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from evenkeel.analysis.agreement import kappa
 from evenkeel.benchmarks.rgb.check import accuracy
-from evenkeel.benchmarks.rgb.check.lenient import lenient
+from evenkeel.benchmarks.rgb.check.lenient import lenient, read_reply
 from evenkeel.benchmarks.rgb.check.wording import LETTERS, PHRASES, read
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
+from evenkeel.files.package_data import data_path
 from evenkeel.text.normalization import plain, words
 
 
@@ -199,6 +200,45 @@ def test_a_refusal_of_a_detail_is_no_rejection_in_chinese(reply: str, rejected: 
 def test_an_error_must_be_asserted_and_the_documents_own(reply: str, detected: bool) -> None:
     verdict = lenient(reply, (("Ada Lock",),), fake=(("Ben Moor",), ("1837",)), query="Who won the prize?")
     assert verdict.detected is detected
+
+
+@pytest.mark.parametrize(
+    ("query", "reply", "rejected", "detected"),
+    [
+        ("Where is the station?", "The station lies on the Shannon.", False, False),
+        ("Who plays the detective in False Bay?", "Jim Carrow is the detective in False Bay.", False, False),
+        ("Who plays the detective in False Bay?", "The cast of False Bay isn't listed.", True, False),
+        ("Who paid for Blue Error?", "Blue Error was paid for by Jim Carrow.", False, False),
+        ("What is his nickname?", "He is not known as the Tank but as the Bull.", False, False),
+        ("Who owns the hotel?", "No one else but Jim Carrow.", False, False),
+        ("How many passengers were aboard the Lyra?", "The Lyra left Hull on 4 May with a", False, False),
+        ("Who won the cup?", "Winner: —", True, False),
+        ("小说《错误的岸》的作者是谁？", "《错误的岸》的作者是唐立。", False, False),
+        ("小说《错误的岸》的作者是谁？", "《错误的岸》出自谁的笔下，这里查不到。", True, False),
+        ("谁获得了2021年港湾奖？", "霍尔姆凭《无人知晓的错误》获奖。", False, False),
+    ],
+)
+def test_a_word_in_a_name_or_with_another_meaning_says_nothing(
+    query: str, reply: str, rejected: bool, detected: bool
+) -> None:
+    verdict = lenient(reply, (("Ada Lock",),), query=query)
+    assert (verdict.rejected, verdict.detected) == (rejected, detected)
+
+
+def test_a_name_that_the_question_marks_is_one_token() -> None:
+    reading = read_reply("没有《假面湾》的演员信息。", (), (), "剧集《假面湾》由谁主演？")[0]
+    assert reading.letters.startswith("nQ")
+    reading = read_reply("The Wrong Shore is by Dan Tully.", (), (), "Who wrote The Wrong Shore?")[0]
+    assert reading.letters == "QBxM"
+
+
+def test_a_word_beside_another_capital_is_a_part_of_a_name() -> None:
+    assert read_reply("Blue Error sold well.", (), (), "")[0].letters == "Mwm"
+    assert read_reply("Winner Unknown", (), (), "Who is the winner?")[0].letters == "Ql"
+
+
+def test_the_weights_of_the_check_stay_under_a_megabyte() -> None:
+    assert data_path("evenkeel.benchmarks.rgb.check", "labelled", "weights.npz").stat().st_size < 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ FILLING = frozenset("wzxBpWoO,")
 TELLING = (3, 4)
 REACH = 4
 """Of the other letters of a sentence: the lengths of n-grams, and how far apart the two of a pair may be."""
-CLEAR = 4.0
-"""The score from which a reply declines though it gives the answer after all."""
+CLEAR = 3.5
+"""The score from which a reply declines though it gives the answer, and gives it though it declines."""
 FLAGS = 4
 """Weights behind those of the n-grams: of the flags, and a constant."""
 DECISIONS = ("rejected", "detected", "right")
@@ -72,8 +72,8 @@ def scores(reading: Reading, flags: Flags) -> Scores:
 
 def decide(reading: Reading, flags: Flags) -> Decisions:
     rejected, detected, right = scores(reading, flags)
-    # Few replies decline and give the answer: what the wording says more clearly holds.
-    is_right = flags.all_parts and right > max(0, rejected)
+    # Few replies decline and give the answer: unless both are clear, what is said more clearly holds.
+    is_right = flags.all_parts and right > min(max(0, rejected), CLEAR)
     declines = rejected > (CLEAR if is_right else 0)
     return Decisions(declines, detected > 0, is_right)
 
@@ -135,10 +135,8 @@ def _masked(reading: Reading) -> list[str]:
     row: list[str] = []
     for token in reading.tokens:
         first = reading.words[token.start] if token.start < len(reading.words) else None
-        if token.letter in ".,GKQ#" or first is None:
+        if token.letter in ".,GKQM#" or first is None:
             row.append(token.letter)
-        elif token.letter == "w" and first.cased[:1].isupper() and row and row[-1] != ".":
-            row.append("N")
         else:
             row.append("_".join(word.text for word in reading.words[token.start : token.end]))
     return row

@@ -15,13 +15,15 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
 from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
-from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
+from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified, titles
 from evenkeel.benchmarks.rgb.files import Answer
 from evenkeel.text.normalization import Word, plain, words
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
 _THOUGHT = re.compile(r"<think>[^<]*+(?:<(?!/think>)[^<]*+)*+</think>")
+_EMPTY_FIELD = re.compile(r"[:：][ \t]*+(?:[—–-]{1,3}|[?？]{1,3})[ \t]*+$", re.MULTILINE)
+"""A field without a value: "Winner: —"."""
 
 
 class Verdict(Struct, frozen=True):
@@ -106,11 +108,17 @@ def read_reply(
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
     visible = _THOUGHT.sub("", _ends(prediction)).replace("_", " ")
+    visible = _EMPTY_FIELD.sub(": n/a", visible)
     text = _ends(simplified(plain(visible)))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(query)
     answer, fake = _simplified(answer), _simplified(fake)
     spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
+    asked_titles, other_titles = titles(text, query)
+    for letter, names in (("Q", asked_titles), ("w", other_titles)):
+        for start, span in _spans((names,), listed, letter, query).items():
+            if not any(position in spans for position in range(start, span[0])):
+                spans[start] = span
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
     return read(listed, query, spans), matches, false

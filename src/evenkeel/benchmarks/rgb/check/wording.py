@@ -55,12 +55,17 @@ LETTERS = {
     "function": "x",
 }
 """The classes of the file of phrases and their letters. Besides these: `G` the right answer, `K` the false
-one, `Q` a word of the question, `J` a word that asks for the same kind of thing as the question (who, when),
-`H` a noun of that kind (name, date), `O` a word of another kind, `w` any other word, `#` another number, `,`
-and `.` the ends of clauses and sentences. A word that is in several classes is of the first."""
+one, `Q` a word or a name of the question, `J` a word that asks for the same kind of thing as the question
+(who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
+letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
+in several classes is of the first."""
 LOWER_ONLY = frozenset("nlvey")
 """Classes whose words, with a capital inside a sentence, are a part of a name: "Unknown Tides"."""
+MOST_TITLES = 20
+"""Titles of a text that are looked for in it."""
 _HAN = re.compile(f"[{HAN}]")
+_TITLE = re.compile(r"[《〈]([^《》〈〉\n]{1,60})[》〉]")
+_QUOTED = re.compile(r"[《〈“「『\"]([^《》〈〉“”「」『』\"\n]{1,60})[》〉”」』\"]")
 
 
 class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,12 +161,16 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
-        if letter in LOWER_ONLY and _is_in_a_name(listed, position, end):
+        if letter in LOWER_ONLY and _is_in_a_name(listed, position, end, letter, tokens, answers):
             end, letter = position + 1, "w"
         if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
             if _form(word.text) in asked or word.text in asked_characters:
                 letter = "Q"
             letter = letter or ("#" if word.number else "w")
+        if letter == "w" and end == position + 1 and _is_name(listed, position):
+            letter = "M"
+            if tokens and tokens[-1].letter == "M":
+                position = tokens.pop().start
         tokens.append(Token(letter, position, end))
         position = end
     return Reading(tokens, listed)
@@ -193,13 +202,64 @@ def _classified(
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
 
 
-def _is_in_a_name(listed: Sequence[Word], start: int, end: int) -> bool:
-    """Whether a word with a capital is inside a clause that has small letters."""
+def _is_in_a_name(
+    listed: Sequence[Word],
+    start: int,
+    end: int,
+    letter: str,
+    tokens: Sequence[Token],
+    answers: Mapping[int, tuple[int, str]],
+) -> bool:
+    """Whether a word with a capital is a part of a name: behind a small letter, or beside another word with a
+    capital that is in no class ("Unknown Tides", "Blue Error", but "Winner Unknown")."""
     word = listed[start]
     if end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
         return False
-    before = listed[start - 1] if start else None
-    return before is not None and before.clause == word.clause and not before.cased[:1].isupper()
+    before = listed[start - 1] if start and listed[start - 1].clause == word.clause else None
+    after = listed[end] if end < len(listed) and listed[end].clause == word.clause else None
+    if before is not None and not before.cased[:1].isupper():
+        return True
+    if letter in "ey" and before is not None and tokens[-1].letter == "M":
+        return True
+    return (
+        letter != "n"
+        and after is not None
+        and after.cased[:1].isupper()
+        and end not in answers
+        and not _classified(listed, end, _lexicon())[1]
+    )
+
+
+def _is_name(listed: Sequence[Word], position: int) -> bool:
+    """Whether a word has a capital that is not only that of a sentence: inside one, before another capital,
+    or as a clause by itself."""
+    word = listed[position]
+    if not word.cased[:1].isupper():
+        return False
+    if position and listed[position - 1].sentence == word.sentence:
+        return True
+    after = listed[position + 1] if position + 1 < len(listed) else None
+    return after is None or after.clause != word.clause or after.cased[:1].isupper()
+
+
+def titles(text: str, query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that a question marks by 《》, quotes or capitals, and the titles in a text: what a word in a
+    title says, the reply does not."""
+    return _names(query), tuple(_TITLE.findall(text)[:MOST_TITLES])
+
+
+@lru_cache(maxsize=1024)
+def _names(query: str) -> tuple[str, ...]:
+    listed = words(query)
+    runs: list[list[Word]] = [[]]
+    for position, word in enumerate(listed):
+        joins = runs[-1] and position and listed[position - 1].clause == word.clause
+        if not word.cased[:1].isupper() or not joins:
+            runs.append([])
+        if word.cased[:1].isupper() and (position or not _classified(listed, 0, _lexicon())[1]):
+            runs[-1].append(word)
+    capitals = [" ".join(word.cased for word in run) for run in runs if len(run) > 1]
+    return (*_QUOTED.findall(query)[:MOST_TITLES], *capitals[:MOST_TITLES])
 
 
 @lru_cache(maxsize=1024)
