@@ -46,13 +46,13 @@ R = TypeVar("R")
 LATER = ("deterministic", "late", "rank_template")
 """Options that came after the first runs were stored."""
 
-WINDOW = 2048
+WINDOW = 4096
 """Requests read ahead, so that texts of like length can share a batch."""
 
 TAIL = 16
 """Tokens at the end of a chat's prompt that may hold the tag of an open block of reasoning."""
 
-ROWS = {"cpu": 16, "mps": 32, "cuda": 512}
+ROWS = {"cpu": 16, "mps": 32, "cuda": 2048}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
 """Padded tokens in one batch, counting what is still to be generated. Where it is too many, it is halved;
 on CUDA as many as the free memory seems to hold, for a step there costs much the same for any batch."""
@@ -71,7 +71,7 @@ Device: TypeAlias = Annotated[
 ]
 Concurrency: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
-    Meta(description="rows in one batch at most; by default 16 on CPU, 512 on CUDA", extra=RUNTIME),
+    Meta(description="rows in one batch at most; by default 16 on CPU, 2,048 on CUDA", extra=RUNTIME),
 ]
 BatchTokens: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,

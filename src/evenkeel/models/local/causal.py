@@ -221,6 +221,9 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     target = pick_device(device, spec)
+    if target.type == "cuda":
+        # cuDNN's attention plans anew for every length of keys, which takes longer than the attention itself.
+        torch.backends.cuda.enable_cudnn_sdp(False)
     source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
     if weights.gguf_file:
         source["gguf_file"] = weights.gguf_file

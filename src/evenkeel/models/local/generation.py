@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
@@ -25,6 +26,9 @@ from evenkeel.types import Generate
 
 TAG_TOKENS = 8
 """Tokens that a tag at the end of the reasoning has at most."""
+
+KEPT = 0.8
+"""The share of the rows of a batch that must be active: below, those that have ended are taken out."""
 
 SPARE = 128
 """Places that are allocated at once when a cache layer is full."""
@@ -66,6 +70,8 @@ class Generation:
     """The text of the tokens up to the prompt's mark."""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
+    done: bool = False
+    """Whether no further token is added."""
     constraint: Constraint | None = None
 
     @property
@@ -91,11 +97,10 @@ def seed_of(request: Generate) -> int:
 
 
 class Sampler:
-    """Picks a token for every row: the likeliest at temperature 0, else one sampled with the row's own noise.
+    """Picks a token for every row: the likeliest at temperature 0, else one drawn by the row's own number.
 
-    Sampling from softmax(logits / T) is the same as taking the largest logits / T + Gumbel noise
-    (Gumbel 1954; Maddison et al. 2014, "A* Sampling"). With noise that depends only on the row's seed and
-    the step, a row's text does not depend on its neighbours.
+    A row's nth token is where the running sum of the probabilities passes the nth number of its seed (inverse
+    transform sampling): so a row's text does not depend on its neighbours, and a step needs one number a row.
     """
 
     def __init__(
@@ -103,26 +108,32 @@ class Sampler:
     ) -> None:
         self.device = device
         self.constraints = constraints
-        self.temperatures = [prompt.temperature for prompt in prompts]
-        self.top_ps = [prompt.top_p for prompt in prompts]
-        self.generators = [torch.Generator(device).manual_seed(prompt.seed) for prompt in prompts]
+        self.sampled = [prompt.temperature > 0 for prompt in prompts]
+        self.temperatures = torch.tensor([prompt.temperature or 1.0 for prompt in prompts], device=device)
+        self.top_ps = torch.tensor([prompt.top_p for prompt in prompts], device=device)
+        self.whole = all(prompt.top_p >= 1 for prompt in prompts)
+        self.numbers = torch.tensor(_numbers(prompts), device=device) if any(self.sampled) else None
 
-    def pick(self, logits: Tensor, rows: Sequence[int]) -> list[int]:
+    def pick(self, logits: Tensor, rows: Sequence[int], generations: Sequence[Generation]) -> list[int]:
         """One token for each of `rows`, from one line of logits each."""
         scores = self._constrained(logits.float(), rows)
-        sampled = [line for line, row in enumerate(rows) if self.temperatures[row] > 0]
-        if sampled:
-            temperature, top_p = (
-                torch.tensor([values[rows[line]] for line in sampled], device=self.device)[:, None]
-                for values in (self.temperatures, self.top_ps)
-            )
-            noise = torch.empty((len(sampled), scores.shape[-1]), device=self.device)
-            for numbers, line in zip(noise, sampled, strict=True):
-                numbers.exponential_(generator=self.generators[rows[line]])
-            # A negative logarithm of an exponential variable is a Gumbel variable.
-            noisy = nucleus(scores[sampled] / temperature, top_p) - noise.log()
-            scores = scores.index_copy(0, torch.tensor(sampled, device=self.device), noisy)
-        return [int(token) for token in scores.argmax(-1).tolist()]
+        picked = scores.argmax(-1)
+        if self.numbers is not None:
+            places = torch.tensor([[row, generations[row].tokens] for row in rows], device=self.device)
+            row, step = places.unbind(-1)
+            drawn = self._draw(scores, row, self.numbers[row, step.clamp_max(self.numbers.shape[1] - 1)])
+            sampled = torch.tensor([self.sampled[row] for row in rows], device=self.device)
+            picked = torch.where(sampled, drawn, picked)
+        tokens: list[int] = picked.tolist()
+        return tokens
+
+    def _draw(self, scores: Tensor, row: Tensor, numbers: Tensor) -> Tensor:
+        scores = scores / self.temperatures[row, None]
+        if not self.whole:
+            scores = nucleus(scores, self.top_ps[row, None])
+        # In double precision the sum of 200,000 probabilities keeps the rarest of them apart.
+        sums = scores.softmax(-1).double().cumsum(-1)
+        return torch.searchsorted(sums, sums[:, -1:] * numbers[:, None], right=True)[:, 0]
 
     def _constrained(self, scores: Tensor, rows: Sequence[int]) -> Tensor:
         """Scores with every token ruled out that the schema of its row does not allow."""
@@ -137,10 +148,19 @@ class Sampler:
         )
 
 
+def _numbers(prompts: Sequence[Prompt]) -> NDArray[np.float64]:
+    """A number in [0, 1) for each row and step, which depends on the row's seed and the step alone."""
+    numbers = np.zeros((len(prompts), max(prompt.max_tokens for prompt in prompts)))
+    for row, prompt in zip(numbers, prompts, strict=True):
+        if prompt.temperature > 0:
+            row[: prompt.max_tokens] = np.random.Generator(np.random.Philox(prompt.seed)).random(
+                prompt.max_tokens
+            )
+    return numbers
+
+
 def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
     """Scores with all but the fewest tokens that together have probability `top_p` ruled out."""
-    if bool((top_p >= 1).all()):
-        return scores
     ordered, order = scores.sort(dim=-1, descending=True)
     probabilities = ordered.softmax(-1)
     beyond = (probabilities.cumsum(-1) - probabilities) >= top_p
@@ -155,7 +175,7 @@ def generate(causal: Causal, prompts: Sequence[Prompt]) -> list[Generation]:
     generations = [Generation(constraint=_constraint(causal, prompt)) for prompt in prompts]
     rows = range(len(prompts))
     sampler = Sampler(prompts, causal.device, [generation.constraint for generation in generations])
-    tokens = sampler.pick(logits[:, -1], rows)
+    tokens = sampler.pick(logits[:, -1], rows, generations)
     active = [row for row in rows if add_token(causal, prompts[row], generations[row], tokens[row])]
     continue_rows(causal, prompts, generations, state, tokens=tokens, active=active, sampler=sampler)
     return generations
@@ -197,7 +217,10 @@ def continue_rows(
     rows: Sequence[int] = range(len(prompts))
     cache, ids, mask, shrinks = state
     while active:
-        if shrinks and len(active) < len(rows):
+        # Taking rows out copies what is left: worth it once enough have ended. Where a row might outgrow the
+        # context, those that have ended must go at once.
+        full = causal.context is not None and ids.shape[1] >= causal.context
+        if shrinks and len(active) < len(rows) * (1 if full else KEPT):
             select_rows(cache, active)
             rows, tokens = [rows[line] for line in active], [tokens[line] for line in active]
             ids, mask = ids[active], mask[active]
@@ -206,7 +229,7 @@ def continue_rows(
         # A model without a cache of a known kind has to read everything again.
         step: Step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache)
         cache = step.cache
-        tokens = sampler.pick(step.logits[:, -1], rows)
+        tokens = sampler.pick(step.logits[:, -1], rows, generations)
         active = [
             line
             for line, (row, token) in enumerate(zip(rows, tokens, strict=True))
@@ -216,7 +239,7 @@ def continue_rows(
 
 def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int) -> bool:
     """Add a token to a row's text; whether there is more to generate."""
-    if generation.ended or generation.tokens >= prompt.max_tokens:
+    if generation.done:
         return False
     generation.tokens += 1
     if token in causal.end_ids:
@@ -229,6 +252,7 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
             return True
         if not has_whole_words(causal.text(generation.ids, after=prompt.ids), prompt.words):
             return True
+    generation.done = True
     generation.text = _text_of(causal, prompt, generation.ids)
     if prompt.mark:
         generation.marked_text = _text_of(causal, prompt, generation.ids[: prompt.mark])
