@@ -228,6 +228,8 @@ class Text(NamedTuple):
     tokens: int
     """As many as the model reads of it."""
     cut: bool
+    ids: NDArray[np.int64] | None = None
+    """None where the model's own preprocessing tokenises it."""
 
 
 class Embedder:
@@ -235,6 +237,8 @@ class Embedder:
 
     def __init__(self, spec: str, weights: Weights, options: SentenceTransformerOptions) -> None:
         import torch
+
+        from evenkeel.models.local.packing import packer_of
 
         self.spec = spec
         self.model, loadings = _load("SentenceTransformer", spec, weights, options)
@@ -245,9 +249,16 @@ class Embedder:
         kind = self.model.device.type
         self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[kind])
         cores = torch.get_num_threads() if kind == "cpu" else 1
-        self.workers = min(cores, WORKERS)
+        # On a GPU a second worker prepares a batch while the first waits for its vectors.
+        self.workers = min(cores, WORKERS) if kind == "cpu" else 2
         self.threads = max(1, cores // self.workers)
         self._tokenising = Lock()
+        self._packer = packer_of(
+            self.model.tokenizer,
+            self.model.max_seq_length,
+            self.prompt or "",
+            lambda texts: self.model.preprocess(texts, prompt=self.prompt),
+        )
         check_tensors(spec, weights.folder, map(self._without_unused, loadings))
         self.notes = self._precision_notes()
 
@@ -289,9 +300,12 @@ class Embedder:
 
     def measure(self, texts: list[str]) -> list[Text]:
         """Every text with the number of tokens that the model reads, and whether its end is cut off."""
+        prompted = [(self.prompt or "") + text for text in texts]
+        if self._packer is not None:
+            rows, cuts = self._packer.encode(prompted)
+            return [Text(text, len(ids), cut, ids) for text, ids, cut in zip(texts, rows, cuts, strict=True)]
         limit = self.model.max_seq_length
         tokenizer = self.model.tokenizer
-        prompted = [(self.prompt or "") + text for text in texts]
         if callable(tokenizer):
             rows = tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
         else:  # static embeddings bring a bare tokenizer
@@ -347,6 +361,10 @@ class Embedder:
     def _features(self, batch: list[Text]) -> dict[str, Any]:
         from sentence_transformers.util import batch_to_device
 
+        if self._packer is not None and all(text.ids is not None for text in batch):
+            return dict(
+                self._packer.pad([text.ids for text in batch if text.ids is not None], self.model.device)
+            )
         # A fast tokenizer must not be used by two threads at once ("Already borrowed").
         with self._tokenising:
             features = self.model.preprocess([text.text for text in batch], prompt=self.prompt)

@@ -1,0 +1,207 @@
+"""How fast is a GPU used? MIRON's examples, sampled and greedy answers, embeddings; the libraries beside.
+
+    python benchmarks/gpu.py [--tokenizer FOLDER] [--only miron answers embedding] [--peers]
+
+Needs torch, transformers and sentence-transformers, and a CUDA device; the models have random weights, in the
+shape of SmolLM2-1.7B (bfloat16) and of all-MiniLM-L6-v2 (float32), so that nothing is fetched. Times include
+the first pass; loading is apart. `--peers` adds transformers' own generate() and sentence-transformers' encode().
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from evenkeel.models.registry import load_model
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Sampling
+from table import Row, show
+
+WORDS = ["the", "boats", "come", "in", "at", "dawn", "with", "crates", "of", "fish", "and", "old", "light"]
+EXAMPLES, ANSWERS, TOKENS, TEXTS = 4_000, 1_000, 256, 12_600
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--tokenizer", type=Path, help="a folder with a tokenizer  [default: the embedded model's]"
+    )
+    parser.add_argument("--only", nargs="*", default=["miron", "answers", "embedding"])
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the work: 0.1, 10")
+    args = parser.parse_args()
+    rng = np.random.default_rng(0)
+    print(torch.cuda.get_device_name(), torch.__version__)
+    with tempfile.TemporaryDirectory() as folder:
+        if {"miron", "answers"} & set(args.only):
+            causal = causal_model(Path(folder) / "causal", args.tokenizer)
+            model = load_model(f"hf:{causal}", device="cuda")
+            timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")
+            if "miron" in args.only:
+                miron(model, rng, int(EXAMPLES * args.scale))
+            if "answers" in args.only:
+                answers(model, rng, int(ANSWERS * args.scale))
+            model.close()
+            if args.peers:
+                generate_peer(causal, rng, int(ANSWERS * args.scale))
+        if "embedding" in args.only:
+            embedding(Path(folder) / "sbert", args.tokenizer, rng, int(TEXTS * args.scale), peers=args.peers)
+
+
+def timed(work: Callable[[], Any], name: str) -> tuple[Any, float]:
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    result = work()
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    print(f"{name}: {seconds:.2f} s, {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)
+    return result, seconds
+
+
+def words(rng: np.random.Generator, count: int) -> str:
+    return " ".join(rng.choice(WORDS, count))
+
+
+def miron(model: Any, rng: np.random.Generator, count: int) -> None:
+    pairs = [
+        (words(rng, int(rng.integers(4, 16))), f" {words(rng, int(rng.integers(1, 4)))}")
+        for _ in range(count)
+    ]
+    requests: list[Request] = [
+        request
+        for prefix, target in pairs
+        for request in (
+            LogLikelihood(prefix=prefix, continuation=target),
+            Generate(prompt=prefix, sampling=Sampling(length_of=target, stop=("\n",))),
+        )
+    ]
+    rows: list[Row] = []
+    for name in ("first pass", "second pass"):
+        done, seconds = timed(lambda: dict(model.answer(requests)), f"MIRON, {name}")
+        assert all(response.status == "ok" for response in done.values())
+        rows.append((name, seconds, count / seconds))
+    show(f"{count} examples scored and continued", rows)
+
+
+def answers(model: Any, rng: np.random.Generator, count: int) -> None:
+    model._causal().end_ids = frozenset()  # every answer has its full length
+    rows: list[Row] = []
+    for name, temperature in (("sampled", 0.7), ("greedy", 0.0)):
+        requests = [
+            Generate(
+                prompt=(Message("user", words(rng, 20)),),
+                sampling=Sampling(temperature=temperature, max_tokens=TOKENS, seed=number),
+            )
+            for number in range(count)
+        ]
+        _, seconds = timed(lambda requests=requests: dict(model.answer(requests)), f"answers, {name}")
+        rows.append((name, seconds, count * TOKENS / seconds))
+    show(f"{count} answers of {TOKENS} tokens (tokens a second)", rows)
+
+
+def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    tokenizer.pad_token = tokenizer.eos_token
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to("cuda").eval()
+    batch = tokenizer([words(rng, 20) for _ in range(count)], return_tensors="pt", padding=True).to("cuda")
+    _, seconds = timed(
+        lambda: model.generate(**batch, max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False),
+        "transformers' generate, greedy, one batch",
+    )
+    show("transformers' generate (tokens a second)", [("greedy", seconds, count * TOKENS / seconds)])
+
+
+def embedding(
+    folder: Path, tokenizer: Path | None, rng: np.random.Generator, count: int, *, peers: bool
+) -> None:
+    texts = [words(rng, 200) + f" {number}" for number in range(count)]
+    sbert_model(folder, tokenizer)
+    model = load_model(f"sbert:{folder}", device="cuda")
+    timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")
+    rows: list[Row] = []
+    for name in ("first pass", "second pass"):
+        done, seconds = timed(
+            lambda: {request.text: each.vector for request, each in model.answer(map(embed, texts))},
+            f"embedding, {name}",
+        )
+        rows.append((name, seconds, count / seconds))
+    model.close()
+    if peers:
+        from sentence_transformers import SentenceTransformer
+
+        library = SentenceTransformer(str(folder), device="cuda")
+        vectors, seconds = timed(
+            lambda: library.encode(texts, batch_size=1024), "sentence-transformers, 1,024"
+        )
+        rows.append(("sentence-transformers", seconds, count / seconds))
+        ours = np.stack([np.frombuffer(done[text], "<f4") for text in texts])
+        print(f"largest difference of a number: {np.abs(ours - vectors).max():.1e}")
+    show(f"{count} texts embedded", rows)
+
+
+def embed(text: str) -> Embed:
+    return Embed(text=text)
+
+
+def causal_model(folder: Path, tokenizer: Path | None) -> Path:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    copy_tokenizer(folder, tokenizer)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        hidden_size=2048, intermediate_size=8192, num_hidden_layers=24, num_attention_heads=32,
+        num_key_value_heads=32, vocab_size=49_152, max_position_embeddings=8192, tie_word_embeddings=True,
+        bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    with torch.device("cuda"):
+        LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+    return folder
+
+
+def sbert_model(folder: Path, tokenizer: Path | None) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel
+
+    inner = folder.with_name("bert")
+    copy_tokenizer(inner, tokenizer)
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=384,
+        intermediate_size=1536,
+        num_hidden_layers=6,
+        num_attention_heads=12,
+        vocab_size=49_152,
+    )
+    BertModel(config).save_pretrained(inner)
+    module = Transformer(str(inner), max_seq_length=256)
+    SentenceTransformer(modules=[module, Pooling(384)], device="cpu").save(str(folder))
+
+
+def copy_tokenizer(folder: Path, tokenizer: Path | None) -> None:
+    if tokenizer is None:
+        from evenkeel.models.embedded import embedded_folder
+
+        tokenizer = embedded_folder()
+    folder.mkdir(parents=True)
+    for path in tokenizer.iterdir():
+        if path.suffix in (".json", ".jinja", ".txt") and path.name not in (
+            "config.json",
+            "generation_config.json",
+        ):
+            (folder / path.name).write_bytes(path.read_bytes())
+
+
+if __name__ == "__main__":
+    main()
