@@ -14,7 +14,8 @@ import torch
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import embedded_folder
 from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
-from evenkeel.models.local.generation import Generation, Prompt, Sampler, generate
+from evenkeel.models.local.generation import Generation, Prompt, generate
+from evenkeel.models.local.sampling import Sampler
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
@@ -252,10 +253,8 @@ def test_sampled_tokens_have_the_frequencies_of_the_softmax() -> None:
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 1.5, 0.3])
     expected = (logits / temperature).softmax(-1) * draws
     prompts = [Prompt((1,), temperature, 1.0, seed, 1, ()) for seed in range(draws)]
-    tokens = Sampler(prompts, torch.device("cpu")).pick(
-        logits.expand(draws, -1), range(draws), [Generation() for _ in prompts]
-    )
-    seen = torch.bincount(torch.tensor(tokens), minlength=len(logits))
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(draws, -1), 0)
+    seen = torch.bincount(tokens, minlength=len(logits))
     chi_square = float(((seen - expected) ** 2 / expected).sum())
     assert chi_square < 25.7  # the 99.99 % point for five degrees of freedom
 
@@ -263,9 +262,7 @@ def test_sampled_tokens_have_the_frequencies_of_the_softmax() -> None:
 def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
     prompts = [Prompt((1,), 1.0, 0.7, seed, 1, ()) for seed in range(2_000)]
-    tokens = Sampler(prompts, torch.device("cpu")).pick(
-        logits.expand(2_000, -1), range(2_000), [Generation() for _ in prompts]
-    )
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), 0).tolist()
     assert set(tokens) == {0, 1}
     assert tokens.count(0) / 2_000 == pytest.approx(0.5 / 0.8, abs=0.04)
 

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jinja2 import TemplateError
 from safetensors import SafetensorError
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
+from evenkeel.models.local.attention import use_step_attention
 from evenkeel.models.local.checks import (
     check_causal,
     check_config,
@@ -54,6 +56,11 @@ class Step(NamedTuple):
 
     logits: Tensor
     cache: Any
+
+
+def is_padded(rows: Sequence[Sequence[int]]) -> bool:
+    """Whether rows are of unequal length."""
+    return len(set(map(len, rows))) > 1
 
 
 class Causal:
@@ -170,25 +177,37 @@ class Causal:
     def pad(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Rows of ids, padded on the left so that all end together, and the mask of what is not padding."""
         width = max(map(len, rows))
-        ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows])
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
-        return ids.to(self.device), mask.to(self.device)
+        ids, mask = np.zeros((2, len(rows), width), np.int64)
+        for line, row in enumerate(rows):
+            ids[line, width - len(row) :] = row
+            mask[line, width - len(row) :] = 1
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
 
     def forward(
-        self, ids: Tensor, mask: Tensor, *, keep: int = 1, cache: Any = None, use_cache: bool = True
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        *,
+        keep: int = 1,
+        cache: Any = None,
+        use_cache: bool = True,
+        padded: bool | None = None,
     ) -> Step:
         """Logits at the last `keep` places of `ids`, which follow what is in the cache.
 
-        `mask` covers all places so far. Where nothing is padded it is left out, for then the attention
-        runs on a faster path.
+        `mask` covers all places so far. Where nothing is `padded` it is left out, for then the attention
+        runs on a faster path; where that is not known, the mask is looked at, which waits for the device.
         """
         new = ids.shape[1]
         # A recurrent state holds what came before; a mask is then for the new places alone.
         visible = mask if self._cache_name == "past_key_values" else mask[:, -new:]
+        if padded is None:
+            padded = not bool(visible.all())
         arguments = {
             "input_ids": ids,
-            "attention_mask": None if bool(visible.all()) else visible,
-            "position_ids": (mask.cumsum(-1) - 1).clamp_min(0)[:, -new:],
+            "attention_mask": visible if padded else None,
+            # A row that is done may go along beyond the context.
+            "position_ids": (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1)[:, -new:],
             "use_cache": use_cache,
             "logits_to_keep": keep,
         }
@@ -241,6 +260,8 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             with watched_loading() as loadings:
                 model = AutoModelForCausalLM.from_pretrained(weights.folder, dtype=dtype, **source)
             check_tensors(spec, weights.path, loadings)
+            if target.type == "cuda":
+                use_step_attention(model)
             causal = Causal(spec, model.to(target).eval(), tokenizer)
             check_causal(causal)
             causal.pads = causal.pads and reads_padded(causal)

@@ -8,26 +8,27 @@ that is done leaves the batch, so that the slowest row does not cost the others.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from evenkeel.models.local.causal import Causal, Step
+from evenkeel.models.local.causal import Causal, is_padded
 from evenkeel.models.local.constrained import Constraint
+from evenkeel.models.local.sampling import Sampler
 from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import Generate
 
 TAG_TOKENS = 8
 """Tokens that a tag at the end of the reasoning has at most."""
 
-KEPT = 0.8
+ACTIVE = 0.8
 """The share of the rows of a batch that must be active: below, those that have ended are taken out."""
 
 SPARE = 128
@@ -86,6 +87,8 @@ class State(NamedTuple):
     cache: Any
     ids: Tensor
     mask: Tensor
+    padded: bool
+    """Whether there are places that the mask leaves out."""
     shrinks: bool
     """Whether rows can be taken out of the cache."""
 
@@ -96,88 +99,13 @@ def seed_of(request: Generate) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
 
 
-class Sampler:
-    """Picks a token for every row: the likeliest at temperature 0, else one drawn by the row's own number.
-
-    A row's nth token is where the running sum of the probabilities passes the nth number of its seed (inverse
-    transform sampling): so a row's text does not depend on its neighbours, and a step needs one number a row.
-    """
-
-    def __init__(
-        self, prompts: Sequence[Prompt], device: torch.device, constraints: Sequence[Constraint | None] = ()
-    ) -> None:
-        self.device = device
-        self.constraints = constraints
-        self.sampled = [prompt.temperature > 0 for prompt in prompts]
-        self.temperatures = torch.tensor([prompt.temperature or 1.0 for prompt in prompts], device=device)
-        self.top_ps = torch.tensor([prompt.top_p for prompt in prompts], device=device)
-        self.whole = all(prompt.top_p >= 1 for prompt in prompts)
-        self.numbers = torch.tensor(_numbers(prompts), device=device) if any(self.sampled) else None
-
-    def pick(self, logits: Tensor, rows: Sequence[int], generations: Sequence[Generation]) -> list[int]:
-        """One token for each of `rows`, from one line of logits each."""
-        scores = self._constrained(logits.float(), rows)
-        picked = scores.argmax(-1)
-        if self.numbers is not None:
-            places = torch.tensor([[row, generations[row].tokens] for row in rows], device=self.device)
-            row, step = places.unbind(-1)
-            drawn = self._draw(scores, row, self.numbers[row, step.clamp_max(self.numbers.shape[1] - 1)])
-            sampled = torch.tensor([self.sampled[row] for row in rows], device=self.device)
-            picked = torch.where(sampled, drawn, picked)
-        tokens: list[int] = picked.tolist()
-        return tokens
-
-    def _draw(self, scores: Tensor, row: Tensor, numbers: Tensor) -> Tensor:
-        scores = scores / self.temperatures[row, None]
-        if not self.whole:
-            scores = nucleus(scores, self.top_ps[row, None])
-        # In double precision the sum of 200,000 probabilities keeps the rarest of them apart.
-        sums = scores.softmax(-1).double().cumsum(-1)
-        return torch.searchsorted(sums, sums[:, -1:] * numbers[:, None], right=True)[:, 0]
-
-    def _constrained(self, scores: Tensor, rows: Sequence[int]) -> Tensor:
-        """Scores with every token ruled out that the schema of its row does not allow."""
-        lines = [line for line, row in enumerate(rows) if self.constraints and self.constraints[row]]
-        if not lines:
-            return scores
-        constraints = [constraint for row in rows if (constraint := self.constraints[row])]
-        allowed = torch.tensor(np.stack([each.allowed(scores.shape[-1]) for each in constraints]))
-        places = torch.tensor(lines, device=self.device)
-        return scores.index_copy(
-            0, places, scores[places].masked_fill(~allowed.to(self.device), float("-inf"))
-        )
-
-
-def _numbers(prompts: Sequence[Prompt]) -> NDArray[np.float64]:
-    """A number in [0, 1) for each row and step, which depends on the row's seed and the step alone."""
-    numbers = np.zeros((len(prompts), max(prompt.max_tokens for prompt in prompts)))
-    for row, prompt in zip(numbers, prompts, strict=True):
-        if prompt.temperature > 0:
-            row[: prompt.max_tokens] = np.random.Generator(np.random.Philox(prompt.seed)).random(
-                prompt.max_tokens
-            )
-    return numbers
-
-
-def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
-    """Scores with all but the fewest tokens that together have probability `top_p` ruled out."""
-    ordered, order = scores.sort(dim=-1, descending=True)
-    probabilities = ordered.softmax(-1)
-    beyond = (probabilities.cumsum(-1) - probabilities) >= top_p
-    beyond[:, 0] = False
-    return scores.masked_fill(torch.zeros_like(beyond).scatter(-1, order, beyond), float("-inf"))
-
-
 @torch.inference_mode()
 def generate(causal: Causal, prompts: Sequence[Prompt]) -> list[Generation]:
     """Continue every prompt until it ends, meets a stop string, or has its full length."""
     state, logits = _read(causal, prompts)
     generations = [Generation(constraint=_constraint(causal, prompt)) for prompt in prompts]
-    rows = range(len(prompts))
     sampler = Sampler(prompts, causal.device, [generation.constraint for generation in generations])
-    tokens = sampler.pick(logits[:, -1], rows, generations)
-    active = [row for row in rows if add_token(causal, prompts[row], generations[row], tokens[row])]
-    continue_rows(causal, prompts, generations, state, tokens=tokens, active=active, sampler=sampler)
+    continue_rows(causal, prompts, generations, state, sampler, sampler.pick(logits[:, -1], 0))
     return generations
 
 
@@ -194,12 +122,14 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     row_of = {ids: row for row, ids in enumerate(distinct)}
     rows = [row_of[prompt.ids] for prompt in prompts]
     ids, mask = causal.pad(distinct)
-    step = causal.forward(ids, mask)
+    padded = is_padded(distinct)
+    step = causal.forward(ids, mask, padded=padded)
     ids, mask = ids[rows], mask[rows]
-    if select_rows(step.cache, rows):
-        return State(step.cache, ids, mask, shrinks=True), step.logits[rows]
-    step = causal.forward(ids, mask)
-    return State(step.cache, ids, mask, shrinks=False), step.logits
+    if select_rows(step.cache, rows, of=len(distinct)):
+        return State(step.cache, ids, mask, padded, shrinks=True), step.logits[rows]
+    if len(distinct) < len(rows):
+        step = causal.forward(ids, mask, padded=padded)
+    return State(step.cache, ids, mask, padded, shrinks=False), step.logits
 
 
 def continue_rows(
@@ -207,40 +137,77 @@ def continue_rows(
     prompts: Sequence[Prompt],
     generations: Sequence[Generation],
     state: State,
-    *,
-    tokens: Sequence[int],
-    active: Sequence[int],
-    sampler: Sampler | None = None,
+    sampler: Sampler,
+    tokens: Tensor,
 ) -> None:
-    """Continue the `active` rows after each one's last of `tokens`, which the state has not read yet."""
-    sampler = sampler or Sampler(prompts, causal.device)
-    rows: Sequence[int] = range(len(prompts))
-    cache, ids, mask, shrinks = state
-    while active:
-        # Taking rows out copies what is left: worth it once enough have ended. Where a row might outgrow the
-        # context, those that have ended must go at once.
-        full = causal.context is not None and ids.shape[1] >= causal.context
-        if shrinks and len(active) < len(rows) * (1 if full else KEPT):
-            select_rows(cache, active)
-            rows, tokens = [rows[line] for line in active], [tokens[line] for line in active]
-            ids, mask = ids[active], mask[active]
-        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-        ids = torch.cat([ids, ids.new_tensor(tokens)[:, None]], dim=1)
-        # A model without a cache of a known kind has to read everything again.
-        step: Step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache)
-        cache = step.cache
-        tokens = sampler.pick(step.logits[:, -1], rows, generations)
+    """Continue the rows that are not done with each one's next of `tokens`, which the state has not read yet.
+
+    A GPU is given the next step before the tokens of the last one are read, so that it never waits for what
+    is done with them here; a row that has ended goes along for one step more.
+    """
+    cache, ids, mask, padded, shrinks = state
+    rows = list(range(len(prompts)))
+    behind = 1 if causal.device.type == "cuda" and not sampler.constraints else 0
+    unread = deque([(rows, _copied(tokens))])
+    for step_number in itertools.count(1):
+        while len(unread) > behind:
+            _add_tokens(causal, prompts, generations, *unread.popleft())
         active = [
-            line
-            for line, (row, token) in enumerate(zip(rows, tokens, strict=True))
-            if add_token(causal, prompts[row], generations[row], token)
+            line for line, row in enumerate(rows) if _goes_on(prompts[row], generations[row], len(unread))
         ]
+        if not active:
+            break
+        # Taking rows out copies what is left: worth it once enough have ended.
+        if shrinks and len(active) < len(rows) * ACTIVE:
+            select_rows(cache, active, of=len(rows))
+            sampler.select(active)
+            rows = [rows[line] for line in active]
+            ids, mask, tokens = ids[active], mask[active], tokens[active]
+        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
+        ids = torch.cat([ids, tokens[:, None]], dim=1)
+        # A model without a cache of a known kind has to read everything again.
+        step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache, padded=padded)
+        cache = step.cache
+        tokens = sampler.pick(step.logits[:, -1], step_number)
+        unread.append((rows, _copied(tokens)))
+    for rows, read in unread:
+        _add_tokens(causal, prompts, generations, rows, read)
+
+
+def _copied(tokens: Tensor) -> Callable[[], list[int]]:
+    """A function that waits until these tokens are here, and for nothing that the device was given since."""
+    if tokens.device.type != "cuda":
+        return tokens.tolist
+    copy = torch.empty(tokens.shape, dtype=tokens.dtype, pin_memory=True)
+    copy.copy_(tokens, non_blocking=True)
+    event = torch.cuda.current_stream(tokens.device).record_event()
+
+    def read() -> list[int]:
+        event.synchronize()
+        return copy.tolist()
+
+    return read
+
+
+def _goes_on(prompt: Prompt, generation: Generation, unread: int) -> bool:
+    """Whether a row needs a token more than those that are picked, as far as they are known."""
+    return not generation.done and generation.tokens + unread < prompt.max_tokens
+
+
+def _add_tokens(
+    causal: Causal,
+    prompts: Sequence[Prompt],
+    generations: Sequence[Generation],
+    rows: Sequence[int],
+    read: Callable[[], list[int]],
+) -> None:
+    for row, token in zip(rows, read(), strict=True):
+        if not generations[row].done:
+            add_token(causal, prompts[row], generations[row], token)
 
 
 def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int) -> bool:
     """Add a token to a row's text; whether there is more to generate."""
-    if generation.done:
-        return False
     generation.tokens += 1
     if token in causal.end_ids:
         generation.ended = True
@@ -329,15 +296,16 @@ def _with_room(states: Tensor, places: int) -> Tensor:
     return store
 
 
-def select_rows(cache: Any, rows: Sequence[int]) -> bool:
-    """Make the cache hold these of its rows, in this order, repeats allowed; False where it cannot.
+def select_rows(cache: Any, rows: Sequence[int], *, of: int) -> bool:
+    """Make the cache hold these `of` so many rows, in this order, repeats allowed; False where it cannot.
 
     Layers of plain attention are made to grow in place on the way; sliding windows and recurrent states
     stay as they are.
     """
     if not _is_selectable(cache):
         return False
-    cache.reorder_cache(torch.tensor(rows))
+    if list(rows) != list(range(of)):
+        cache.reorder_cache(torch.tensor(rows))
     cache.layers[:] = [
         GrowingLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
         for layer in cache.layers

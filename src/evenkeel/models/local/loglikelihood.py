@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.local.causal import Causal
+from evenkeel.models.local.causal import Causal, is_padded
 from evenkeel.models.local.generation import (
     Generation,
     Prompt,
@@ -24,6 +25,7 @@ from evenkeel.models.local.generation import (
     generate,
     is_plain,
 )
+from evenkeel.models.local.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
 ROWS = 32
@@ -94,7 +96,8 @@ def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
     distinct = list(dict.fromkeys(pair.ids[:-1] for pair in pairs))
     row_of = {ids: row for row, ids in enumerate(distinct)}
     ids, mask = causal.pad(distinct)
-    step = causal.forward(ids, mask, keep=max(pair.target for pair in pairs), use_cache=False)
+    keep = max(pair.target for pair in pairs)
+    step = causal.forward(ids, mask, keep=keep, use_cache=False, padded=is_padded(distinct))
     return _logprobs(causal, pairs, [row_of[pair.ids[:-1]] for pair in pairs], step.logits)
 
 
@@ -109,25 +112,26 @@ def loglikelihood_and_generate(
     pairs, prompts = [pair for pair, _ in batch], [prompt for _, prompt in batch]
     ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
-    step = causal.forward(ids, mask, keep=1 + longest)
+    step = causal.forward(ids, mask, keep=1 + longest, padded=is_padded([pair.ids for pair in pairs]))
     logprobs = _logprobs(causal, pairs, range(len(pairs)), step.logits[:, :-1])
     if not (causal.skips and is_plain(step.cache)):  # a state from which nothing can be left out
         return list(zip(logprobs, generate(causal, prompts), strict=True))
     generations = [Generation() for _ in batch]
     likeliest = step.logits.argmax(-1).tolist()
-    active, tokens = [], [0] * len(batch)
+    tokens, visible = [0] * len(batch), np.ones(mask.shape, np.int64)
     for row, (pair, prompt) in enumerate(batch):
         draft = (*pair.ids[len(pair.ids) - pair.target :], None)
         for index, token in enumerate(likeliest[row][longest - pair.target :]):
-            if not add_token(causal, prompt, generations[row], token):
-                break
             if token != draft[index]:
-                mask[row, mask.shape[1] - pair.target + index :] = 0  # the rest of the draft is not used
-                active.append(row)
+                visible[row, mask.shape[1] - pair.target + index :] = 0  # the rest of the draft is not used
                 tokens[row] = token
                 break
-    state = State(step.cache, ids, mask, shrinks=True)
-    continue_rows(causal, prompts, generations, state, tokens=tokens, active=active)
+            if not add_token(causal, prompt, generations[row], token):
+                break
+    mask *= torch.from_numpy(visible).to(mask.device)
+    state = State(step.cache, ids, mask, padded=True, shrinks=True)
+    next_tokens = torch.tensor(tokens, device=mask.device)
+    continue_rows(causal, prompts, generations, state, Sampler(prompts, mask.device), next_tokens)
     return list(zip(logprobs, generations, strict=True))
 
 

@@ -1,0 +1,76 @@
+"""Attention of one new token to all before it, as products of matrices.
+
+The fused kernels of PyTorch take queries in blocks of 64 or more. For one query a row, which is all that a
+step of generation has, they compute 64 times what is needed, and a mask or keys shared by heads cost a copy.
+Two batched products read every key and value once, whatever the mask is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+NAME = "evenkeel"
+
+UNKNOWN = ("softcap", "position_bias", "cache", "s_aux")
+"""What changes the result, and is left to transformers."""
+
+
+def use_step_attention(model: Any) -> None:
+    """Make a model that computes its attention by PyTorch's fused kernels take products for single tokens."""
+    if model.config._attn_implementation == "sdpa" and model._can_set_attn_implementation():
+        AttentionInterface.register(NAME, attention)
+        AttentionMaskInterface.register(NAME, mask)
+        model.set_attn_implementation(NAME)
+
+
+def attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """softmax(q Kᵀ · scaling + mask) V; of shape (rows, 1, heads, size) for a query of one token."""
+    if query.shape[2] > 1 or dropout or any(kwargs.get(name) is not None for name in UNKNOWN):
+        result: tuple[Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+        )
+        return result
+    return step_attention(query, key, value, attention_mask, scaling), None
+
+
+def step_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None
+) -> Tensor:
+    rows, heads, _, size = query.shape
+    shared = heads // key.shape[1]
+    scale = size**-0.5 if scaling is None else scaling
+    # Heads that share their keys and values are queries of one product.
+    queries = query.reshape(rows * key.shape[1], shared, size)
+    # In half precision scores are summed and kept in float32, as the fused kernels do.
+    precise = (
+        {} if query.device.type != "cuda" or query.dtype == torch.float32 else {"out_dtype": torch.float32}
+    )
+    scores = torch.bmm(queries, key.flatten(0, 1).mT, **precise).float().mul_(scale)
+    scores = scores.view(rows, heads, 1, key.shape[2])
+    if mask is not None:
+        scores = scores.masked_fill_(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    weights = scores.softmax(-1).to(value.dtype).view(queries.shape[0], shared, key.shape[2])
+    return torch.bmm(weights, value.flatten(0, 1)).view(rows, 1, heads, value.shape[-1])
+
+
+def mask(*args: Any, q_length: int, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:
+    """As for the fused kernels; but in a step, looking whether all is visible would wait for the device."""
+    padded = kwargs.get("attention_mask") is not None
+    skip = allow_is_causal_skip and not (padded and q_length == 1)
+    visible: Tensor | None = sdpa_mask(*args, q_length=q_length, allow_is_causal_skip=skip, **kwargs)
+    return visible

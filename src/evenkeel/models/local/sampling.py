@@ -1,0 +1,116 @@
+"""Picking the next token of every row of a batch, on the device of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from evenkeel.models.local.constrained import Constraint
+
+if TYPE_CHECKING:
+    from evenkeel.models.local.generation import Prompt
+
+CELLS = 2**26
+"""Scores that are computed with at once: rows times tokens. Of a whole batch they could fill the memory."""
+
+GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+MIX64 = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64), (31, 1))
+MIX32 = ((16, 0x21F0AAAD), (15, 0xD35A2D97 - 2**32), (15, 1))
+"""Shifts and factors of two published mixing functions, whose every output bit depends on every input bit:
+splitmix64 (Steele et al. 2014) and one of the 32-bit functions of Wellons' search for low bias."""
+
+
+class Sampler:
+    """Picks a token for every row: the likeliest at temperature 0, else one sampled with the row's own noise.
+
+    Sampling from softmax(logits / T) is the same as taking the largest logits / T + Gumbel noise
+    (Gumbel 1954; Maddison et al. 2014, "A* Sampling"). The noise of a token depends only on the row's seed,
+    the step and the token: so a row's text does not depend on its neighbours, and logits that differ by
+    rounding give another token only where two are tied as closely.
+    """
+
+    def __init__(
+        self, prompts: Sequence[Prompt], device: torch.device, constraints: Sequence[Constraint | None] = ()
+    ) -> None:
+        self.constraints = constraints if any(constraints) else ()
+        self.sampled = torch.tensor([prompt.temperature > 0 for prompt in prompts], device=device)
+        self.temperatures = torch.tensor([prompt.temperature or 1.0 for prompt in prompts], device=device)
+        self.top_ps = torch.tensor([prompt.top_p for prompt in prompts], device=device)
+        seeds = np.array([prompt.seed for prompt in prompts], np.uint64)
+        self.seeds = torch.tensor(seeds.view(np.int64), device=device)
+        self.some_sampled = any(prompt.temperature > 0 for prompt in prompts)
+        self.all_sampled = all(prompt.temperature > 0 for prompt in prompts)
+        self.cuts = any(prompt.top_p < 1 and prompt.temperature > 0 for prompt in prompts)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows alone."""
+        index = torch.tensor(rows, device=self.seeds.device)
+        self.sampled, self.temperatures = self.sampled[index], self.temperatures[index]
+        self.top_ps, self.seeds = self.top_ps[index], self.seeds[index]
+        self.constraints = [self.constraints[row] for row in rows] if self.constraints else ()
+
+    def pick(self, logits: Tensor, step: int) -> Tensor:
+        """One token for each row, from one line of logits each."""
+        size = max(1, CELLS // logits.shape[-1])
+        parts = [
+            self._pick(logits[start : start + size], slice(start, start + size), step)
+            for start in range(0, len(logits), size)
+        ]
+        return torch.cat(parts)
+
+    def _pick(self, logits: Tensor, part: slice, step: int) -> Tensor:
+        scores = self._constrained(logits.float(), part)
+        if not self.some_sampled:
+            return scores.argmax(-1)
+        noisy = scores / self.temperatures[part, None]
+        if self.cuts:
+            noisy = nucleus(noisy, self.top_ps[part, None])
+        sampled = noisy.sub_(log_exponentials(self.seeds[part], step, noisy.shape[-1])).argmax(-1)
+        return sampled if self.all_sampled else torch.where(self.sampled[part], sampled, scores.argmax(-1))
+
+    def _constrained(self, scores: Tensor, part: slice) -> Tensor:
+        """Scores with every token ruled out that the schema of its row does not allow."""
+        for line, constraint in enumerate(self.constraints[part]):
+            if constraint is not None:
+                allowed = torch.from_numpy(constraint.allowed(scores.shape[-1])).to(scores.device)
+                scores[line].masked_fill_(~allowed, float("-inf"))
+        return scores
+
+
+def log_exponentials(seeds: Tensor, step: int, width: int) -> Tensor:
+    """The logarithm of an exponential variable for each seed and token: its negative is a Gumbel variable."""
+    keys = _mixed(seeds + ((step + 1) * GOLDEN + 2**63) % 2**64 - 2**63, MIX64, 64)
+    bits = _mixed(keys.view(torch.int32)[::2, None] ^ _token_bits(width, seeds.device), MIX32, 32)
+    # v in (0, 1], fine near 0: there, where -log(1 - v) is as small, are the largest Gumbel variables.
+    negative = bits.bitwise_and_(2**31 - 1).float().mul_(-(2.0**-31)).sub_(2.0**-32)
+    return negative.log1p_().neg_().log_()
+
+
+@lru_cache(maxsize=4)
+def _token_bits(width: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(mode=False):
+        return _mixed(torch.arange(1, width + 1, dtype=torch.int32, device=device), MIX32, 32)
+
+
+def _mixed(numbers: Tensor, rounds: Sequence[tuple[int, int]], width: int) -> Tensor:
+    """Whole numbers of `width` bits, each mixed by itself; as in C's unsigned arithmetic, overflow wraps."""
+    for shift, factor in rounds:
+        # The shift fills up with the sign, which is masked out.
+        numbers = (numbers >> shift).bitwise_and_(2 ** (width - shift) - 1).bitwise_xor_(numbers)
+        if factor != 1:
+            numbers = numbers.mul_(factor)
+    return numbers
+
+
+def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
+    """Scores with all but the fewest tokens that together have probability `top_p` ruled out."""
+    ordered, order = scores.sort(dim=-1, descending=True)
+    probabilities = ordered.softmax(-1)
+    beyond = (probabilities.cumsum(-1) - probabilities) >= top_p
+    beyond[:, 0] = False
+    return scores.masked_fill(torch.zeros_like(beyond).scatter(-1, order, beyond), float("-inf"))
