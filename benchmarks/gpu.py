@@ -176,6 +176,7 @@ def sbert_model(folder: Path, tokenizer: Path | None) -> None:
 
     inner = folder.with_name("bert")
     copy_tokenizer(inner, tokenizer)
+    (inner / "chat_template.jinja").unlink(missing_ok=True)  # with one, every text would become a chat
     torch.manual_seed(0)
     config = BertConfig(
         hidden_size=384,

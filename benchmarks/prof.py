@@ -1,20 +1,114 @@
-import sys, torch, tempfile, time
+import sys, torch, tempfile, time, cProfile, pstats, io
 from pathlib import Path
-sys.argv=["x"]
 import numpy as np, gpu
+import torch.nn.functional as F
+from evenkeel.models.local.attention import step_attention
+which = sys.argv[1:] or ["attn", "mm", "answers", "embed"]
+torch.backends.cuda.enable_cudnn_sdp(False)
+D="cuda"
+def bench(f, n=10):
+    f(); f(); torch.cuda.synchronize()
+    a=torch.cuda.Event(enable_timing=True); b=torch.cuda.Event(enable_timing=True); a.record()
+    for _ in range(n): f()
+    b.record(); torch.cuda.synchronize(); return a.elapsed_time(b)/n*1e3
+def head(t): print("=====",t,flush=True)
+if "attn" in which:
+    head("decode attention, us a layer")
+    try:
+        from trit import triton_attention
+    except Exception as e:
+        print("triton", repr(e)); triton_attention=None
+    for (B,H,K,d) in ((1000,32,32,64),(1000,32,8,128),(64,32,32,64)):
+        for L in (64,180,310):
+            store=[torch.randn(B,K,((L+127)//128)*128,d,device=D,dtype=torch.bfloat16) for _ in range(2)]
+            k,v=[x[:,:,:L] for x in store]; q=torch.randn(B,H,1,d,device=D,dtype=torch.bfloat16)
+            m=torch.ones(B,1,1,L,dtype=torch.bool,device=D); m[::2,...,:5]=False
+            rep=lambda x: x[:,:,None].expand(B,K,H//K,L,d).reshape(B,H,L,d) if H!=K else x
+            from torch.nn.attention import sdpa_kernel, SDPBackend as S
+            ref=F.scaled_dot_product_attention(q.float(),rep(k).float(),rep(v).float(),attn_mask=m)
+            out={}
+            def eff():
+                with sdpa_kernel([S.EFFICIENT_ATTENTION]): return F.scaled_dot_product_attention(q,rep(k),rep(v),attn_mask=m)
+            def flash():
+                with sdpa_kernel([S.FLASH_ATTENTION]): return F.scaled_dot_product_attention(q,k,v,enable_gqa=H!=K)
+            def cudnn():
+                with sdpa_kernel([S.CUDNN_ATTENTION]): return F.scaled_dot_product_attention(q,rep(k),rep(v),attn_mask=m)
+            variants=[("eff+mask",eff),("flash nomask",flash),("bmm",lambda: step_attention(q,k,v,m,None).transpose(1,2)),("cudnn+mask",cudnn)]
+            if triton_attention: variants.append(("triton",lambda: triton_attention(q,k,v,m).transpose(1,2)))
+            for name,f in variants:
+                try:
+                    t0=time.perf_counter(); o=f(); torch.cuda.synchronize(); t0=time.perf_counter()-t0
+                    out[name]=f"{bench(f):.0f} (first {t0*1e3:.0f} ms, err {(o.float()-ref).abs().max():.4f})" if name!="flash nomask" else f"{bench(f):.0f}"
+                except Exception as e: out[name]=repr(e)[:80]
+            qq=q.reshape(B*K,H//K,d); kk=k.flatten(0,1).mT
+            out["qk"]=f"{bench(lambda: torch.bmm(qq,kk,out_dtype=torch.float32)):.0f}"
+            out["qk16"]=f"{bench(lambda: torch.bmm(qq,kk)):.0f}"
+            w=torch.rand(B*K,H//K,L,device=D,dtype=torch.bfloat16); vv=v.flatten(0,1)
+            out["pv"]=f"{bench(lambda: torch.bmm(w,vv)):.0f}"
+            print((B,H,K,d,L), f"limit {2*B*K*L*d*2/4e12*1e6:.0f}", out, flush=True)
+            del store,k,v,ref
+if "mm" in which:
+    head("linear, us")
+    for M in (1000,1024,2000):
+        r=[]
+        for n,k in ((2048,2048),(6144,2048),(8192,2048),(16384,2048),(2048,8192),(49152,2048)):
+            x=torch.randn(M,k,device=D,dtype=torch.bfloat16); w=torch.randn(n,k,device=D,dtype=torch.bfloat16)
+            t=bench(lambda: F.linear(x,w)); r.append(f"{n}x{k}: {t:.0f} ({2*M*n*k/t/1e6:.0f} TF)")
+        print(M,r,flush=True)
+    x=torch.randn(65536,384,device=D); r=[]
+    for n,k in ((384,384),(1536,384),(384,1536)):
+        x=torch.randn(65536,k,device=D); w=torch.randn(n,k,device=D); b=torch.randn(n,device=D)
+        t=bench(lambda: F.linear(x,w,b)); r.append(f"{n}x{k}: {t:.0f} ({2*65536*n*k/t/1e6:.0f} TF)")
+    print("float32 65536", r)
+rng=np.random.default_rng(0)
 from evenkeel.models.registry import load_model
 from evenkeel.types import *
-rng=np.random.default_rng(0)
+from torch.profiler import profile, ProfilerActivity
+def py(f, n=22):
+    p=cProfile.Profile(); p.enable(); f(); p.disable(); o=io.StringIO(); pstats.Stats(p,stream=o).sort_stats("tottime").print_stats(n); print("\n".join(l[:150] for l in o.getvalue().splitlines()[4:]),flush=True)
 with tempfile.TemporaryDirectory() as f:
-    m=load_model(f"hf:{gpu.causal_model(Path(f)/'c',Path('tok'))}",device="cuda")
-    list(m.answer([Embed(text="x")])); m._causal().end_ids=frozenset()
-    print("attn", m._causal().model.config._attn_implementation)
-    def reqs(n,t,k): return [Generate(prompt=(Message("user",gpu.words(rng,20)),),sampling=Sampling(temperature=t,max_tokens=k,seed=i)) for i in range(n)]
-    for n in (1,1000):
-        for k in (16,64):
-            gpu.timed(lambda: list(m.answer(reqs(n,0.7,k))), f"{n} rows {k} tokens")
-    from torch.profiler import profile, ProfilerActivity
-    with profile(activities=[ProfilerActivity.CPU,ProfilerActivity.CUDA]) as p:
-        list(m.answer(reqs(1000,0.7,40)))
-    print(p.key_averages().table(sort_by="cuda_time_total",row_limit=18,max_name_column_width=60))
-    print(p.key_averages().table(sort_by="self_cpu_time_total",row_limit=14,max_name_column_width=60))
+    if "answers" in which:
+        head("answers")
+        m=load_model(f"hf:{gpu.causal_model(Path(f)/'c',Path('tok'))}",device="cuda")
+        gpu.timed(lambda: list(m.answer([Embed(text="x")])),"load"); m._causal().end_ids=frozenset()
+        print("attn", m._causal().model.config._attn_implementation, m._budget)
+        def reqs(n,t,k): return [Generate(prompt=(Message("user",gpu.words(rng,20)),),sampling=Sampling(temperature=t,max_tokens=k,seed=i)) for i in range(n)]
+        for n,k in ((1,64),(1000,1),(1000,32),(1000,256),(1000,256)):
+            for t in (0.7,0.0): gpu.timed(lambda: list(m.answer(reqs(n,t,k))), f"{n} rows {k} tokens T {t}")
+        with profile(activities=[ProfilerActivity.CUDA]) as p: list(m.answer(reqs(1000,0.7,64)))
+        print(p.key_averages().table(sort_by="cuda_time_total",row_limit=22,max_name_column_width=70).replace("-"*20,""))
+        py(lambda: list(m.answer(reqs(1000,0.7,64))))
+        m.close()
+    if "embed" in which:
+        head("embed")
+        texts=[gpu.words(rng,200)+f" {i}" for i in range(12600)]
+        gpu.sbert_model(Path(f)/"s",Path("tok"))
+        m=load_model(f"sbert:{Path(f)/'s'}",device="cuda")
+        gpu.timed(lambda: list(m.answer([Embed(text="x")])),"load")
+        e=m._embedder; print("packer",e._packer, "attn", e.model[0].auto_model.config._attn_implementation if hasattr(e.model[0],"auto_model") else "")
+        run=lambda: list(m.answer(map(gpu.embed,texts)))
+        for _ in range(3): gpu.timed(run,"pass")
+        gpu.timed(lambda: e.measure(texts),"measure")
+        ms=e.measure(texts); print("tokens", sum(t.tokens for t in ms)/len(ms), sum(t.cut for t in ms))
+        gpu.timed(lambda: list(e.embed(ms)),"embed measured")
+        for tok in (16384,32768,131072,262144):
+            e.budget.tokens=tok; gpu.timed(lambda: list(e.embed(ms)),f"embed measured {tok}")
+        e.budget.tokens=65536
+        ms.sort(key=lambda t:-t.tokens); parts=[ms[i:i+256] for i in range(0,len(ms),256)]
+        def forward():
+            with torch.inference_mode():
+                for x in parts: r=e.model(e._features(x))["sentence_embedding"]
+        gpu.timed(forward,"features+forward, no copy"); 
+        feats=[e._features(x) for x in parts]
+        def only():
+            with torch.inference_mode():
+                for x in feats: r=e.model(dict(x))["sentence_embedding"]
+        gpu.timed(only,"forward only")
+        def nomask():
+            with torch.inference_mode():
+                for x in feats: r=e.model[0].auto_model(input_ids=x["input_ids"])
+        try: gpu.timed(nomask,"forward, no mask")
+        except Exception as x: print(repr(x))
+        with profile(activities=[ProfilerActivity.CUDA]) as p: run()
+        print(p.key_averages().table(sort_by="cuda_time_total",row_limit=16,max_name_column_width=70).replace("-"*20,""))
+        py(run)

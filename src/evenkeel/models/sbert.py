@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
 
+PART = 2048
+"""Texts that are tokenised at once, while those before are embedded."""
+
 PAIR_WINDOW = 256
 """Pairs that are ranked or classified before they are handed on."""
 PAIR_ROWS = 32
@@ -140,7 +143,7 @@ class SentenceTransformer:
             if not by_text:
                 continue
             embedder = self._loaded_embedder()
-            for text, vector in embedder.embed(embedder.measure(list(by_text))):
+            for text, vector in embedder.embed(list(by_text)):
                 response = does_not_fit(text.tokens)
                 if vector is not None:
                     response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
@@ -306,35 +309,42 @@ class Embedder:
             return [Text(text, len(ids), cut, ids) for text, ids, cut in zip(texts, rows, cuts, strict=True)]
         limit = self.model.max_seq_length
         tokenizer = self.model.tokenizer
-        if callable(tokenizer):
-            rows = tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
-        else:  # static embeddings bring a bare tokenizer
-            rows = tokenizer.encode_batch(prompted, add_special_tokens=False)
+        with self._tokenising:
+            if callable(tokenizer):
+                rows = tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
+            else:  # static embeddings bring a bare tokenizer
+                rows = tokenizer.encode_batch(prompted, add_special_tokens=False)
         lengths = map(len, rows)
         return [
             Text(text, min(length, limit or length), limit is not None and length > limit)
             for text, length in zip(texts, lengths, strict=True)
         ]
 
-    def embed(self, texts: list[Text]) -> Iterator[tuple[Text, bytes | None]]:
+    def embed(self, texts: list[str]) -> Iterator[tuple[Text, bytes | None]]:
         """The vectors as `SentenceTransformer.encode` gives them, from its own two steps.
 
-        On a CPU several batches run side by side, each on its share of the cores: that wastes less on
-        waiting for one another than all cores on one batch.
+        Texts are tokenised part by part, about the longest first, while those before are embedded. On a CPU
+        several batches run side by side, each on its share of the cores: that wastes less on waiting for one
+        another than all cores on one batch.
         """
         import torch
 
+        parts = batching.windows(sorted(texts, key=len, reverse=True), PART)
         # The number of threads is set for each worker alone; the rest of the process keeps its own.
         set_threads = partial(torch.set_num_threads, self.threads)
-        with ThreadPoolExecutor(self.workers, initializer=set_threads) as pool:
-            yield from batching.run(
-                ([text] for text in texts),
-                lambda text: text.tokens,
-                self.budget,
-                self._vectors,
-                pool=pool,
-                ahead=self.workers + 1,
-            )
+        with (
+            ThreadPoolExecutor(1) as tokenising,
+            ThreadPoolExecutor(self.workers, initializer=set_threads) as pool,
+        ):
+            for part in tokenising.map(self.measure, parts):
+                yield from batching.run(
+                    ([text] for text in part),
+                    lambda text: text.tokens,
+                    self.budget,
+                    self._vectors,
+                    pool=pool,
+                    ahead=self.workers + 1,
+                )
 
     def embed_tokens(self, texts: list[Text]) -> Iterator[tuple[Text, NDArray[np.float32] | None]]:
         """The unit vectors of each text's tokens, without special ones."""

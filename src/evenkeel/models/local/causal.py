@@ -117,7 +117,7 @@ class Causal:
     def tokens_that_fit(self) -> int:
         """About how many tokens one batch may have on this CUDA device.
 
-        Seven tenths of the free memory, over what a token takes: its keys and values in every layer, and the
+        Most of the free memory, over what a token takes: its keys and values in every layer, and the
         widest activations of the layer that is being computed.
         """
         config = self.model.config.get_text_config()
@@ -128,7 +128,7 @@ class Causal:
         head_size = getattr(config, "head_dim", None) or hidden // heads
         numbers = 2 * layers * key_heads * head_size + 3 * widest + 8 * hidden
         free, _ = torch.cuda.mem_get_info(self.device)
-        return max(4096, int(0.7 * free / (numbers * self.model.dtype.itemsize)))
+        return max(4096, int(0.85 * free / (numbers * self.model.dtype.itemsize)))
 
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""

@@ -27,15 +27,11 @@ class Packer:
     def __init__(self, tokenizer: Any, limit: int | None, like: Features) -> None:
         from tokenizers import Tokenizer
 
-        self._whole, self._cutting = (
-            Tokenizer.from_str(tokenizer.backend_tokenizer.to_str()) for _ in range(2)
-        )
-        for encoder in (self._whole, self._cutting):
-            encoder.no_padding()
-        self._whole.no_truncation()
+        self._encoder = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        self._encoder.no_padding()
+        self._encoder.no_truncation()
         if limit is not None:
-            self._cutting.enable_truncation(limit, direction=tokenizer.truncation_side)
-        self._limit = limit
+            self._encoder.enable_truncation(limit, direction=tokenizer.truncation_side)
         self._left = tokenizer.padding_side == "left"
         self._padding = {
             "input_ids": tokenizer.pad_token_id,
@@ -47,14 +43,10 @@ class Packer:
 
     def encode(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], list[bool]]:
         """The ids of every text as far as the model reads it, and whether its end is cut off."""
-        rows = [np.array(each.ids, np.int64) for each in self._whole.encode_batch_fast(list(texts))]
-        cut = [self._limit is not None and len(row) > self._limit for row in rows]
-        long = [index for index, is_cut in enumerate(cut) if is_cut]
-        for index, each in zip(
-            long, self._cutting.encode_batch_fast([texts[index] for index in long]), strict=True
-        ):
-            rows[index] = np.array(each.ids, np.int64)
-        return rows, cut
+        encodings = self._encoder.encode_batch_fast(list(texts))
+        return [np.array(each.ids, np.int64) for each in encodings], [
+            bool(each.overflowing) for each in encodings
+        ]
 
     def pad(self, rows: Sequence[NDArray[np.int64]], device: torch.device) -> dict[str, Any]:
         """The features of a batch, as the model takes them."""
