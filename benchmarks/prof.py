@@ -2,7 +2,7 @@ import sys, torch, tempfile, time, cProfile, pstats, io
 from pathlib import Path
 import numpy as np, gpu
 import torch.nn.functional as F
-from evenkeel.models.local.attention import step_attention
+from evenkeel.models.local.steps.attention import step_attention
 which = sys.argv[1:] or ["attn", "mm", "answers", "embed"]
 torch.backends.cuda.enable_cudnn_sdp(False)
 D="cuda"
@@ -13,40 +13,21 @@ def bench(f, n=10):
     b.record(); torch.cuda.synchronize(); return a.elapsed_time(b)/n*1e3
 def head(t): print("=====",t,flush=True)
 if "attn" in which:
-    head("decode attention, us a layer")
-    try:
-        from trit import triton_attention
-    except Exception as e:
-        print("triton", repr(e)); triton_attention=None
-    for (B,H,K,d) in ((1000,32,32,64),(1000,32,8,128),(64,32,32,64)):
-        for L in (64,180,310):
-            store=[torch.randn(B,K,((L+127)//128)*128,d,device=D,dtype=torch.bfloat16) for _ in range(2)]
-            k,v=[x[:,:,:L] for x in store]; q=torch.randn(B,H,1,d,device=D,dtype=torch.bfloat16)
-            m=torch.ones(B,1,1,L,dtype=torch.bool,device=D); m[::2,...,:5]=False
-            rep=lambda x: x[:,:,None].expand(B,K,H//K,L,d).reshape(B,H,L,d) if H!=K else x
-            from torch.nn.attention import sdpa_kernel, SDPBackend as S
-            ref=F.scaled_dot_product_attention(q.float(),rep(k).float(),rep(v).float(),attn_mask=m)
-            out={}
-            def eff():
-                with sdpa_kernel([S.EFFICIENT_ATTENTION]): return F.scaled_dot_product_attention(q,rep(k),rep(v),attn_mask=m)
-            def flash():
-                with sdpa_kernel([S.FLASH_ATTENTION]): return F.scaled_dot_product_attention(q,k,v,enable_gqa=H!=K)
-            def cudnn():
-                with sdpa_kernel([S.CUDNN_ATTENTION]): return F.scaled_dot_product_attention(q,rep(k),rep(v),attn_mask=m)
-            variants=[("eff+mask",eff),("flash nomask",flash),("bmm",lambda: step_attention(q,k,v,m,None).transpose(1,2)),("cudnn+mask",cudnn)]
-            if triton_attention: variants.append(("triton",lambda: triton_attention(q,k,v,m).transpose(1,2)))
-            for name,f in variants:
-                try:
-                    t0=time.perf_counter(); o=f(); torch.cuda.synchronize(); t0=time.perf_counter()-t0
-                    out[name]=f"{bench(f):.0f} (first {t0*1e3:.0f} ms, err {(o.float()-ref).abs().max():.4f})" if name!="flash nomask" else f"{bench(f):.0f}"
-                except Exception as e: out[name]=repr(e)[:80]
-            qq=q.reshape(B*K,H//K,d); kk=k.flatten(0,1).mT
-            out["qk"]=f"{bench(lambda: torch.bmm(qq,kk,out_dtype=torch.float32)):.0f}"
-            out["qk16"]=f"{bench(lambda: torch.bmm(qq,kk)):.0f}"
-            w=torch.rand(B*K,H//K,L,device=D,dtype=torch.bfloat16); vv=v.flatten(0,1)
-            out["pv"]=f"{bench(lambda: torch.bmm(w,vv)):.0f}"
-            print((B,H,K,d,L), f"limit {2*B*K*L*d*2/4e12*1e6:.0f}", out, flush=True)
-            del store,k,v,ref
+    head("decode attention parts, us a layer")
+    for (B,H,K,d) in ((1000,32,32,64),(1000,32,8,128)):
+        for L in (99,130,181,250,306):
+            P=(L+63)//64*64; out={}; lim=B*K*L*d*2/4e12*1e6
+            g=H//K; q=torch.randn(B*K,g,d,device=D,dtype=torch.bfloat16); f32=dict(out_dtype=torch.float32)
+            for S in ((L+127)//128*128,):
+                k=torch.randn(B*K,S,d,device=D,dtype=torch.bfloat16); kt=k.mT.contiguous()
+                for n in sorted({L,(L+7)//8*8,(L+15)//16*16,P}):
+                    kk,kkt=k[:,:n],kt[:,:,:n]; w=torch.rand(B*K,g,n,device=D,dtype=torch.bfloat16)
+                    out[n]={"q@kT":bench(lambda:torch.bmm(q,kk.mT,**f32)),"k@q":bench(lambda:torch.bmm(kk,q.mT,**f32)),
+                     "q@kt":bench(lambda:torch.bmm(q,kkt,**f32)),"ktT@q":bench(lambda:torch.bmm(kkt.mT,q.mT,**f32)),"w@v":bench(lambda:torch.bmm(w,kk)),"vT@w":bench(lambda:torch.bmm(kk.mT,w.mT))}
+            print((B,H,K,d,L), f"limit {lim:.0f}", {n:{x:round(y) for x,y in o.items()} for n,o in out.items()}, flush=True)
+            s=torch.randn(B,H,1,P,device=D); m=torch.ones(B,1,1,P,dtype=torch.bool,device=D)
+            print("   mul", round(bench(lambda:s.mul_(1.0))), "fill", round(bench(lambda:s.masked_fill_(~m,-1e9))), "softmax", round(bench(lambda:s.softmax(-1))), "to", round(bench(lambda:s.to(torch.bfloat16))))
+            del k,kt,kk,kkt,w
 if "mm" in which:
     head("linear, us")
     for M in (1000,1024,2000):
@@ -73,7 +54,7 @@ with tempfile.TemporaryDirectory() as f:
         gpu.timed(lambda: list(m.answer([Embed(text="x")])),"load"); m._causal().end_ids=frozenset()
         print("attn", m._causal().model.config._attn_implementation, m._budget)
         def reqs(n,t,k): return [Generate(prompt=(Message("user",gpu.words(rng,20)),),sampling=Sampling(temperature=t,max_tokens=k,seed=i)) for i in range(n)]
-        for n,k in ((1,64),(1000,1),(1000,32),(1000,256),(1000,256)):
+        for n,k in ((1,64),(1000,1),(1000,256)):
             for t in (0.7,0.0): gpu.timed(lambda: list(m.answer(reqs(n,t,k))), f"{n} rows {k} tokens T {t}")
         with profile(activities=[ProfilerActivity.CUDA]) as p: list(m.answer(reqs(1000,0.7,64)))
         print(p.key_averages().table(sort_by="cuda_time_total",row_limit=22,max_name_column_width=70).replace("-"*20,""))
@@ -90,9 +71,8 @@ with tempfile.TemporaryDirectory() as f:
         for _ in range(3): gpu.timed(run,"pass")
         gpu.timed(lambda: e.measure(texts),"measure")
         ms=e.measure(texts); print("tokens", sum(t.tokens for t in ms)/len(ms), sum(t.cut for t in ms))
-        gpu.timed(lambda: list(e.embed(ms)),"embed measured")
-        for tok in (16384,32768,131072,262144):
-            e.budget.tokens=tok; gpu.timed(lambda: list(e.embed(ms)),f"embed measured {tok}")
+        for tok in (16384,32768,65536,131072,262144):
+            e.budget.tokens=tok; gpu.timed(run,f"pass {tok}")
         e.budget.tokens=65536
         ms.sort(key=lambda t:-t.tokens); parts=[ms[i:i+256] for i in range(0,len(ms),256)]
         def forward():

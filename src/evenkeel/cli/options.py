@@ -5,6 +5,7 @@ A decorator here is one of click's, or several composed; a command lists the one
 
 from __future__ import annotations
 
+import logging
 import types
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -94,6 +95,14 @@ def compose(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def show_log() -> None:
+    """Show what the package logs on stderr."""
+    log = logging.getLogger("evenkeel")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        log.addHandler(logging.StreamHandler())
+
+
 def from_struct(options: type[Struct], *, asking: bool = True) -> Decorator:
     """One option for each field of a struct; without `asking`, not those that matter only to requests."""
     return compose(*(_from_field(option) for option in describe(options) if asking or not option.asking))
@@ -144,8 +153,15 @@ lang_option = click.option(
     "--lang",
     help="Languages, separated by commas: en,ko.  [default: all of the data; of a starter set mostly en]",
 )
-base_url_option = click.option(
-    "--base-url", help="The address of an OpenAI-compatible server, for openai: models."
+base_url_option = compose(
+    click.option("--base-url", help="The address of an OpenAI-compatible server, for openai: models."),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda ctx, param, value: show_log() if value else None,
+        help="Show on stderr what was chosen for this machine: device, batch sizes, threads.",
+    ),
 )
 model_args_option = click.option(
     "--model-arg",

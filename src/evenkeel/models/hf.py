@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
 LATER = ("deterministic", "late", "rank_template")
 """Options that came after the first runs were stored."""
 
@@ -52,10 +55,11 @@ WINDOW = 4096
 TAIL = 16
 """Tokens at the end of a chat's prompt that may hold the tag of an open block of reasoning."""
 
-ROWS = {"cpu": 16, "mps": 32, "cuda": 2048}
+ROWS = {"cpu": 16, "mps": 32}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
 """Padded tokens in one batch, counting what is still to be generated. Where it is too many, it is halved;
-on CUDA as many as the free memory seems to hold, for a step there costs much the same for any batch."""
+on CUDA rows and tokens are as many as the free memory seems to hold, for a step there costs much the same for
+any batch."""
 
 Dtype: TypeAlias = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
@@ -71,7 +75,10 @@ Device: TypeAlias = Annotated[
 ]
 Concurrency: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
-    Meta(description="rows in one batch at most; by default 16 on CPU, 2,048 on CUDA", extra=RUNTIME),
+    Meta(
+        description="rows in one batch at most; by default 16 on CPU, on CUDA by the free memory",
+        extra=RUNTIME,
+    ),
 ]
 BatchTokens: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
@@ -232,8 +239,12 @@ class HuggingFace:
             alone = options.deterministic or not causal.pads
             self._notes = [] if alone else precision_notes(causal)
             self._budget = Budget(
-                rows=1 if alone else options.concurrency or ROWS[kind],
+                rows=1 if alone else options.concurrency or ROWS.get(kind) or causal.rows_that_fit(),
                 tokens=options.batch_tokens or TOKENS.get(kind) or causal.tokens_that_fit(),
+            )
+            log.info(
+                "%s on %s: batches of at most %s rows and %s tokens.",
+                *(self._spec, causal.device, f"{self._budget.rows:,}", f"{self._budget.tokens:,}"),
             )
         return self._loaded
 
@@ -248,7 +259,7 @@ class HuggingFace:
             else:
                 groups.setdefault(prompt.ids, []).append((request, prompt))
         for (request, prompt), generation in batching.run(
-            groups.values(),
+            [groups.values()],
             lambda row: len(row[1].ids) + row[1].max_tokens,
             self._budget,
             lambda batch: generate(causal, [prompt for _, prompt in batch]),
@@ -273,7 +284,7 @@ class HuggingFace:
             else:
                 groups.setdefault(pair.ids[:-1], []).append((request, pair))
         for (request, pair), logprobs in batching.run(
-            groups.values(),
+            [groups.values()],
             lambda row: len(row[1].ids),
             self._budget,
             lambda batch: loglikelihoods(causal, [pair for _, pair in batch]),
@@ -295,7 +306,7 @@ class HuggingFace:
             else:
                 rows.append((request, target))
         for (request, target), string in batching.run(
-            ([row] for row in rows),
+            [[[row] for row in rows]],
             lambda row: row[1].tokens,
             self._budget,
             lambda batch: string_probabilities(
@@ -351,7 +362,7 @@ class HuggingFace:
     ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
         """What `work` makes of the ids of each request."""
         return batching.run(
-            ([row] for row in rows),
+            [[[row] for row in rows]],
             lambda row: len(row[1]),
             self._budget,
             lambda batch: work([ids for _, ids in batch]),
@@ -363,7 +374,7 @@ class HuggingFace:
         from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
 
         for couple, results in batching.run(
-            ([couple] for couple in couples),
+            [[[couple] for couple in couples]],
             lambda couple: len(couple.pair.ids),
             self._budget,
             lambda batch: loglikelihood_and_generate(causal, [(c.pair, c.prompt) for c in batch]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,10 +42,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+log = logging.getLogger(__name__)
+
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
 
-PART = 2048
+PART = 1024
 """Texts that are tokenised at once, while those before are embedded."""
 
 PAIR_WINDOW = 256
@@ -255,6 +258,11 @@ class Embedder:
         # On a GPU a second worker prepares a batch while the first waits for its vectors.
         self.workers = min(cores, WORKERS) if kind == "cpu" else 2
         self.threads = max(1, cores // self.workers)
+        log.info(
+            "%s on %s: batches of at most %s texts and %s tokens, %s at a time with %s threads each.",
+            *(spec, self.model.device, f"{self.budget.rows:,}", f"{self.budget.tokens:,}"),
+            *(self.workers, self.threads),
+        )
         self._tokenising = Lock()
         self._packer = packer_of(
             self.model.tokenizer,
@@ -336,20 +344,19 @@ class Embedder:
             ThreadPoolExecutor(1) as tokenising,
             ThreadPoolExecutor(self.workers, initializer=set_threads) as pool,
         ):
-            for part in tokenising.map(self.measure, parts):
-                yield from batching.run(
-                    ([text] for text in part),
-                    lambda text: text.tokens,
-                    self.budget,
-                    self._vectors,
-                    pool=pool,
-                    ahead=self.workers + 1,
-                )
+            yield from batching.run(
+                ([[text] for text in part] for part in tokenising.map(self.measure, parts)),
+                lambda text: text.tokens,
+                self.budget,
+                self._vectors,
+                pool=pool,
+                ahead=self.workers + 1,
+            )
 
     def embed_tokens(self, texts: list[Text]) -> Iterator[tuple[Text, NDArray[np.float32] | None]]:
         """The unit vectors of each text's tokens, without special ones."""
         return batching.run(
-            ([text] for text in texts), lambda text: text.tokens, self.budget, self._token_vectors
+            [[[text] for text in texts]], lambda text: text.tokens, self.budget, self._token_vectors
         )
 
     def _token_vectors(self, batch: list[Text]) -> list[NDArray[np.float32]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TypeVar
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,7 +33,7 @@ def windows(stream: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def run(
-    groups: Iterable[list[T]],
+    parts: Iterable[Iterable[list[T]]],
     size: Callable[[T], int],
     budget: Budget,
     work: Callable[[list[T]], Sequence[R]],
@@ -40,17 +43,24 @@ def run(
 ) -> Iterator[tuple[T, R | None]]:
     """Do `work` on every item, in batches; yield each item with its result, or None where it does not fit.
 
-    Longest first, so that a batch pads little and memory runs out at the start of a run or never. Items of
-    one group (of one size) share work, and stay in one batch where it can hold them. With a `pool`,
-    `ahead` batches run at a time.
+    Longest first in each part, so that a batch pads little and memory runs out at the start of a run or
+    never. Items of one group (of one size) share work, and stay in one batch where it can hold them. With a
+    `pool`, `ahead` batches run at a time, and the next part is asked for while they do.
     """
-    pending = deque(sorted(groups, key=lambda group: -size(group[0])))
+    parts = iter(parts)
+    pending: deque[list[T]] = deque()
     running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
-    while pending or running:
-        while pending and len(running) < ahead:
+    while True:
+        while len(running) < ahead:
+            while not pending and (part := next(parts, None)) is not None:
+                pending.extend(sorted(part, key=lambda group: -size(group[0])))
+            if not pending:
+                break
             batch = _next_batch(pending, size, budget)
             task = partial(_attempt, work, batch)
             running.append((batch, pool.submit(task).result if pool else task))
+        if not running:
+            return
         batch, result = running.popleft()
         results = result()
         if results is not None:
@@ -59,6 +69,7 @@ def run(
             yield batch[0], None
         else:
             budget.tokens = min(budget.tokens, len(batch) * size(batch[0]) // 2)
+            log.info("The memory ran out: batches of at most %s tokens from here on.", f"{budget.tokens:,}")
             pending.extendleft([item] for item in reversed(batch))
 
 

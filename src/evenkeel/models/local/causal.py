@@ -22,7 +22,6 @@ from torch import Tensor
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
-from evenkeel.models.local.attention import use_step_attention
 from evenkeel.models.local.checks import (
     check_causal,
     check_config,
@@ -31,6 +30,7 @@ from evenkeel.models.local.checks import (
     watched_loading,
 )
 from evenkeel.models.local.constrained import Grammars
+from evenkeel.models.local.steps.attention import use_step_attention
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
@@ -49,6 +49,10 @@ UNPADDED = frozenset({"rwkv", "recurrent_gemma"})
 
 FALLBACK_STOP = "\nUser:"
 """Ends the answer of a model without a chat template."""
+
+
+LOGITS = 8
+"""Places of a row whose logits are in memory at once, about: the tokens of a short continuation."""
 
 
 class Step(NamedTuple):
@@ -129,6 +133,12 @@ class Causal:
         numbers = 2 * layers * key_heads * head_size + 3 * widest + 8 * hidden
         free, _ = torch.cuda.mem_get_info(self.device)
         return max(4096, int(0.85 * free / (numbers * self.model.dtype.itemsize)))
+
+    def rows_that_fit(self) -> int:
+        """How many rows one batch may have on this CUDA device: their logits take a tenth of the memory."""
+        width = self.model.config.get_text_config().vocab_size
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return max(1, int(0.1 * free / (LOGITS * width * self.model.dtype.itemsize)))
 
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""

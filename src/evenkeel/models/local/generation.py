@@ -21,7 +21,8 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evenkeel.models.local.causal import Causal, is_padded
 from evenkeel.models.local.constrained import Constraint
-from evenkeel.models.local.sampling import Sampler
+from evenkeel.models.local.steps.attention import rounded_up, widened
+from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import Generate
 
@@ -281,7 +282,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
         keys, values = self._stores
         keys[..., used : used + new, :] = key_states
         values[..., used : used + new, :] = value_states
-        self.keys, self.values = keys[..., : used + new, :], values[..., : used + new, :]
+        self.keys, self.values = (widened(store, used + new) for store in self._stores)
         return self.keys, self.values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
@@ -291,7 +292,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
 
 def _with_room(states: Tensor, places: int) -> Tensor:
     *rest, used, width = states.shape
-    store = states.new_empty((*rest, used + places, width))
+    store = states.new_zeros((*rest, rounded_up(used + places), width))
     store[..., :used, :] = states
     return store
 

@@ -25,7 +25,7 @@ from evenkeel.models.local.generation import (
     generate,
     is_plain,
 )
-from evenkeel.models.local.sampling import Sampler
+from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
 ROWS = 32
