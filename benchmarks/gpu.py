@@ -4,7 +4,8 @@
 
 Needs torch, transformers and sentence-transformers, and a CUDA device; the models have random weights, in the
 shape of SmolLM2-1.7B (bfloat16) and of all-MiniLM-L6-v2 (float32), so that nothing is fetched. Times include
-the first pass; loading is apart. `--peers` adds transformers' own generate() and sentence-transformers' encode().
+the first pass; loading is apart. `--peers` adds the generate() of transformers and the encode() of
+sentence-transformers.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
 def embedding(
     folder: Path, tokenizer: Path | None, rng: np.random.Generator, count: int, *, peers: bool
 ) -> None:
-    texts = [words(rng, 200) + f" {number}" for number in range(count)]
+    texts = [words(rng, 260) + f" {number}" for number in range(count)]  # cut at 256 tokens
     sbert_model(folder, tokenizer)
     model = load_model(f"sbert:{folder}", device="cuda")
     timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")

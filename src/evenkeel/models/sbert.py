@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -255,8 +254,9 @@ class Embedder:
         kind = self.model.device.type
         self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[kind])
         cores = torch.get_num_threads() if kind == "cpu" else 1
-        # On a GPU a second worker prepares a batch while the first waits for its vectors.
+        # On a GPU a second worker prepares a batch while the first waits for its vectors, and for these alone.
         self.workers = min(cores, WORKERS) if kind == "cpu" else 2
+        self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers * (kind == "cuda"))]
         self.threads = max(1, cores // self.workers)
         log.info(
             "%s on %s: batches of at most %s texts and %s tokens, %s at a time with %s threads each.",
@@ -338,11 +338,17 @@ class Embedder:
         import torch
 
         parts = batching.windows(sorted(texts, key=len, reverse=True), PART)
-        # The number of threads is set for each worker alone; the rest of the process keeps its own.
-        set_threads = partial(torch.set_num_threads, self.threads)
+        streams = iter(self._streams)
+
+        def begin() -> None:
+            # Both are set for each worker alone; the rest of the process keeps its own.
+            torch.set_num_threads(self.threads)
+            if self._streams:
+                torch.cuda.set_stream(next(streams))
+
         with (
             ThreadPoolExecutor(1) as tokenising,
-            ThreadPoolExecutor(self.workers, initializer=set_threads) as pool,
+            ThreadPoolExecutor(self.workers, initializer=begin) as pool,
         ):
             yield from batching.run(
                 ([[text] for text in part] for part in tokenising.map(self.measure, parts)),
