@@ -24,6 +24,7 @@ from models.tiny import (
     ask,
     chat,
     logprobs_of,
+    naive_ids,
     open_hf,
     say,
     tiny_gguf,
@@ -31,15 +32,6 @@ from models.tiny import (
 )
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
-
-
-def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
-    """What transformers' own greedy generation writes after one prompt alone."""
-    mask = torch.ones(1, len(ids))
-    whole = model._causal().model.generate(
-        torch.tensor([ids]), attention_mask=mask, do_sample=False, max_new_tokens=count
-    )
-    return [int(token) for token in whole[0, len(ids) :]]
 
 
 # Loading

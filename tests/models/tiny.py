@@ -215,6 +215,17 @@ def ask(model: Model, *requests: Request) -> list[Response]:
     return [answered[request] for request in requests]
 
 
+def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
+    """What transformers' own greedy generation writes after one prompt alone."""
+    import torch
+
+    mask = torch.ones(1, len(ids))
+    whole = model._causal().model.generate(
+        torch.tensor([ids]), attention_mask=mask, do_sample=False, max_new_tokens=count
+    )
+    return [int(token) for token in whole[0, len(ids) :]]
+
+
 def say(prompt: str, *, repeat: int = 0, **sampling: Any) -> Generate:
     return Generate(prompt=prompt, sampling=Sampling(**{"max_tokens": 12, **sampling}), repeat=repeat)
 

@@ -254,7 +254,7 @@ class Embedder:
         kind = self.model.device.type
         self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[kind])
         cores = torch.get_num_threads() if kind == "cpu" else 1
-        # On a GPU a second worker prepares a batch while the first waits for its vectors, and for these alone.
+        # On a GPU a second worker prepares a batch while the first waits for its vectors, and only for them.
         self.workers = min(cores, WORKERS) if kind == "cpu" else 2
         self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers * (kind == "cuda"))]
         self.threads = max(1, cores // self.workers)

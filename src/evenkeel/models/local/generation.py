@@ -32,6 +32,9 @@ TAG_TOKENS = 8
 ACTIVE = 0.8
 """The share of the rows of a batch that must be active: below, those that have ended are taken out."""
 
+STEPS_BEHIND = {"cuda": 1}
+"""Steps that a device is given before the tokens of the last one are read. A schema needs them at once."""
+
 SPARE = 128
 """Places that are allocated at once when a cache layer is full."""
 
@@ -148,7 +151,7 @@ def continue_rows(
     """
     cache, ids, mask, padded, shrinks = state
     rows = list(range(len(prompts)))
-    behind = 1 if causal.device.type == "cuda" and not sampler.constraints else 0
+    behind = 0 if sampler.constraints else STEPS_BEHIND.get(causal.device.type, 0)
     unread = deque([(rows, _copied(tokens))])
     for step_number in itertools.count(1):
         while len(unread) > behind:

@@ -108,9 +108,21 @@ def _mixed(numbers: Tensor, rounds: Sequence[tuple[int, int]], width: int) -> Te
 
 
 def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
-    """Scores with all but the fewest tokens that together have probability `top_p` ruled out."""
-    ordered, order = scores.sort(dim=-1, descending=True)
-    probabilities = ordered.softmax(-1)
-    beyond = (probabilities.cumsum(-1) - probabilities) >= top_p
-    beyond[:, 0] = False
-    return scores.masked_fill(torch.zeros_like(beyond).scatter(-1, order, beyond), float("-inf"))
+    """Scores with all but the fewest tokens that together have probability `top_p` ruled out.
+
+    Tokens exactly as likely as the last of them stay too. The probability of the last one is searched for
+    among all numbers of float32, by halving: to sort the vocabulary would take several times as long.
+    """
+    probabilities = scores.softmax(-1)
+    share = torch.where(top_p < 1, top_p.clamp_min(1e-30), 2)  # rounding must not cut off what has all of it
+    # Positive numbers are in the order of their bits, and none beyond 1 has the bits 2**30 - 1 or more.
+    low = torch.full(top_p.shape, -1, dtype=torch.int32, device=scores.device)
+    high = torch.full_like(low, 2**30 - 1)
+    for _ in range(30):
+        middle = (low + high) >> 1
+        likelier = torch.where(probabilities > middle.view(torch.float32), probabilities, 0).sum(
+            -1, keepdim=True
+        )
+        enough = likelier < share
+        low, high = torch.where(enough, low, middle), torch.where(enough, middle, high)
+    return scores.masked_fill(probabilities < high.view(torch.float32), float("-inf"))

@@ -1,0 +1,234 @@
+"""One step of generation: its noise, its attention, and what it may not depend on."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from scipy import stats
+
+from evenkeel.cli import cli
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local import batching, generation
+from evenkeel.models.local.batching import Budget
+from evenkeel.models.local.causal import Causal, Step
+from evenkeel.models.local.checks import reads_padded
+from evenkeel.models.local.generation import Prompt, generate
+from evenkeel.models.local.steps.attention import (
+    NAME,
+    rounded_up,
+    step_attention,
+    use_step_attention,
+    widened,
+)
+from evenkeel.models.local.steps.sampling import Sampler, log_exponentials, nucleus
+from evenkeel.types import Request
+from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
+
+TEXTS = (
+    "The quick brown fox jumps over the lazy dog and runs",
+    "Hello",
+    "Once upon a time there was",
+    "1 2 3",
+)
+WORD, LONG_WORD = 2**32 - 1, 2**64 - 1
+
+
+# Noise
+
+
+def mixed(bits: int) -> int:
+    bits = ((bits ^ bits >> 16) * 0x21F0AAAD) & WORD
+    bits = ((bits ^ bits >> 15) * 0xD35A2D97) & WORD
+    return bits ^ bits >> 15
+
+
+def expected_noise(seed: int, step: int, token: int) -> float:
+    """The same in Python's own whole numbers and in double precision."""
+    key = (seed + (step + 1) * 0x9E3779B97F4A7C15) & LONG_WORD
+    key = ((key ^ key >> 30) * 0xBF58476D1CE4E5B9) & LONG_WORD
+    key = ((key ^ key >> 27) * 0x94D049BB133111EB) & LONG_WORD
+    key ^= key >> 31
+    share = ((mixed((key & WORD) ^ mixed(token + 1)) & 0x7FFFFFFF) + 0.5) / 2**31
+    return float(np.log(-np.log1p(-share)))
+
+
+def tensor_of(seeds: list[int]) -> torch.Tensor:
+    return torch.tensor(np.array(seeds, np.uint64).view(np.int64))
+
+
+@pytest.mark.parametrize("step", [0, 1, 255, 100_000])
+def test_noise_has_the_same_bits_on_every_device(step: int) -> None:
+    """They are those of unsigned arithmetic, whose overflow wraps."""
+    seeds = [0, 1, 2**63 - 1, 2**63, LONG_WORD, 0x0123_4567_89AB_CDEF]
+    noise = log_exponentials(tensor_of(seeds), step, 500).numpy()
+    expected = [[expected_noise(seed, step, token) for token in range(500)] for seed in seeds]
+    assert np.allclose(noise, expected, rtol=0, atol=1e-4)
+
+
+def test_noise_is_that_of_independent_exponential_variables() -> None:
+    noise = log_exponentials(torch.arange(400), 7, 4096).double().exp()
+    assert stats.kstest(noise[:40].flatten().numpy(), stats.expon.cdf).pvalue > 1e-4
+    ranks = stats.norm.ppf((-noise).exp().clamp(1e-7, 1 - 1e-7).numpy())
+    rows, tokens = (each @ each.T / np.sqrt(each.shape[1]) for each in (ranks, ranks.T[:400]))
+    for products in (rows, tokens):  # of two rows, and of two tokens: each about standard normal
+        pairs = products[np.triu_indices(400, 1)]
+        assert abs(pairs.mean()) < 0.02
+        assert pairs.std() == pytest.approx(1, abs=0.02)
+
+
+def test_the_nucleus_is_that_of_sorted_probabilities() -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(60, 3000, generator=generator) * torch.linspace(0.01, 8, 60)[:, None]
+    top_p = torch.linspace(0.0, 1.0, 60)[torch.randperm(60, generator=generator), None]
+    ordered, order = scores.double().softmax(-1).sort(-1, descending=True)
+    before = ordered.cumsum(-1) - ordered
+    before[:, 0] = -1  # the likeliest always stays
+    expected = torch.zeros(60, 3000, dtype=torch.bool).scatter(-1, order, before < top_p)
+    differing = (nucleus(scores, top_p).isfinite() != expected).sum(-1)
+    assert int(differing.max()) <= 1  # at a rounding error
+    assert int(differing.sum()) <= 3
+
+
+def test_tokens_tied_at_the_edge_of_the_nucleus_stay() -> None:
+    scores = torch.tensor([[0.4, 0.2, 0.2, 0.1, 0.1]]).log()
+    assert nucleus(scores, torch.tensor([[0.5]])).isfinite().tolist() == [[True, True, True, False, False]]
+
+
+def test_another_step_gives_another_token() -> None:
+    sampler = Sampler([Prompt((1,), 1.0, 1.0, 5, 9, ())] * 2, torch.device("cpu"))
+    logits = torch.zeros(2, 1000)
+    tokens = [sampler.pick(logits, step).tolist() for step in range(20)]
+    assert all(one == other for one, other in tokens)
+    assert len({one for one, _ in tokens}) > 15
+
+
+def test_many_rows_are_picked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts = [Prompt((1,), seed % 3 * 0.5, 0.9, seed, 9, ()) for seed in range(20)]
+    logits = torch.randn(20, 100, generator=torch.Generator().manual_seed(0))
+    whole = Sampler(prompts, torch.device("cpu")).pick(logits, 3)
+    monkeypatch.setattr("evenkeel.models.local.steps.sampling.CELLS", 700)
+    assert Sampler(prompts, torch.device("cpu")).pick(logits, 3).equal(whole)
+    assert whole[::3].equal(logits[::3].argmax(-1))
+
+
+def test_sampled_texts_are_the_same_alone_and_in_a_batch_of_256(folder: Path) -> None:
+    requests = [
+        say(text, repeat=repeat, temperature=1.0, max_tokens=4) for text in TEXTS for repeat in range(64)
+    ]
+    together = ask(open_hf(folder, concurrency=256, batch_tokens=1_000_000), *requests)
+    alone = ask(open_hf(folder, concurrency=1), *requests[::8])
+    assert together[::8] == alone
+    assert len({response.text for response in together}) == len(requests)
+
+
+# Attention
+
+
+@pytest.mark.parametrize("shared_keys", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["none", "bool", "float"])
+@pytest.mark.parametrize("places", [8, 13])
+def test_attention_of_a_step_is_that_of_torch(shared_keys: int, kind: str, places: int) -> None:
+    torch.manual_seed(0)
+    query = torch.randn(3, 4, 1, 16)
+    stores = torch.randn(2, 3, 4 // shared_keys, 40, 16)
+    stores[..., places:, :] = 0
+    key, value = (widened(store, places) for store in stores)
+    visible = torch.rand(3, 1, 1, places) > 0.4
+    visible[..., -1] = True
+    mask = {"none": None, "bool": visible, "float": torch.where(visible, 0.5, -1e9)}[kind]
+    ours = step_attention(query, key, value, mask, None)
+    repeated = (each.repeat_interleave(shared_keys, 1) for each in (key, value))
+    theirs = torch.nn.functional.scaled_dot_product_attention(query, *repeated, attn_mask=mask)
+    assert torch.allclose(ours, theirs.transpose(1, 2), atol=1e-6)
+    plain = step_attention(query, key.clone(), value.clone(), mask, None)
+    assert torch.allclose(ours, plain, atol=1e-6)
+    assert rounded_up(places) % 8 == 0
+    assert not torch.allclose(ours, step_attention(query, key, value, mask, 1.0), atol=1e-3)
+
+
+@pytest.mark.parametrize("architecture", ["LlamaConfig", "GPT2Config", "MistralConfig", "Gemma3TextConfig"])
+def test_a_model_with_it_writes_the_same(architecture: str, tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+    causal = model._causal()
+    prompts = [Prompt(tuple(causal.tokenise(text)), 0, 1, 0, 12, ()) for text in TEXTS]
+    expected = [naive_ids(model, list(prompt.ids), 12) for prompt in prompts]
+    use_step_attention(causal.model)
+    assert causal.model.config._attn_implementation == NAME
+    assert reads_padded(causal)
+    for each, ids in zip(generate(causal, prompts), expected, strict=True):
+        assert each.ids == [token for token in ids if token not in causal.end_ids]
+    [alone] = generate(causal, prompts[:1])
+    assert alone.ids == [token for token in expected[0] if token not in causal.end_ids]
+
+
+def test_a_model_without_fused_attention_is_left_as_it_is(tmp_path: Path) -> None:
+    causal = open_hf(tiny_model(tmp_path, "MptConfig", **ARCHITECTURES["MptConfig"]))._causal()
+    use_step_attention(causal.model)
+    assert causal.model.config._attn_implementation != NAME
+
+
+def test_padding_after_which_a_step_gives_no_numbers_is_not_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    causal, forward = open_hf(folder)._causal(), Causal.forward
+    assert reads_padded(causal)
+
+    def broken(*args: object, cache: object = None, **kwargs: object) -> Step:
+        step = forward(*args, cache=cache, **kwargs)  # type: ignore[arg-type]
+        return step if cache is None else Step(step.logits * torch.nan, step.cache)
+
+    monkeypatch.setattr(Causal, "forward", broken)
+    assert not reads_padded(causal)
+
+
+# Reading tokens a step late
+
+
+def test_tokens_that_are_read_late_give_the_same_texts(
+    shared: HuggingFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [whole] = ask(shared, say(TEXTS[0], max_tokens=12))
+    requests: list[Request] = [
+        say(text, repeat=repeat, temperature=float(repeat), max_tokens=1 + 3 * repeat)
+        for text in TEXTS
+        for repeat in range(4)
+    ]
+    requests += [say(TEXTS[0], max_tokens=12, stop=(whole.text[10:14],)), say("word " * 120, max_tokens=40)]
+    at_once = ask(shared, *requests)
+    monkeypatch.setattr(generation, "STEPS_BEHIND", {"cpu": 1})
+    assert ask(shared, *requests) == at_once
+    monkeypatch.setattr(generation, "STEPS_BEHIND", {"cpu": 3})
+    assert ask(shared, *requests) == at_once
+
+
+# Batches
+
+
+def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
+    asked = []
+
+    def parts() -> list[list[int]]:
+        for number, part in enumerate(([[3], [5]], [], [[9], [1], [1]])):
+            asked.append(number)
+            yield part  # type: ignore[misc]
+
+    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch: batch)
+    assert [next(results), asked] == [(5, 5), [0]]
+    assert [item for item, _ in results] == [3, 9, 1, 1]
+    assert asked == [0, 1, 2]
+
+
+def test_what_was_chosen_is_logged(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="evenkeel")
+    ask(open_hf(folder, concurrency=3, batch_tokens=4000), say("Hello", max_tokens=1))
+    assert "on cpu: batches of at most 3 rows and 4,000 tokens." in caplog.text
+
+
+@pytest.mark.parametrize("command", [("run", "miron"), ("score", "mirae"), ("build", "rgb"), ("rescore",)])
+def test_commands_that_use_a_model_can_be_verbose(command: tuple[str, ...]) -> None:
+    assert "--verbose" in CliRunner().invoke(cli, [*command, "--help"]).output
