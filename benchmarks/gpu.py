@@ -96,11 +96,15 @@ def miron(model: Any, rng: np.random.Generator, count: int) -> None:
 def answers(model: Any, rng: np.random.Generator, count: int) -> None:
     model._causal().end_ids = frozenset()  # every answer has its full length
     rows: list[Row] = []
-    for name, temperature in (("sampled", 0.7), ("greedy", 0.0)):
+    for name, temperature, top_p in (
+        ("sampled", 0.7, 1.0),
+        ("sampled, top_p 0.9", 0.7, 0.9),
+        ("greedy", 0.0, 1.0),
+    ):
         requests = [
             Generate(
                 prompt=(Message("user", words(rng, 20)),),
-                sampling=Sampling(temperature=temperature, max_tokens=TOKENS, seed=number),
+                sampling=Sampling(temperature=temperature, top_p=top_p, max_tokens=TOKENS, seed=number),
             )
             for number in range(count)
         ]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.steps.attention import NAME, step_attention
 from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
@@ -48,6 +49,30 @@ def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -
     cpu = open_hf(folder, dtype="float32")
     assert [r.text for r in ask(gpu, *requests)] == [r.text for r in ask(cpu, *requests)]
     cpu.close()
+
+
+def test_texts_end_where_they_do_on_the_cpu(folder: Path, gpu: HuggingFace) -> None:
+    """Though the GPU is a step ahead of what is read: at a stop string, or at the number of tokens."""
+    cpu = open_hf(folder, dtype="float32")
+    whole = ask(cpu, *(say(text) for text in TEXTS))
+    requests = [
+        say(text, stop=(response.text[6:9],)) for text, response in zip(TEXTS, whole, strict=True)
+    ] + [say(text, max_tokens=1 + number) for number, text in enumerate(TEXTS)]
+    assert ask(gpu, *requests) == ask(cpu, *requests)
+    cpu.close()
+
+
+def test_attention_of_a_step_is_that_of_the_fused_kernels(gpu: HuggingFace) -> None:
+    assert gpu._causal().model.config._attn_implementation == NAME
+    torch.manual_seed(0)
+    query = torch.randn(5, 8, 1, 64, device="cuda", dtype=torch.bfloat16)
+    key, value = torch.randn(2, 5, 2, 21, 64, device="cuda", dtype=torch.bfloat16)
+    mask = torch.rand(5, 1, 1, 21, device="cuda") > 0.3
+    mask[..., -1] = True
+    repeated = (each.repeat_interleave(4, 1) for each in (key, value))
+    theirs = torch.nn.functional.scaled_dot_product_attention(query, *repeated, attn_mask=mask)
+    ours = step_attention(query, key, value, mask, None)
+    assert torch.allclose(ours, theirs.transpose(1, 2), atol=0.02)
 
 
 def test_log_probabilities_are_those_of_the_cpu(folder: Path, gpu: HuggingFace) -> None:
