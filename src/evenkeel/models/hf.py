@@ -15,7 +15,14 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.constrained import closed_json
-from evenkeel.models.local.weights import Weights, first_line, locate, quiet_transformers, require_packages
+from evenkeel.models.local.weights import (
+    Weights,
+    first_line,
+    locate,
+    quiet_transformers,
+    require_packages,
+    use_expandable_memory,
+)
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, needs_conversion, read_tokenizer
 from evenkeel.options import RUNTIME, identity_options
@@ -225,6 +232,7 @@ class HuggingFace:
 
     def _causal(self) -> Causal:
         if self._loaded is None:
+            use_expandable_memory()
             from evenkeel.models.local.causal import load
 
             options = self._options

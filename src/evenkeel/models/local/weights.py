@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 import re
 import struct
 import sys
@@ -219,6 +220,16 @@ def _quiet_downloads() -> Iterator[None]:
     finally:
         if not were_disabled:
             enable_progress_bars()
+
+
+def use_expandable_memory() -> None:
+    """Let PyTorch's blocks of GPU memory grow, unless the user set otherwise; before torch is imported.
+
+    A cache that grows leaves blocks behind in which nothing larger fits: so more memory is asked for, which
+    took a second and more of a run of ten.
+    """
+    if "PYTORCH_CUDA_ALLOC_CONF" not in os.environ:
+        os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
 
 
 def quiet_transformers() -> None:
