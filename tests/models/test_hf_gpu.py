@@ -69,8 +69,8 @@ def test_attention_of_a_step_is_that_of_the_fused_kernels(gpu: HuggingFace) -> N
     key, value = torch.randn(2, 5, 2, 21, 64, device="cuda", dtype=torch.bfloat16)
     mask = torch.rand(5, 1, 1, 21, device="cuda") > 0.3
     mask[..., -1] = True
-    repeated = (each.repeat_interleave(4, 1) for each in (key, value))
-    theirs = torch.nn.functional.scaled_dot_product_attention(query, *repeated, attn_mask=mask)
+    keys, values = (each.repeat_interleave(4, 1) for each in (key, value))
+    theirs = torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
     ours = step_attention(query, key, value, mask, None)
     assert torch.allclose(ours, theirs.transpose(1, 2), atol=0.02)
 

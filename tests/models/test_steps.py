@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -142,8 +143,8 @@ def test_attention_of_a_step_is_that_of_torch(shared_keys: int, kind: str, place
     visible[..., -1] = True
     mask = {"none": None, "bool": visible, "float": torch.where(visible, 0.5, -1e9)}[kind]
     ours = step_attention(query, key, value, mask, None)
-    repeated = (each.repeat_interleave(shared_keys, 1) for each in (key, value))
-    theirs = torch.nn.functional.scaled_dot_product_attention(query, *repeated, attn_mask=mask)
+    keys, values = (each.repeat_interleave(shared_keys, 1) for each in (key, value))
+    theirs = torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
     assert torch.allclose(ours, theirs.transpose(1, 2), atol=1e-6)
     plain = step_attention(query, key.clone(), value.clone(), mask, None)
     assert torch.allclose(ours, plain, atol=1e-6)
@@ -212,10 +213,10 @@ def test_tokens_that_are_read_late_give_the_same_texts(
 def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
     asked = []
 
-    def parts() -> list[list[int]]:
-        for number, part in enumerate(([[3], [5]], [], [[9], [1], [1]])):
+    def parts() -> Iterator[list[list[int]]]:
+        for number, part in enumerate([[[3], [5]], [], [[9], [1], [1]]]):
             asked.append(number)
-            yield part  # type: ignore[misc]
+            yield part
 
     results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch: batch)
     assert [next(results), asked] == [(5, 5), [0]]

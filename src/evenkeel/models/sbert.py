@@ -256,7 +256,9 @@ class Embedder:
         cores = torch.get_num_threads() if kind == "cpu" else 1
         # On a GPU a second worker prepares a batch while the first waits for its vectors, and only for them.
         self.workers = min(cores, WORKERS) if kind == "cpu" else 2
-        self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers * (kind == "cuda"))]
+        self._streams: list[Any] = []
+        if kind == "cuda":
+            self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers)]  # type: ignore[no-untyped-call]
         self.threads = max(1, cores // self.workers)
         log.info(
             "%s on %s: batches of at most %s texts and %s tokens, %s at a time with %s threads each.",
