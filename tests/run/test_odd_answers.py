@@ -76,7 +76,7 @@ def test_mirae(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             embedder="openai:embed", out=tmp_path / "run",
         )  # fmt: skip
     notes, text = Notes(), next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_scoring, "is_refusal", lambda answer, _: answer == text)
+    breaking(monkeypatch, mirae_scoring, "opening_of", lambda answer, _: answer == text)
     whole = _copied(whole, tmp_path)
     check(whole, ek.rescore(tmp_path / "run", progress=notes), "en-1-L1", notes, told="4")
 
@@ -94,7 +94,7 @@ def test_a_level_that_fails_leaves_its_question_no_other_shortest(
             embedder="openai:embed", out=tmp_path / "run",
         )  # fmt: skip
     text = next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_scoring, "is_refusal", lambda answer, _: answer == text)
+    breaking(monkeypatch, mirae_scoring, "opening_of", lambda answer, _: answer == text)
     records = {record.sample.id: record.score.values for record in ek.rescore(tmp_path / "run").records()}
     assert records["en-1-L1"]["mean_similarity"] is None
     assert records["en-1-L2"]["mean_similarity"] is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenkeel.text.answers import OPENING_CHARACTERS, is_disclaimer, is_refusal, opening_of
+from evenkeel.text.answers import OPENING_CHARACTERS, opening_of
 
 LANGUAGES = ("en", "ko", "zh")
 OPENINGS: list[dict[str, str]] = msgspec.json.decode((Path(__file__).parent / "openings.json").read_bytes())
@@ -27,29 +27,30 @@ def test_there_are_enough_openings_of_each_kind() -> None:
 
 def test_an_answer_in_english_to_a_prompt_in_another_language_is_recognised() -> None:
     for lang in ("ko", "zh", "fr"):
-        assert is_refusal("I'm sorry, but I can't help with that.", lang)
-        assert is_disclaimer("I have no personal opinions, but the second plan is cheaper.", lang)
+        assert opening_of("I'm sorry, but I can't help with that.", lang) == "refusal"
+        assert (
+            opening_of("I have no personal opinions, but the second plan is cheaper.", lang) == "disclaimer"
+        )
         assert opening_of("The committee said: I cannot help you.", lang) == "answer"
 
 
 def test_markup_quotes_and_apostrophes_do_not_hide_a_refusal() -> None:
-    assert is_refusal("**I’m sorry**, but I can’t help with that.", "en")
-    assert is_refusal("\n\n> I cannot assist with this request.", "en")
-    assert not is_refusal("“I cannot assist you,” said the clerk.", "en")
+    assert opening_of("**I’m sorry**, but I can’t help with that.", "en") == "refusal"
+    assert opening_of("\n\n> I cannot assist with this request.", "en") == "refusal"
+    assert opening_of("“I cannot assist you,” said the clerk.", "en") != "refusal"
     assert opening_of("", "en") == "answer"
 
 
 def test_a_list_of_offers_is_not_an_answer_and_a_long_list_is() -> None:
     denial = "As an AI, I do not dream. I can help you by:\n"
-    assert is_refusal(denial + "- describing a dream\n- explaining dreams", "en")
-    assert is_disclaimer(denial + "- describing a dream of the sea in every detail\n" * 12, "en")
+    assert opening_of(denial + "- describing a dream\n- explaining dreams", "en") == "refusal"
+    assert opening_of(denial + "- describing a dream of the sea in every detail\n" * 12, "en") == "disclaimer"
 
 
 def test_a_reason_is_not_an_answer_and_a_whole_text_is() -> None:
-    assert is_refusal("I can't help with that. It would be dangerous.", "en")
-    assert is_disclaimer(
-        "I can't discuss my views. " + "The tax was raised in 1990 and lowered again. " * 6, "en"
-    )
+    assert opening_of("I can't help with that. It would be dangerous.", "en") == "refusal"
+    views = "I can't discuss my views. " + "The tax was raised in 1990 and lowered again. " * 6
+    assert opening_of(views, "en") == "disclaimer"
 
 
 @pytest.mark.parametrize(

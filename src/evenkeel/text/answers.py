@@ -107,16 +107,6 @@ class Part(NamedTuple):
     listed: bool
 
 
-def is_refusal(text: str, lang: str) -> bool:
-    """Whether an answer declines, or only says what the model is not, and answers nothing after that."""
-    return opening_of(text, lang) == "refusal"
-
-
-def is_disclaimer(text: str, lang: str) -> bool:
-    """Whether an answer begins as refusals do, and answers after that."""
-    return opening_of(text, lang) == "disclaimer"
-
-
 def opening_of(text: str, lang: str) -> Opening:
     """What an answer begins with, by the patterns of its language and of English, in which models fall back.
 

@@ -18,7 +18,7 @@ from evenkeel.benchmarks.mirae.page import READS
 from evenkeel.files.package_data import read_json
 from evenkeel.models.vectors import usable
 from evenkeel.run.benchmark import Scoring
-from evenkeel.text.answers import Rule, is_blank, is_disclaimer, is_refusal
+from evenkeel.text.answers import Rule, is_blank, opening_of
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
 
@@ -78,10 +78,15 @@ def drift(within_first: float, within_second: float, across: float) -> float:
 def meanings(matrix: NDArray[np.float32], distance: float) -> list[int]:
     """A group number for each answer: two have the same meaning if a chain of steps no longer than
     `distance` (1 − cosine) leads from one to the other."""
-    from scipy.sparse.csgraph import connected_components
-
-    _, groups = connected_components(matrix >= 1 - distance, directed=False)
-    return [int(group) for group in groups]
+    near = matrix >= 1 - distance
+    near |= near.T
+    groups = np.full(len(matrix), -1)
+    for first in range(len(matrix)):
+        reached = [first] if groups[first] < 0 else []
+        while reached:
+            groups[reached] = first
+            reached = np.flatnonzero(near[reached].any(axis=0) & (groups < 0)).tolist()
+    return np.unique(groups, return_inverse=True)[1].tolist()
 
 
 def semantic_entropy(groups: Sequence[int]) -> float:
@@ -182,6 +187,7 @@ def _prompt(
     prompt = Prompt(item, indexes, vectors, values, {}, {}, [])
     groups = meanings(matrix, meaning_distance) if figures else None
     arrived = [r for r in item.responses if r.status not in ("error", "refused")]
+    openings = [opening_of(r.text, prompt.lang) for r in arrived]
     lengths = [estimate_tokens(r.text) for _, r in answers]
     inputs = item.sample.inputs
     values["meanings"] = len(set(groups)) if groups else None
@@ -192,12 +198,9 @@ def _prompt(
     recorded = inputs.published is not None
     values["cut_by_max_tokens"] = None if recorded else _share(r.status == "truncated" for r in arrived)
     values["empty"] = _share(is_blank(r.text) for r in arrived)
-    values["refusals"] = _share(
-        r.status == "refused" or is_refusal(r.text, prompt.lang)
-        for r in item.responses
-        if r.status != "error"
-    )
-    values["disclaimers"] = _share(is_disclaimer(r.text, prompt.lang) for r in arrived)
+    refused = [True for r in item.responses if r.status == "refused"]
+    values["refusals"] = _share([*refused, *(opening == "refusal" for opening in openings)])
+    values["disclaimers"] = _share(opening == "disclaimer" for opening in openings)
     values["estimated_tokens"] = float(np.mean(lengths)) if lengths else None
     text = inputs.question_text
     whole = bool(text) and not (recorded and is_abbreviated(text))
