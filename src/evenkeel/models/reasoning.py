@@ -10,6 +10,8 @@ TAGS = re.compile(
     r"|(?P<close></(?:seed:)?(?:think|thinking|thought|reasoning)>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)",
     re.IGNORECASE,
 )
+FIRST_CHARACTERS = "`<[◁"
+"""What every tag, and every mark of a channel, begins with."""
 THINK = "<think>"
 MENTION_WORDS = 3
 """Words between two tags that are only mentioned; reasoning has more."""
@@ -30,6 +32,8 @@ def split_reasoning(content: str, *, cut: bool = False) -> tuple[str, str, bool]
     of code, is only mentioned, and so is one that opens in the middle of an answer and never closes; unless
     that begins a line of a text that was `cut` off.
     """
+    if not any(map(content.__contains__, FIRST_CHARACTERS)) and not BARE.match(content):
+        return content, "", True
     if CHANNELS.match(content) or BARE.match(content) or FINAL.search(content):
         return _from_channels(content)
     answer: list[str] = []

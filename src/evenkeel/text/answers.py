@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -188,12 +189,15 @@ def _wording(lang: str) -> dict[str, re.Pattern[str]]:
 
 _SPECIAL = re.compile(r"<\|[a-z_0-9]{1,30}\|>|</?(?:s|bos|eos|pad|unk|end_of_turn|answer)>", re.IGNORECASE)
 """Tokens that frame an answer, which some servers leave in its text."""
+_SEEN = frozenset(string.ascii_letters + string.digits)
 _UNSEEN = {"\u2800", "\u3164", "\u115f", "\u1160", "\uffa0"}
 """Letters by their category that have no shape: a Braille pattern without dots, fillers of Hangul."""
 
 
 def is_blank(text: str) -> bool:
     """Whether a text shows nothing: only spaces, line breaks, unseen characters and tokens that frame it."""
+    if text[:1] in _SEEN:  # as nearly all texts begin; no token that frames one does
+        return False
     return all(map(_is_unseen, _SPECIAL.sub("", text)))
 
 

@@ -44,6 +44,7 @@ class Codes(dict[int, int]):
 
 
 CODES = Codes()
+LONGER = bytes([LETTER]) * 14
 ASCII_CODES = bytes(CODES[point] for point in range(128)).ljust(256)
 CHARACTER_WEIGHTS = (100, 92, 70, 60, 40, 92 + 70, 92 + 60)
 """A sign of the East Asian blocks counts as a sign and as one of its block."""
@@ -68,9 +69,10 @@ def estimate_tokens(text: str) -> int:
     codes = (
         text.encode().translate(ASCII_CODES) if text.isascii() else text.translate(CODES).encode("latin-1")
     )
-    words = codes.translate(LETTERS).split()
+    letters = codes.translate(LETTERS)
+    words = letters.split()
     # A word seldom costs more for being long; a run that is no word (a link, a key) does.
-    fours = sum((len(word) - 10) // 4 for word in words if len(word) > 13)
+    fours = sum((len(word) - 10) // 4 for word in words if len(word) > 13) if LONGER in letters else 0
     breaks = len(codes.translate(LINE_BREAKS_ONLY).split())
     others = sum(weight * codes.count(weight) for weight in CHARACTER_WEIGHTS)
     hundredths = WORD * len(words) + LONG_WORD * fours + LINE_BREAKS * breaks + others

@@ -205,15 +205,14 @@ class Transport:
         try:
             async with self._http.post(url, data=body, allow_redirects=False) as reply:
                 ok = reply.status == 200
-                limit = reply_limit(body) if ok else ERROR_BODY
-                data = await read_body(reply, limit, large=self._large, stall_s=min(self._timeout, STALL_S))
+                data = await read_body(reply, body, large=self._large, stall_s=min(self._timeout, STALL_S))
                 redacted, headers = self._endpoint.redacted, reply.headers
                 return Reply(
                     reply.status,
                     reply.content_type.lower(),
                     redacted(data).removeprefix(b"\xef\xbb\xbf"),
                     wait=None if ok else requested_wait(headers),
-                    location=redacted.text(headers.get("Location", "")).partition("?")[0],
+                    location="" if ok else redacted.text(headers.get("Location", "")).partition("?")[0],
                 )
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             failure = RequestError("no connection", _os_reason(error), no_contact=True)
@@ -297,18 +296,22 @@ def _count(value: object) -> int:
 
 
 async def read_body(
-    reply: aiohttp.ClientResponse, limit: int, *, large: asyncio.Semaphore, stall_s: float
+    reply: aiohttp.ClientResponse, request: bytes, *, large: asyncio.Semaphore, stall_s: float
 ) -> bytes:
-    """The body up to `limit` bytes. Where there is more, the connection is closed and the rest unread: that
-    is an error of a successful reply, and of an error's body the beginning is enough."""
+    """The body up to the limit that the request sets. Where there is more, the connection is closed and the
+    rest unread: that is an error of a successful reply, and of an error's body the beginning is enough."""
     ok = reply.status == 200
+    limit = FLOOR if ok else ERROR_BODY
     try:
+        if ok and (reply.content_length or 0) > FLOOR:
+            limit = reply_limit(request)
         too_large = ok and (reply.content_length or 0) > limit
         data = bytearray()
         if not too_large:
             decompress = Decompression(reply.headers.get("Content-Encoding", ""))
             complete = await _read_to(reply, data, min(limit, FLOOR), decompress, stall_s)
-            if not complete and limit > FLOOR:
+            if not complete and ok:
+                limit = reply_limit(request)  # read from the request only where it matters
                 async with large:
                     complete = await _read_to(reply, data, limit, decompress, stall_s)
             if complete and not decompress.ended:
@@ -334,13 +337,16 @@ async def _read_to(
         data += decompress(chunk, limit + 1 - len(data))
         if len(data) > limit or decompress.received > limit:
             return False
-        # A server may take its time before the first byte, but then it has its answer.
-        timeout = asyncio.timeout(stall_s if decompress.received else None)
-        try:
-            async with timeout:
-                chunk = await reply.content.readany()
-        except TimeoutError:
-            raise Stalled if timeout.expired() else TimeoutError from None
+        if reply.content.is_eof():  # all of it is here
+            chunk = await reply.content.readany()
+        else:
+            # A server may take its time before the first byte, but then it has its answer.
+            timeout = asyncio.timeout(stall_s if decompress.received else None)
+            try:
+                async with timeout:
+                    chunk = await reply.content.readany()
+            except TimeoutError:
+                raise Stalled if timeout.expired() else TimeoutError from None
         if not chunk:
             return True
 
