@@ -327,11 +327,15 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from evenkeel.analysis.leaderboard import store_values
+    from concurrent.futures import ThreadPoolExecutor
+
+    from evenkeel.report import charts
     from evenkeel.report.html_page import render
 
-    scores = score_samples(benchmark, folder, samples, requests, progress.note)
-    folder.write_summary(summarise(benchmark, scores))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(charts.warm_up)  # beside the scoring; where it fails, so does the page, and says why
+        scores = score_samples(benchmark, folder, samples, requests, progress.note)
+        folder.write_summary(summarise(benchmark, scores))
     folder.add_notes(requests.notes())
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
@@ -343,6 +347,8 @@ def _finish(
         (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
         run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
     with contextlib.suppress(Exception):  # only a cache: a leaderboard says itself what is wrong with a run
+        from evenkeel.analysis.leaderboard import store_values
+
         store_values(run)
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -237,6 +238,14 @@ def heatmap(matrix: list[list[float]]) -> Any:
     return alt.layer(squares, base.mark_text(fontSize=12).encode(text="shown:N", color=ink)).properties(
         width=side, height=side
     )
+
+
+@cache
+def warm_up() -> None:
+    """Start what draws charts: that takes most of a second, once, and needs no Python in the meantime."""
+    import vl_convert
+
+    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})
 
 
 def to_svg(chart: Any) -> str:
