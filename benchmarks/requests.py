@@ -75,12 +75,18 @@ class Stopwatch:
     def __init__(self) -> None:
         self.marks: dict[str, float] = {}
         self.asked = 0
+        self.start = self.end = 0.0
+        """Of the processor, at the first request and at the last answer."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self.marks.setdefault(title, time.perf_counter())
+        if title == "asking":
+            self.start = time.process_time()
 
     def answered(self, response: Response, *, usd: float) -> None:
-        self.asked += "embedding" not in self.marks
+        if "embedding" not in self.marks:
+            self.asked += 1
+            self.end = time.process_time()
 
     def note(self, text: str) -> None: ...
 
@@ -119,10 +125,10 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
     texts = [item["level_1_text"] for item in msgspec.json.decode(questions.read_bytes())["questions"]]
     rows: list[Row] = []
     with server() as url:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         asyncio.run(bare(url, texts))
-        seconds = time.perf_counter() - start
-        rows.append(("bare aiohttp client, writes nothing", seconds, requests / seconds))
+        seconds_bare, processor = time.perf_counter() - start, time.process_time() - processor
+        rows.append(("bare aiohttp client, writes nothing", seconds_bare, requests / seconds_bare))
 
         watch = Stopwatch()
         ek.run("mirae", "openai:loop", progress=watch, **settings(url, questions, folder / f"api-{requests}"))
@@ -143,6 +149,11 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
                 else:
                     print(f"({name} is not installed)")
     show(f"{requests:,} chat requests, {CONNECTIONS} connections", rows)
+    ours = watch.end - watch.start
+    print(
+        f"request phase against bare aiohttp: {watch.rate * seconds_bare / requests:.2f} of its rate; "
+        f"{processor:.2f} s of the processor against {ours:.2f} s ({processor / ours:.2f})"
+    )
 
 
 def main() -> None:

@@ -330,7 +330,6 @@ def _finish(
     from concurrent.futures import ThreadPoolExecutor
 
     from evenkeel.report import charts
-    from evenkeel.report.html_page import render
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(charts.warm_up)  # beside the scoring; where it fails, so does the page, and says why
@@ -339,6 +338,8 @@ def _finish(
     folder.add_notes(requests.notes())
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
+    from evenkeel.report.html_page import render  # after the figures: it takes memory, and a moment
+
     try:
         folder.write_bytes("report.html", render(run).encode())
     except UNCAUGHT:
