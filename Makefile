@@ -33,10 +33,16 @@ tests: $(READY)
 quick: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --quick
 
+# Every table of docs/performance.md that needs no GPU; lm-eval and Inspect too, where they are on the PATH.
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/requests.py
 	$(BIN)/python benchmarks/embedding.py
+	$(BIN)/python benchmarks/continuations.py --examples 400
+	$(BIN)/python benchmarks/candidates.py
+	$(BIN)/python benchmarks/samples.py
+	$(BIN)/python benchmarks/leaderboard.py
+	$(BIN)/python benchmarks/scale.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

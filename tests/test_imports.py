@@ -6,11 +6,13 @@ import inspect
 import re
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 import evenkeel
+from loopback import Loopback
 
 HEAVY = (
     "torch",
@@ -48,6 +50,30 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
 def test_a_server_model_needs_no_torch() -> None:
     code = "import evenkeel; evenkeel.load_model('openai:x', base_url='http://127.0.0.1:1/v1').identity()"
     assert loaded_after(code) <= {"aiohttp"}
+
+
+def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) -> None:
+    watcher = """
+        import os, sys
+        import evenkeel
+        from evenkeel.run.progress import Silent
+
+        class Watcher(Silent):
+            def phase(self, title, **numbers):
+                if title == "embedding":
+                    print(*(name for name in ("altair", "polars", "scipy", "torch") if name in sys.modules))
+                    sys.stdout.flush()
+                    os._exit(0)
+
+        evenkeel.run(
+            "mirae", "openai:loop", base_url=sys.argv[1], embedder="openai:embed", limit=1, levels="1",
+            out=sys.argv[2], progress=Watcher(),
+        )
+    """
+    with Loopback() as server:
+        argv = [sys.executable, "-c", dedent(watcher), server.url, str(tmp_path / "run")]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[-2] == ""
 
 
 def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:

@@ -338,9 +338,9 @@ def _finish(
     folder.add_notes(requests.notes())
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
-    from evenkeel.report.html_page import render  # after the figures: it takes memory, and a moment
-
     try:
+        from evenkeel.report.html_page import render  # after the figures: it takes memory, and a moment
+
         folder.write_bytes("report.html", render(run).encode())
     except UNCAUGHT:
         raise
