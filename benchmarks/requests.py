@@ -104,8 +104,8 @@ def settings(url: str, questions: Path, out: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, float]:
-    """Seconds until the summary is there and until the command is done, and its peak memory in MB."""
+def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, str]:
+    """Seconds until the summary is there and until the command is done, and what it used."""
     options = [f"--{name.replace('_', '-')}={value}" for name, value in settings(url, questions, out).items()]
     start = time.time()
     process = subprocess.Popen(
@@ -116,7 +116,8 @@ def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, 
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     whole = time.time() - start
-    return (out / "summary.json").stat().st_mtime - start, whole, usage.ru_maxrss / 1024
+    used = f"peak {usage.ru_maxrss / 1024:,.0f} MB, {usage.ru_utime + usage.ru_stime:.1f} s of the processor"
+    return (out / "summary.json").stat().st_mtime - start, whole, used
 
 
 def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
@@ -134,9 +135,9 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
         ek.run("mirae", "openai:loop", progress=watch, **settings(url, questions, folder / f"api-{requests}"))
         rows.append(("evenkeel, the request phase alone", requests / watch.rate, watch.rate))
 
-        summary, whole, megabytes = from_the_shell(url, questions, folder / f"shell-{requests}")
+        summary, whole, used = from_the_shell(url, questions, folder / f"shell-{requests}")
         rows.append(("evenkeel, from the shell to the summary", summary, requests / summary))
-        rows.append((f"evenkeel, with the page too (peak {megabytes:,.0f} MB)", whole, requests / whole))
+        rows.append((f"evenkeel, with the page too ({used})", whole, requests / whole))
         if with_peers:
             for name, command in ((LM_EVAL, lm_eval_command), (INSPECT, inspect_command)):
                 if line := command(url, questions, folder, REPEATS, CONNECTIONS):
