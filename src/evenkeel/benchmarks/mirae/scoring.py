@@ -86,7 +86,7 @@ def meanings(matrix: NDArray[np.float32], distance: float) -> list[int]:
         while reached:
             groups[reached] = first
             reached = np.flatnonzero(near[reached].any(axis=0) & (groups < 0)).tolist()
-    return np.unique(groups, return_inverse=True)[1].tolist()
+    return [int(number) for number in np.unique(groups, return_inverse=True)[1]]
 
 
 def semantic_entropy(groups: Sequence[int]) -> float:
