@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from peers import write_questions
@@ -51,7 +52,7 @@ def main() -> None:
     only = parser.parse_args().only
     with tempfile.TemporaryDirectory() as name, server() as url:
         folder = Path(name)
-        paths = {
+        paths: dict[str, Callable[[int], tuple[int, list[str]]]] = {
             "chat requests, 256 connections": lambda times: (
                 200 * times, mirae(url, folder, 200 * times, "openai:embed")
             ),
