@@ -241,3 +241,29 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
 def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
     assert "needs two finished runs of one benchmark" in shown(page("compare"))
+
+
+# Choices that are kept in the address
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [("explained", ["rgb", "miron", "mirae", "rgb"]), ("explore", ["first", "second", "third", "first"])],
+)
+def test_one_choice_after_another_is_followed(compared: Path, name: str, choices: list[str]) -> None:
+    key = {"explained": "benchmark", "explore": "run"}[name]
+    test = page(name)
+    for choice in choices:
+        test.selectbox[0].select(choice).run()
+        assert test.selectbox[0].value == choice
+        assert choice in test.query_params[key]
+
+
+def test_one_choice_of_runs_after_another_is_followed(compared: Path) -> None:
+    test = page("compare")
+    for names in (["first", "third"], ["second", "third"], ["third"], ["third", "first"]):
+        test.multiselect[0].set_value(names).run()
+        assert test.multiselect[0].value == names
+    test.query_params["runs"] = ["second", "third"]  # as by the browser's way back
+    test.run()
+    assert test.multiselect[0].value == ["second", "third"]

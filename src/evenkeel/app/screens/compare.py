@@ -36,13 +36,17 @@ def page(settings: Settings) -> None:
         return
     asked = _asked(finished)
     first = asked or _newest_pair(finished) or [run for run in finished if run.benchmark in several]
-    benchmark = st.selectbox("Benchmark", several, index=several.index(first[0].benchmark))
+    anew = st.query_params.get_all("runs") != st.session_state.get("compared")  # by another than this page
+    if anew or st.session_state.get("compare-benchmark") not in several:
+        st.session_state["compare-benchmark"] = first[0].benchmark
+    benchmark = st.selectbox("Benchmark", several, key="compare-benchmark")
     listed = [run for run in finished if run.benchmark == benchmark]
-    chosen = _chosen(listed, [run for run in first if run.benchmark == benchmark] or _newest_pair(listed))
+    usual = [run for run in first if run.benchmark == benchmark] or _newest_pair(listed)
+    chosen = _chosen(listed, usual, key=f"compare-{benchmark}", anew=anew)
     if len(chosen) < 2:
         show.text("Choose two or more runs.", "soft")
         return
-    st.query_params["runs"] = [run.name for run in chosen]
+    st.query_params["runs"] = st.session_state["compared"] = [run.name for run in chosen]
     with show.problems():
         try:
             comparison = data.comparison([run.path for run in chosen])
@@ -101,12 +105,11 @@ def _explain_incomparable(listed: list[ListedRun], chosen: list[ListedRun], prob
         show.text(f"Runs that were asked the same as {run.name}: {words}", "soft")
 
 
-def _chosen(listed: list[ListedRun], default: list[ListedRun]) -> list[ListedRun]:
+def _chosen(listed: list[ListedRun], usual: list[ListedRun], *, key: str, anew: bool) -> list[ListedRun]:
     by_name = {run.name: run for run in listed}
-    names = [run.name for run in default] or list(by_name)[:2]
-    picked = st.multiselect(
-        "Runs", list(by_name), default=names, format_func=lambda name: _label(by_name[name])
-    )
+    if anew or not by_name.keys() >= set(st.session_state.get(key, [""])):
+        st.session_state[key] = [run.name for run in usual] or list(by_name)[:2]
+    picked = st.multiselect("Runs", list(by_name), key=key, format_func=lambda name: _label(by_name[name]))
     return [by_name[name] for name in picked]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import show
+from evenkeel.app import choose, show
 from evenkeel.app.settings import Settings
 
 
 def page(settings: Settings) -> None:
     show.title("Explained")
     names = list(ek.benchmarks())
-    asked = st.query_params.get("benchmark", "")
     choice, search = st.columns(2)
-    name = choice.selectbox("Benchmark", names, index=names.index(asked) if asked in names else 0)
-    st.query_params["benchmark"] = name
+    with choice:
+        name = choose.of_address("Benchmark", names, "benchmark")
     words = search.text_input("Search", placeholder="a word, or the name of a metric").casefold().split()
     with show.problems():
         _about(name)

@@ -59,13 +59,10 @@ def choose_run(settings: Settings) -> ek.Run | None:
     if asked and asked not in listed:
         problem = runs[asked].problem if asked in runs else f"{asked!r} is not the name of a run here."
         show.text(problem, "error")
-        asked = ""
     if not listed:
         show.text(f"There is no run in {settings.runs} that can be read.", "warn")
         return None
-    names = list(listed)
-    name = st.selectbox("Run", names, index=names.index(asked) if asked in listed else 0, format_func=visible)
-    st.query_params["run"] = name
+    name = choose.of_address("Run", list(listed), "run")
     if listed[name].state != "finished":
         progress(settings, name)
         return None

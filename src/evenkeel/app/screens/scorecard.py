@@ -57,12 +57,7 @@ def _chosen(settings: Settings, finished: Sequence[ListedRun]) -> list[ek.Run]:
     known = [run for run in finished if run.benchmark in classes]
     tested = [run for run in known if classes[run.benchmark].subject == "model"]
     models = list(dict.fromkeys(run.model for run in tested))
-    asked = st.query_params.get("model", "")
-    model = ""
-    if models:
-        index = models.index(asked) if asked in models else 0
-        model = st.selectbox("Model", models, index=index, format_func=visible)
-        st.query_params["model"] = model
+    model = choose.of_address("Model", models, "model") if models else ""
     names = [name for name in classes if any(run.benchmark == name for run in known)]
     chosen = []
     with st.expander("Which run of each benchmark"):
