@@ -170,7 +170,7 @@ def test_runs_of_one_model_are_named_apart(tmp_path: Path) -> None:
     values = {"mean_similarity": noisy()}
     runs = [store_run(tmp_path / name, values, model="same") for name in ("first", "second")]
     [board] = ek.leaderboard(runs)
-    assert ranks(board) == {"first": 1, "second": 1}
+    assert ranks(board) == {"same (first)": 1, "same (second)": 1}
 
 
 def test_changed_records_are_read_again(tmp_path: Path) -> None:
@@ -294,3 +294,13 @@ def test_the_board_is_shown_with_intervals_and_shared_ranks(tmp_path: Path) -> N
 def test_one_path_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="takes a list"):
         ek.leaderboard(str(tmp_path))
+
+
+def test_entries_are_named_by_their_model_also_where_a_model_has_several_runs(tmp_path: Path) -> None:
+    folders = ("demo/mirae", "later", "other")
+    runs = [
+        store_run(tmp_path / folder, {"mean_similarity": noisy(n / 10, seed=n)}, model=model)
+        for n, (folder, model) in enumerate(zip(folders, ("m", "m", "o"), strict=True))
+    ]
+    [board] = ek.leaderboard(runs)
+    assert [row.name for row in board.rows] == ["o", "m (later)", "m (mirae)"]

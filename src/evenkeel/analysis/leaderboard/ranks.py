@@ -98,14 +98,13 @@ def _sort_key(row: Standing, sign: int) -> tuple[bool, int, float]:
 
 def _entries(runs: Runs, group: Sequence[int]) -> list[_Entry]:
     members = [runs.entrants[index] for index in group]
-    subjects = [subject for member in members for subject in member.run.subjects]
+    subjects = [each for member in members for each in member.run.subjects or (member.run.spec.subject,)]
     labels = path_ends([member.run for member in members])
-    names = run_names([member.run for member in members])
     entries = []
-    for index, member, label, name in zip(group, members, labels, names, strict=True):
+    for index, member, label in zip(group, members, labels, strict=True):
         columns = runs.columns[index]
         for metric, figure in member.figures.items():
-            subject = metric.partition("@")[2]
+            subject = metric.partition("@")[2] if member.run.subjects else member.run.spec.subject
             values = np.full(len(runs.samples), np.nan)
             order = columns[np.array(member.values.positions[metric], dtype=np.intp)]
             values[order] = member.values.values[metric]
@@ -114,7 +113,7 @@ def _entries(runs: Runs, group: Sequence[int]) -> list[_Entry]:
             shown = subject if subjects.count(subject) == 1 else f"{subject} ({label})"
             entries.append(
                 _Entry(
-                    name=shown if member.run.subjects else name, index=index, metric=metric, figure=figure,
+                    name=shown, index=index, metric=metric, figure=figure,
                     values=values, order=order, counted=counted, parts=_parts(runs, index, metric),
                 )
             )  # fmt: skip
