@@ -28,7 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="The file to write.  [default: RUN/report.html; report.html for several runs]",
 )
 def report_command(runs: tuple[str, ...], out: Path | None) -> None:
-    """Write a run's HTML page again: one file, no script, nothing loaded from anywhere.
+    """Write a run's HTML page again: one file, nothing loaded from anywhere.
 
     With several runs of one benchmark, the page is of the first and shows the others beside it.
     """
