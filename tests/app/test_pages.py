@@ -238,6 +238,17 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     assert test.multiselect[0].value == ["second", "first"]
 
 
+def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
+    (compared / "first" / "records.jsonl").unlink()
+    test = page("compare", "second", "first")
+    assert "These runs cannot be compared. First: this run is not finished" in shown(test)
+    assert str(compared) not in shown(test)
+    assert str(compared) not in page("explore").dataframe[0].proto.id
+    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))
+    assert "The folder absent does not exist." in shown(page("runs"))
+
+
 def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
     assert "needs two finished runs of one benchmark" in shown(page("compare"))

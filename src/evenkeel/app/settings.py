@@ -42,6 +42,11 @@ class Settings(Struct, frozen=True):
         )
 
     @property
+    def shown_runs(self) -> str:
+        """The folder of runs in a message: without those above it where strangers may look."""
+        return self.runs.name if self.read_only else str(self.runs)
+
+    @property
     def built(self) -> Path:
         """Where the data sets lie that were built here, and the files that were uploaded."""
         return self.runs / "data"

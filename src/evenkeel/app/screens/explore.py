@@ -61,7 +61,7 @@ def choose_run(settings: Settings) -> ek.Run | None:
         show.text(problem, "error")
         asked = ""
     if not listed:
-        show.text(f"There is no run in {settings.runs} that can be read.", "warn")
+        show.text(f"There is no run in {settings.shown_runs} that can be read.", "warn")
         return None
     names = list(listed)
     name = st.selectbox("Run", names, index=names.index(asked) if asked in listed else 0, format_func=visible)
@@ -109,7 +109,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"samples-{run.path}-{number}-{st.session_state.get('steps', 0)}",
+        key=f"samples-{hash(run.path)}-{number}-{st.session_state.get('steps', 0)}",
         placeholder="",
         column_config={name: st.column_config.TextColumn(width="medium") for name in ("question", "answer")},
         alt="The samples of the run with their texts, values and tags",
