@@ -152,6 +152,19 @@ def test_a_process_that_runs_is_shown_however_old_it_is(runs: Path) -> None:
     assert "2 older ones are not shown" in text
 
 
+def test_why_a_process_cannot_go_on_stays_on_the_page(runs: Path) -> None:
+    write_process(runs, "x", "--data=/etc")
+    about = runs / ".started" / "short"
+    about.mkdir()
+    about.joinpath("started.json").write_text('{"kind": "run", "command": [], "created": "y"}')
+    test = page("new_run")
+    for name in ("x", "short"):
+        test.button(key=f"again-{name}").click().run()
+    text = shown(test.run())
+    assert "outside of the app" in text
+    assert "&#x27;&#x27; is not a benchmark" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
