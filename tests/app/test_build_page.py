@@ -231,6 +231,8 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("judge:hf:../secret", "outside of the app"),
         ("replay:%2Fetc%2Fpasswd", "outside of the app"),
         ("sbert:x?cache=~/y", "outside of the app"),
+        ("embed:openai:m?base_url=http://h/v1+judge:hf:/etc", "outside of the app"),
+        ("hf: /etc", "outside of the app"),
         ("hf:x?trust_remote_code=true", "would run code"),
         ("hf:x?trust%5Fremote_code=true", "would run code"),
         ("hf:x?Trust-Remote-Code=true", "would run code"),
