@@ -104,7 +104,7 @@ def _names(text: str) -> set[str]:
     """Everything in a text that may be the name of a file: the whole, and what follows a separator."""
     text = ADDRESS.sub("", text)
     ends = [text, *(text[sign.end() :] for sign in SEPARATOR.finditer(text))]
-    return {name.strip() for end in ends for name in (end, CUT.split(end)[0])} - {""}
+    return {name.strip() for end in ends for name in (end, CUT.split(end, maxsplit=1)[0])} - {""}
 
 
 def _is_path(name: str) -> bool:
