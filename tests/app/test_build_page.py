@@ -231,6 +231,8 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("judge:hf:../secret", "outside of the app"),
         ("replay:%2Fetc%2Fpasswd", "outside of the app"),
         ("sbert:x?cache=~/y", "outside of the app"),
+        ("embed:openai:m?base_url=http://h/v1+judge:hf:/etc", "outside of the app"),
+        ("hf: /etc", "outside of the app"),
         ("hf:x?trust_remote_code=true", "would run code"),
         ("hf:x?trust%5Fremote_code=true", "would run code"),
         ("hf:x?Trust-Remote-Code=true", "would run code"),
@@ -238,6 +240,11 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("openai:x?base_url=http://h/v1", "Add &api_key_env=NO_KEY"),
         ("openai:x?base%5Furl=http://h/v1&extra_body=api_key_env%3DNO_KEY", "Add &api_key_env=NO_KEY"),
         ("judge:openai:x?BASE-URL=http://h/v1+reason", "would send OPENAI_API_KEY"),
+        ("openai:x?extra_body={}+&base_url=http://h/v1", "would send OPENAI_API_KEY"),
+        (
+            'openai:x?extra_body={"a":"+api_key_env=NO_KEY+"}&base_url=http://h/v1',
+            "would send OPENAI_API_KEY",
+        ),
         (
             "embed:openai:x?base_url=http://h/v1&api_key_env=NO_KEY+judge:openai:y?base_url=http://h",
             "would send",

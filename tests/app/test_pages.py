@@ -152,6 +152,19 @@ def test_a_process_that_runs_is_shown_however_old_it_is(runs: Path) -> None:
     assert "2 older ones are not shown" in text
 
 
+def test_why_a_process_cannot_go_on_stays_on_the_page(runs: Path) -> None:
+    write_process(runs, "x", "--data=/etc")
+    about = runs / ".started" / "short"
+    about.mkdir()
+    about.joinpath("started.json").write_text('{"kind": "run", "command": [], "created": "y"}')
+    test = page("new_run")
+    for name in ("x", "short"):
+        test.button(key=f"again-{name}").click().run()
+    text = shown(test.run())
+    assert "outside of the app" in text
+    assert "&#x27;&#x27; is not a benchmark" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -236,6 +249,17 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     )
     assert "Not the name of a finished run here: absent" in shown(test)
     assert test.multiselect[0].value == ["second", "first"]
+
+
+def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
+    (compared / "first" / "records.jsonl").unlink()
+    test = page("compare", "second", "first")
+    assert "These runs cannot be compared. First: this run is not finished" in shown(test)
+    assert str(compared) not in shown(test)
+    assert str(compared) not in page("explore").dataframe[0].proto.id
+    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))
+    assert "The folder absent does not exist." in shown(page("runs"))
 
 
 def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,6 +231,10 @@ def test_the_index_of_a_large_file_is_stored_and_never_trusted(
         good.with_columns(pl.col("line:offset") * 1000),
         good.with_columns(pl.col("value:x").cast(pl.String)),
         good.with_columns(pl.lit(None, dtype=pl.Int64).alias("line:length")),
+        good.with_columns(pl.lit(2**62).alias("line:offset"), pl.lit(2**62).alias("line:length")),
+        good.with_columns(pl.lit(None, dtype=pl.String).alias("sample:group")),
+        good.with_columns(pl.concat_list("tag:level").alias("tag:level")),
+        good.with_columns(pl.lit(1).alias("other:x")),
     ]
     for content in wrong:
         if content is None:
@@ -241,6 +245,13 @@ def test_the_index_of_a_large_file_is_stored_and_never_trusted(
         samples = run.samples()
         assert samples.frame.equals(table)
         assert samples.record(8).sample.id == "s8"
+
+
+def test_any_name_can_be_that_of_a_tag_or_a_value(tmp_path: Path) -> None:
+    tags, values = {"\0row": "a", "x": "b"}, {"x": 1.0, "tag_x": 2.0, "\0": 3.0}
+    samples = store(tmp_path / "run", [record(0, tags=tags, values=values)]).samples()
+    assert samples.select(tags={"\0row": "a", "x": "b"}, sort="tag_tag_x") == [0]
+    assert samples.frame["tag_x"].to_list() == [2.0]
 
 
 def test_stored_indexes_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,7 @@ def checked(text: str, settings: Settings, *, beside: Sequence[str] = ()) -> str
             raise ek.UsageError(
                 f"'{variable}' is not a variable of a key. Available: {', '.join(variables)}."
             )
-    for part in text.split("+"):  # a method may name two models
+    for part in (text, *text.split("+")):  # one model, or two of a method
         names = _argument_names(part)
         if "?" not in part:
             names += [name for other in beside if "?" not in other for name in _argument_names(other)]

@@ -56,11 +56,12 @@ def watch(settings: Settings, kind: Kind) -> None:
 
 def _process(settings: Settings, process: Started) -> None:
     show.text(process.name)
+    if problem := st.session_state.get(_problem_key(process), ""):
+        show.text(problem, "error")
     if process.active:
         _progress(process)
         if process.state != "stopping" and st.button("Stop", key=f"stop-{process.name}"):
-            ek.stop(process.path)
-            st.rerun(scope="fragment")
+            _attempt(process, lambda: ek.stop(process.path))
     elif process.state == "finished":
         show.text("Finished", "soft")
         if process.kind == "run" and st.button("Explore", key=f"open-{process.name}"):
@@ -80,18 +81,36 @@ def _ended_early(settings: Settings, process: Started) -> None:
     if variables := dict.fromkeys(name for part in process.command for name in choose.keys_named(part)):
         show.text(f"Going on sends the key in {', '.join(variables)} to the server of the command.", "warn")
     if st.button("Go on", key=f"again-{process.name}"):
-        _check_command(settings, process)
-        ek.start_again(process)
-        st.rerun(scope="fragment")
+        _attempt(process, lambda: _go_on(settings, process))
     with st.expander("At the terminal"):
         show.preformatted(shlex.join(["evenkeel", *process.command[4:]]))
         if process.state == "stopped":
             show.preformatted(process.log_tail(12))
 
 
+def _attempt(process: Started, act: Callable[[], None]) -> None:
+    """Do what a button asks for. A problem is kept: these lines are drawn again every second."""
+    st.session_state.pop(_problem_key(process), None)
+    try:
+        act()
+    except (ek.EvenkeelError, OSError) as error:
+        st.session_state[_problem_key(process)] = str(error)
+    st.rerun(scope="fragment")
+
+
+def _problem_key(process: Started) -> str:
+    """Of a problem that lasts as long as the process is in the same state."""
+    return f"problem-{process.name}-{process.state}"
+
+
+def _go_on(settings: Settings, process: Started) -> None:
+    _check_command(settings, process)
+    ek.start_again(process)
+
+
 def _check_command(settings: Settings, process: Started) -> None:
     """The command of a process is read from a file, which may ask for no more than the page."""
-    benchmark, *arguments, _ = process.command[5:]
+    benchmark, *arguments = process.command[5:-1] or [""]
     if benchmark not in ek.benchmarks():
         raise ek.UsageError(f"'{benchmark}' is not a benchmark. Available: {', '.join(ek.benchmarks())}.")
     values: defaultdict[str, list[str]] = defaultdict(list)

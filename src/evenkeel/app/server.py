@@ -10,6 +10,7 @@ import contextlib
 import errno
 import importlib
 import ipaddress
+import logging
 import os
 import pkgutil
 import re
@@ -201,8 +202,10 @@ def _load_pages() -> None:
     from evenkeel.app import screens
 
     pages = (f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__))
+    logging.disable(logging.WARNING)  # Streamlit wonders where its runtime is: it comes next
     for module in ("altair", "polars", "rapidfuzz.fuzz", "scipy.stats", *pages):
         importlib.import_module(module)
+    logging.disable(logging.NOTSET)
     public = importlib.import_module("evenkeel")
     for name in public.__all__:
         getattr(public, name)

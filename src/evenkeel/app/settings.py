@@ -11,7 +11,7 @@ from msgspec import Struct
 
 import evenkeel as ek
 
-ADDRESS = re.compile(r"https?://[^\s?&]*")
+ADDRESS = re.compile(r"https?://[^\s?&+]*")
 SEPARATOR = re.compile(r"[:=+?&]")
 """What comes before a name in the spec of a model or of a method: `rank:hf:NAME?revision=main`."""
 CUT = re.compile(r"[?&+]")
@@ -40,6 +40,11 @@ class Settings(Struct, frozen=True):
             data=folder("DATA"),
             read_only=os.environ.get("EVENKEEL_APP_READ_ONLY", "") not in ("", "0"),
         )
+
+    @property
+    def shown_runs(self) -> str:
+        """The folder of runs in a message: without those above it where strangers may look."""
+        return self.runs.name if self.read_only else str(self.runs)
 
     @property
     def built(self) -> Path:
@@ -99,7 +104,7 @@ def _names(text: str) -> set[str]:
     """Everything in a text that may be the name of a file: the whole, and what follows a separator."""
     text = ADDRESS.sub("", text)
     ends = [text, *(text[sign.end() :] for sign in SEPARATOR.finditer(text))]
-    return {name for end in ends for name in (end, CUT.split(end)[0])} - {""}
+    return {name.strip() for end in ends for name in (end, CUT.split(end, maxsplit=1)[0])} - {""}
 
 
 def _is_path(name: str) -> bool:

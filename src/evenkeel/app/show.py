@@ -102,8 +102,12 @@ def problems() -> Iterator[None]:
     try:
         yield
     except (ek.EvenkeelError, OSError) as error:
-        # A reader may be a stranger: runs are named as in the list of runs.
-        text(str(error).replace(f"{Settings.of_environment().runs}{os.sep}", ""), "error")
+        text(without_folder(str(error)), "error")
+
+
+def without_folder(words: str) -> str:
+    """Words in which runs are named as in the list of runs: a reader may be a stranger."""
+    return words.replace(f"{Settings.of_environment().runs}{os.sep}", "")
 
 
 def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:

@@ -112,7 +112,7 @@ def titles(keys: Iterable[Key]) -> dict[Key, str]:
     names |= {key: f"answer_{number}" if number > 1 else "answer" for number, key in enumerate(answers, 1)}
     taken: set[str] = set()
     for key in sorted(names, key=lambda key: NAMED_FIRST.index(key[0])):
-        if names[key] in taken:
+        while names[key] in taken:
             names[key] = f"{key[0]}_{names[key]}"
         taken.add(names[key])
     return names

@@ -268,9 +268,9 @@ def _stored(path: Path, state: State) -> dict[Key, pl.Series] | None:
     import polars as pl
 
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             frame = pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (OSError, DataError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     columns: dict[Key, pl.Series] = {}
     for column in frame:
@@ -291,13 +291,17 @@ def _fits(columns: Mapping[Key, pl.Series], state: State) -> bool:
     }
     if not all(key in columns and columns[key].dtype == kind for key, kind in types.items()):
         return False
-    if any(kind == "value" and column.dtype != pl.Float64 for (kind, _), column in columns.items()):
+    others = {"tag": (pl.Int64, pl.String), "value": (pl.Float64,)}
+    if any(
+        key not in types and column.dtype not in others.get(key[0], ()) for key, column in columns.items()
+    ):
         return False
-    if any(columns[key].null_count() for key in POSITIONS):
+    if any(columns[key].null_count() for key in types):
         return False
     offsets, lengths, _ = (columns[key].to_numpy() for key in POSITIONS)
     ends = offsets + lengths
     return bool(
         len(offsets) and offsets[0] >= 0 and (lengths > 0).all()
+        and (offsets <= state.size).all() and (lengths <= state.size).all()  # no sum overflows
         and (offsets[1:] >= ends[:-1]).all() and ends[-1] <= state.size
     )  # fmt: skip

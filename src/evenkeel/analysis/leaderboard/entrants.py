@@ -122,7 +122,7 @@ class Entrant:
         if state is None or state.st_size < STORED_FROM:
             return self._from_records(key, asked)
         with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            if store.stat().st_size <= LARGEST_STORED:
+            if store.is_file() and store.stat().st_size <= LARGEST_STORED:
                 values = msgspec.msgpack.decode(store.read_bytes(), type=Values)
                 if values.key == key and values.values.keys() == self.figures.keys() and values.fit():
                     return values

@@ -51,7 +51,7 @@ def page(settings: Settings) -> None:
         try:
             comparison = data.comparison([run.path for run in chosen])
         except ek.UsageError as error:
-            _explain_incomparable(listed, chosen, str(error))
+            _explain_incomparable(listed, chosen, show.without_folder(str(error)))
             return
         sides = zip(comparison.runs, chosen, strict=True)  # named as in the list: a reader may be a stranger
         named = tuple(msgspec.structs.replace(side, path=run.name) for side, run in sides)

@@ -60,7 +60,7 @@ def choose_run(settings: Settings) -> ek.Run | None:
         problem = runs[asked].problem if asked in runs else f"{asked!r} is not the name of a run here."
         show.text(problem, "error")
     if not listed:
-        show.text(f"There is no run in {settings.runs} that can be read.", "warn")
+        show.text(f"There is no run in {settings.shown_runs} that can be read.", "warn")
         return None
     name = choose.of_address("Run", list(listed), "run")
     if listed[name].state != "finished":
@@ -106,7 +106,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"samples-{run.path}-{number}-{st.session_state.get('steps', 0)}",
+        key=f"samples-{hash(run.path)}-{number}-{st.session_state.get('steps', 0)}",
         placeholder="",
         column_config={name: st.column_config.TextColumn(width="medium") for name in ("question", "answer")},
         alt="The samples of the run with their texts, values and tags",

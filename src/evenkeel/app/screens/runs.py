@@ -36,9 +36,9 @@ def page(settings: Settings) -> None:
 def _explain_empty(settings: Settings) -> None:
     there = settings.runs.is_dir()
     show.text(
-        f"There are no runs in {settings.runs} yet."
+        f"There are no runs in {settings.shown_runs} yet."
         if there
-        else f"The folder {settings.runs} does not exist.",
+        else f"The folder {settings.shown_runs} does not exist.",
         "warn",
     )
     if settings.read_only:

@@ -116,9 +116,9 @@ def _downloads(runs: Sequence[ek.Run]) -> None:
             name = run.spec.benchmark
             with st.container(horizontal=True, vertical_alignment="center"):
                 show.text(f"{name}: {run.path.name}")
-                _download("CSV", f"{name}-samples", "csv", _samples(run, "csv"), key=str(run.path))
+                _download("CSV", f"{name}-samples", "csv", _samples(run, "csv"), key=str(hash(run.path)))
                 _download(
-                    "Parquet", f"{name}-samples", "parquet", _samples(run, "parquet"), key=str(run.path)
+                    "Parquet", f"{name}-samples", "parquet", _samples(run, "parquet"), key=str(hash(run.path))
                 )
 
 

@@ -102,8 +102,8 @@ def _listed(root: Path, path: Path) -> ListedRun | None:
         return msgspec.structs.replace(listed, state="finished", **_result(run))
     except EvenkeelError as error:
         problem = str(error)
-        if problem.startswith(str(path)):  # named as in the list: a reader of it may be a stranger
-            problem = f"{listed.name}{problem.removeprefix(str(path))}"
+        named = problem.startswith(str(path))  # then as in the list: a reader of it may be a stranger
+        problem = f"{listed.name}{problem.removeprefix(str(path))}" if named else f"{listed.name}: {problem}"
     except OSError as error:
         problem = f"{listed.name} cannot be read: {error.strerror}."
     except Exception as error:  # noqa: BLE001  # a folder may hold anything; the others are still listed

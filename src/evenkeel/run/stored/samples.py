@@ -128,7 +128,8 @@ class Samples:
         """
         import polars as pl
 
-        chosen = self.frame.with_row_index("\0row")  # a name that no column has
+        number = "\0" * (1 + max(map(len, self.frame.columns)))  # a name that no column has
+        chosen = self.frame.with_row_index(number)
         if failed is not None:
             chosen = chosen.filter(pl.col("failed") == failed)
         for tag, wanted in (tags or {}).items():
@@ -137,7 +138,7 @@ class Samples:
         if sort:
             column = _known(sort, {name: name for name in self.frame.columns}, "column")
             chosen = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)
-        rows: list[int] = chosen["\0row"].to_list()
+        rows: list[int] = chosen[number].to_list()
         return self._containing(search, rows) if search else rows
 
     def _wanted(self, tag: str, wanted: Tag | Iterable[Tag]) -> list[str]:
