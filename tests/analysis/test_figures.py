@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.analysis import (
@@ -369,8 +369,11 @@ def test_where_nothing_bounds_what_was_not_seen_there_is_no_interval(unit: Unit,
 @settings(deadline=None)
 @given(
     st.sampled_from([*RANGES, "tokens"]),
-    st.lists(st.tuples(st.integers(0, 7), st.floats(0, 1)), min_size=2, max_size=30),
+    st.lists(
+        st.tuples(st.integers(0, 7), st.integers(0, 10**6).map(lambda n: n / 10**6)), min_size=2, max_size=30
+    ),
 )
+@example("share", [(0, 6e-152), (1, 0.0)])
 def test_an_interval_has_width_holds_its_value_and_stays_within_its_unit(
     unit: Unit, drawn: list[tuple[int, float]]
 ) -> None:

@@ -115,6 +115,7 @@ def over_clusters(
     # What is left of subtracting equal numbers is rounding, not spread.
     if error <= 1e-12 * float(np.abs(sums).max() / total):
         return Estimate(value, 0.0, df, clusters, 0.0, 0.0, links is not None)
+    moves = np.ldexp(moves, -int(np.frexp(np.abs(moves).max())[1]))  # powers of tiny numbers would be 0
     squares = moves**2
     total_square = float(squares.sum())
     skew = float(moves @ squares) / total_square**1.5
