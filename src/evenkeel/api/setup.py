@@ -20,7 +20,7 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageErro
 from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
-from evenkeel.models.engines import Engine
+from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import split_spec
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data

@@ -14,6 +14,7 @@ import click
 from msgspec import NODEFAULT, Struct
 
 from evenkeel.errors import suggestion
+from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.options import Option, describe
 from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
 
@@ -173,6 +174,7 @@ model_args_option = click.option(
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once."
 )
+engine_options = from_struct(EngineOptions)
 min_coverage_option = click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),
