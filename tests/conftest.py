@@ -18,7 +18,7 @@ settings.load_profile("steady")
 
 
 SLOW = {
-    "subprocess", "browsers", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
+    "subprocess", "browsers", "ray", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
     "loopback", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
     "commandline.command", "commandline.evenkeel_process", "designs",
 }  # fmt: skip

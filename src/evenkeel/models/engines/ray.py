@@ -189,8 +189,10 @@ class Member:
     actor: Any
     node: str = ""
     """Where it is; empty until it has started."""
-    running: deque[Any] = field(default_factory=deque)
-    """What it was sent and has not answered, in order."""
+    running: list[Any] = field(default_factory=list)
+    """What it was sent and has not answered."""
+    alone: bool = False
+    """Whether it was sent a lease that lost a worker before: should it be lost too, that is the cause."""
 
 
 class Team:
@@ -389,18 +391,21 @@ class Exchange:
         members = self._team.ready
         for busy in range(AT_ONCE):
             for member in members:
-                if len(member.running) > busy:
+                if len(member.running) > busy or member.alone:
                     continue
                 if self._unplanned:
                     self._send(member, self._unplanned.popleft(), planning=True)
                 # A worker gets a second lease only where there are enough for all others.
-                elif self._leases and (not busy or len(self._leases) >= len(members)):
+                elif self._leases and (
+                    not busy or (len(self._leases) >= len(members) and not self._leases[0].losses)
+                ):
                     self._send(member, self._leases.popleft(), planning=False)
 
     def _send(self, member: Member, lease: Lease, *, planning: bool) -> None:
         method = member.actor.portions if planning else member.actor.answer
         ref = method.remote(lease.requests)
         member.running.append(ref)
+        member.alone = bool(lease.losses)
         self._jobs[ref] = Job(member, lease, planning)
 
     def _collect(self) -> Iterator[tuple[Request, Response]]:
@@ -428,6 +433,7 @@ class Exchange:
                 continue
             member, lease, planning = self._jobs.pop(ref)
             member.running.remove(ref)
+            member.alone = False
             if planning:
                 self._cut(lease, result)
             else:
@@ -440,7 +446,7 @@ class Exchange:
         self._leases.extend(shared_out(parts or divide(requests, ROWS), self._team.needs.workers))
 
     def _lost(self, ref: Any, error: BaseException) -> Iterator[tuple[Request, Response]]:
-        """Hand on what a lost worker had. Only what it was computing may be the cause."""
+        """Hand on what a lost worker had; any of it may be the cause."""
         team = self._team
         if ref in team.starting:
             team.lose(team.starting[ref], error)
@@ -448,15 +454,15 @@ class Exchange:
         member = self._jobs[ref].member
         jobs = [self._jobs.pop(each) for each in member.running]
         member.running.clear()
-        for number, (_, lease, planning) in reversed(list(enumerate(jobs))):
+        for _, lease, planning in jobs:
             if planning:
                 if lease.losses:
                     self._cut(lease, [])
                 else:
                     self._unplanned.appendleft(Lease(lease.requests, 1))
             else:
-                rest = after_loss(lease) if number == 0 else [lease]
-                self._leases.extendleft(reversed(rest))
+                rest = after_loss(lease)
+                self._leases.extendleft(rest)
                 if not rest:
                     yield from ((r, Response(status="error", reason=LOST)) for r in lease.requests)
         team.lose(member, error)
