@@ -95,7 +95,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Worker:
 
 def make_worker(identity: dict[str, Any], *, version: str = ek.__version__) -> Worker:
     ref = ModelRef("scripted")
-    return Worker(ref, identity, concurrency=None, threads=1, folder="", version=version)
+    return Worker(ref, identity, concurrency=None, threads=1, folder=str(Path.cwd()), version=version)
 
 
 def prompts(*prompts: str) -> list[Request]:

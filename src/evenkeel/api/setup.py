@@ -208,7 +208,7 @@ def make_spec(
 
 def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
     """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: [address] for role, model in models.items() if (address := getattr(model, "address", ""))}
+    return {role: urls for role, model in models.items() if (urls := getattr(model, "addresses", []))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
