@@ -175,7 +175,7 @@ def test_after_an_error_of_the_device_the_process_ends(
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        (("rai", None, None, None), "unknown engine 'rai'. Did you mean ray?"),
+        (("rai", None, None, None), "unknown engine 'rai'. Did you mean 'ray'?"),
         (("local", None, 2, None), "--workers goes with --engine ray"),
         (("local", "auto", None, None), "--ray-address goes with --engine ray"),
         (("ray", None, 0, None), "workers"),

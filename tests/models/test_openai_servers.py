@@ -180,7 +180,7 @@ def test_the_command_takes_the_option_several_times(tmp_path: Path, questions: P
     with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
         result = evenkeel(
             "run", "mirae", "--model", "openai:loop", "--base-url", one.url, "--base-url", two.url,
-            "--data", str(questions), "--repeats", "2", "--out", str(tmp_path / "run"), "--concurrency", "2",
+            "--data", str(questions), "--out", str(tmp_path / "run"), "--concurrency", "2",
         )  # fmt: skip
         assert result.code == 0, result.output
     run = ek.load_run(tmp_path / "run")

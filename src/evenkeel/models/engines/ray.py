@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import evenkeel
+from evenkeel import __version__
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.engines.engine import EngineOptions, LocalEngine
 from evenkeel.models.engines.leases import ROWS, Lease, after_loss, divide, shared_out
@@ -103,7 +103,7 @@ class RayEngine(LocalEngine):
         """Ray, connected. A connection that the caller made before is used, and left open."""
         if self._ray is not None:
             return self._ray
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import: nothing is reported to anyone
+        os.environ.update(RAY_USAGE_STATS_ENABLED="0")  # before the import: nothing is reported to anyone
         import ray
 
         if not ray.is_initialized():
@@ -228,7 +228,7 @@ class Team:
             concurrency=concurrency,
             threads=needs.threads,
             folder=str(Path.cwd()),
-            version=evenkeel.__version__,
+            version=__version__,
         )
         for _ in range(needs.workers):
             self._start()

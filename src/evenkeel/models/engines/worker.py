@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-import evenkeel
+from evenkeel import __version__
 from evenkeel.errors import EvenkeelError, place_of
 from evenkeel.run.model import Batched, Model, Noted
 from evenkeel.types import ModelRef, Request, Response
@@ -52,9 +52,9 @@ class Worker:
     def start(self) -> str | Failed:
         """The name of this machine, once the model is known to be the driver's."""
         node = socket.gethostname()
-        if evenkeel.__version__ != self._version:
+        if __version__ != self._version:
             return Failed(
-                f"the cluster's node {node} has evenkeel {evenkeel.__version__}, and this machine "
+                f"the cluster's node {node} has evenkeel {__version__}, and this machine "
                 f"{self._version}: install the same on both."
             )
         from evenkeel.models.registry import open_model
