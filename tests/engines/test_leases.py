@@ -11,7 +11,6 @@ import pytest
 import evenkeel as ek
 from engines.plugin import Scripted
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.engines import worker as worker_module
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.engines.leases import Lease, after_loss, shared_out
 from evenkeel.models.engines.worker import Failed, Worker
@@ -25,8 +24,9 @@ def texts(count: int) -> list[Request]:
 
 def test_a_lost_lease_is_divided_until_the_cause_is_alone() -> None:
     poison = texts(100)[37]
-    lease, losses, answered = Lease(texts(100)), 0, []
-    waiting = [lease]
+    losses = 0
+    answered: list[Request] = []
+    waiting = [Lease(texts(100))]
     while waiting:
         lease = waiting.pop()
         if poison in lease.requests:
@@ -34,7 +34,8 @@ def test_a_lost_lease_is_divided_until_the_cause_is_alone() -> None:
             waiting += after_loss(lease)
         else:
             answered += lease.requests
-    assert sorted(r.text for r in answered) == sorted(r.text for r in texts(100) if r != poison)
+    assert set(answered) == {request for request in texts(100) if request != poison}
+    assert len(answered) == 99
     assert losses <= 5
 
 
@@ -166,7 +167,7 @@ def test_after_an_error_of_the_device_the_process_ends(
         raise Ended
 
     monkeypatch.setattr(Scripted, "answer", broken)
-    monkeypatch.setattr(worker_module.os, "_exit", leave)
+    monkeypatch.setattr("os._exit", leave)
     scripted.start()
     with pytest.raises(Ended):
         scripted.answer(prompts("one"))

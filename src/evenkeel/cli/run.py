@@ -208,6 +208,7 @@ def _score(
 @click.pass_context
 def rescore_command(
     ctx: click.Context,
+    /,
     run: str,
     models: tuple[str, ...],
     model_args: tuple[str, ...],

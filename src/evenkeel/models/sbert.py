@@ -158,10 +158,13 @@ class SentenceTransformer:
             if isinstance(request, Embed):
                 by_text.setdefault(request.text, []).append(request)
         pairs = LATE_WINDOW if self._options.late else PAIR_WINDOW
+        ranks: list[Request] = [r for r in requests if isinstance(r, Rank)]
+        entails: list[Request] = [r for r in requests if isinstance(r, Entail)]
+        others = [r for r in requests if not isinstance(r, Embed | Rank | Entail)]
         portions: list[list[Request]] = [
-            [r for r in requests if not isinstance(r, Embed | Rank | Entail)],
-            *batching.windows((r for r in requests if isinstance(r, Entail)), PAIR_WINDOW),
-            *batching.windows((r for r in requests if isinstance(r, Rank)), pairs),
+            others,
+            *batching.windows(ranks, pairs),
+            *batching.windows(entails, PAIR_WINDOW),
         ]
         if by_text:
             embedder = self._loaded_embedder()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Annotated, Protocol, Self
 
 import msgspec
@@ -24,7 +23,7 @@ class EngineOptions(Struct, frozen=True, kw_only=True):
     ray_address: Annotated[
         str | None,
         Meta(
-            description="With --engine ray: the cluster, HOST:PORT, ray://HOST:PORT or auto.  "
+            description="With --engine ray: the cluster, HOST:PORT or auto.  "
             "[default: RAY_ADDRESS, else a new one on this machine]"
         ),
     ] = None
@@ -71,7 +70,7 @@ class Engine(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
-class LocalEngine(AbstractContextManager["LocalEngine"]):
+class LocalEngine:
     """Runs models in this process: each is opened once, and loaded when it is first asked something."""
 
     def __init__(self, *, concurrency: int | None = None) -> None:
@@ -88,6 +87,9 @@ class LocalEngine(AbstractContextManager["LocalEngine"]):
 
     def _make(self, ref: ModelRef) -> Model:
         return open_model(ref, concurrency=self._concurrency)
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *error: object) -> None:
         while self._models:

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -143,7 +143,7 @@ def _check_contact(address: str) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
             pass
     except ValueError:
-        raise UsageError(f"--ray-address {address}: give HOST:PORT, ray://HOST:PORT or auto.") from None
+        raise UsageError(f"--ray-address {address}: give HOST:PORT or auto.") from None
     except OSError as error:
         raise ModelUnreachable(f"no Ray cluster answers at {address}: {error.strerror or error}.") from None
 
@@ -168,9 +168,9 @@ def _silence() -> None:
 
 
 def _brief(error: BaseException) -> str:
-    """The last line of a message of Ray's, which holds the cause."""
+    """The first sentence of the last line of a message of Ray's, which has the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:300].rstrip(".")
+    return (lines[-1].partition(". ")[0] if lines else type(error).__name__)[:300].rstrip(".")
 
 
 class Needs(NamedTuple):
@@ -219,10 +219,10 @@ class Team:
         self._alone_since = time.monotonic()
         self._noted = False
         gpus = {"num_gpus": needs.gpus} if needs.gpus else {}
-        actor = ray.remote(Worker).options(
+        actor: Any = ray.remote(Worker).options(
             num_cpus=1, scheduling_strategy="SPREAD", max_restarts=0, max_task_retries=0, **gpus
         )
-        self._start_one = lambda: actor.remote(
+        self._start_one: Callable[[], Any] = lambda: actor.remote(
             ref,
             identity,
             concurrency=concurrency,
