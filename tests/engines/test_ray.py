@@ -24,6 +24,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 psutil = pytest.importorskip("psutil", reason="psutil is not installed: it comes with the extra hf")
 pytest.importorskip("ray", reason='ray is not installed: pip install "evenkeel[ray]"')
 
+import ray  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -175,14 +176,19 @@ def test_a_server_is_asked_by_the_driver(cluster: Cluster) -> None:
         assert type(model).__name__ == "OpenAI"
 
 
-def test_the_handler_of_sigterm_stays(cluster: Cluster) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_of_this_machine_begins_and_ends_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     before = signal.getsignal(signal.SIGTERM)
-    with load_engine(EngineOptions(engine="ray", ray_address=cluster.address)) as engine:
+    with load_engine(EngineOptions(engine="ray")) as engine:
         [(_, response)] = engine.open(ModelRef("scripted")).answer(
             [Generate(prompt="row", sampling=Sampling())]
         )
         assert response.text == "wor 0"
         assert signal.getsignal(signal.SIGTERM) is before
+        [node] = [node for node in ray.nodes() if node["Alive"]]
+        assert node["NodeManagerAddress"] == "127.0.0.1"
+    assert not ray.is_initialized()
 
 
 def test_no_cluster_at_an_address_is_said_at_once() -> None:

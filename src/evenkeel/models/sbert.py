@@ -160,7 +160,7 @@ class SentenceTransformer:
         pairs = LATE_WINDOW if self._options.late else PAIR_WINDOW
         ranks: list[Request] = [r for r in requests if isinstance(r, Rank)]
         entails: list[Request] = [r for r in requests if isinstance(r, Entail)]
-        others = [r for r in requests if not isinstance(r, Embed | Rank | Entail)]
+        others: list[Request] = [r for r in requests if not isinstance(r, Embed | Rank | Entail)]
         portions: list[list[Request]] = [
             others,
             *batching.windows(ranks, pairs),
