@@ -93,6 +93,13 @@ def worker_processes(node: Any) -> list[Any]:
     return [child for child in children if "ray::Worker" in " ".join(child.cmdline())]
 
 
+def connections(process: Any) -> list[Any]:
+    try:
+        return list(process.net_connections("inet"))
+    except psutil.Error:  # it has ended
+        return []
+
+
 def kill_a_worker(cluster: Cluster) -> None:
     workers = [worker for node in cluster.worker_nodes for worker in worker_processes(node)]
     os.kill(workers[0].pid, signal.SIGKILL)
@@ -180,14 +187,17 @@ def test_a_server_is_asked_by_the_driver(cluster: Cluster) -> None:
 def test_a_cluster_of_this_machine_begins_and_ends_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     before = signal.getsignal(signal.SIGTERM)
+    running = {child.pid for child in psutil.Process().children(recursive=True)}
     with load_engine(EngineOptions(engine="ray")) as engine:
         [(_, response)] = engine.open(ModelRef("scripted")).answer(
             [Generate(prompt="row", sampling=Sampling())]
         )
         assert response.text == "wor 0"
         assert signal.getsignal(signal.SIGTERM) is before
-        [node] = [node for node in ray.nodes() if node["Alive"]]
-        assert node["NodeManagerAddress"] == "127.0.0.1"
+        new = [child for child in psutil.Process().children(recursive=True) if child.pid not in running]
+        listening = {each.laddr.ip for child in new for each in connections(child) if each.status == "LISTEN"}
+        assert listening
+        assert all(address.removeprefix("::ffff:").startswith("127.") for address in listening)
     assert not ray.is_initialized()
 
 

@@ -31,6 +31,7 @@ from evenkeel.run.model import Batched, Model
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import ModelRef, Request, Response
 
+LOOPBACK = "127.0.0.1"
 CONNECT_S = 10.0
 STORE_BYTES = 200_000_000
 """Of a cluster on this machine, for requests and answers on their way."""
@@ -110,17 +111,22 @@ class RayEngine(LocalEngine):
             address = self._address()
             _check_contact(address)
             where: dict[str, Any] = {"address": address}
-            if not address:  # reached from this machine alone: who reaches a cluster can run code on it
-                where = {"address": "local", "_node_ip_address": "127.0.0.1"}
-                where |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+            if not address:
+                where = {"address": "local", "include_dashboard": False, "object_store_memory": STORE_BYTES}
             try:
-                with _own_signals():
+                with _own_signals(), contextlib.nullcontext() if address else _loopback():
                     ray.init(**where, log_to_driver=False, logging_level="CRITICAL")
             except Exception as error:
                 at = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
                 raise ModelUnreachable(f"{at} cannot be used: {_brief(error)}.") from error
             self._connected = True
+            self._ray = ray
             _silence()
+            if not address and any(node["NodeManagerAddress"] != LOOPBACK for node in ray.nodes()):
+                raise UsageError(
+                    f"Ray {ray.__version__} would let other machines use a cluster of this one. Start it "
+                    "yourself (ray start --head), and give --ray-address."
+                )
         self._ray = ray
         return ray
 
@@ -157,6 +163,20 @@ def _own_signals() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread() and handler is not None:
             signal.signal(signal.SIGTERM, handler)
+
+
+@contextlib.contextmanager
+def _loopback() -> Iterator[None]:
+    """Have a cluster of this machine listen on it alone: who reaches a cluster can run programs on it. Ray
+    does so where it does not form clusters (macOS, Windows), and takes no such address from its caller."""
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def _silence() -> None:
