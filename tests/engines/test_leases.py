@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,13 +91,16 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Worker:
         return Scripted(Scripted.Options(**ref.args))
 
     monkeypatch.setattr("evenkeel.models.registry.open_model", open_scripted)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    for variable in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):  # which a worker sets for its process
+        monkeypatch.setenv(variable, os.environ.get(variable, ""))
     return make_worker({"spec": "scripted", "shout": False})
 
 
 def make_worker(identity: dict[str, Any], *, version: str = ek.__version__) -> Worker:
     ref = ModelRef("scripted")
-    return Worker(ref, identity, concurrency=None, threads=1, folder=str(Path.cwd()), version=version)
+    return Worker(
+        ref, identity, concurrency=None, threads=1, gpus=0.0, folder=str(Path.cwd()), version=version
+    )
 
 
 def prompts(*prompts: str) -> list[Request]:

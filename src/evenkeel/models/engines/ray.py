@@ -247,6 +247,7 @@ class Team:
             identity,
             concurrency=concurrency,
             threads=needs.threads,
+            gpus=needs.gpus,
             folder=str(Path.cwd()),
             version=__version__,
         )

@@ -37,6 +37,7 @@ class Worker:
         *,
         concurrency: int | None,
         threads: int,
+        gpus: float,
         folder: str,
         version: str,
     ) -> None:
@@ -45,7 +46,10 @@ class Worker:
         self._concurrency = concurrency
         self._version = version
         self._model: Model | None = None
-        os.environ["OMP_NUM_THREADS"] = str(min(threads, os.cpu_count() or 1))  # before torch is imported
+        # Before torch is imported. Ray hides the GPUs of a node only from workers that have some of them.
+        os.environ.update(OMP_NUM_THREADS=str(min(threads, os.cpu_count() or 1)))
+        if not gpus:
+            os.environ.update(CUDA_VISIBLE_DEVICES="")
         if Path(folder).is_dir():
             os.chdir(folder)  # a model may be named by a relative path
 
