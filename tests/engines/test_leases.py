@@ -116,6 +116,18 @@ def test_a_row_that_raises_fails_alone(scripted: Worker) -> None:
     assert responses[2].text == "owt 0"
 
 
+def test_requests_that_cannot_be_cut_into_portions_are_answered(
+    scripted: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Scripted, requests: list[Request]) -> list[list[Request]]:
+        raise ValueError("a row that no tokenizer can read")
+
+    monkeypatch.setattr(Scripted, "window", 8, raising=False)
+    monkeypatch.setattr(Scripted, "portions", fail, raising=False)
+    scripted.start()
+    assert scripted.portions(prompts("one", "two")) == []
+
+
 def test_one_object_asked_twice_is_answered_twice(scripted: Worker) -> None:
     scripted.start()
     responses = scripted.answer(prompts("one") * 2)

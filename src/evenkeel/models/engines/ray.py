@@ -462,9 +462,11 @@ class Exchange:
                 yield from zip(lease.requests, result, strict=True)
 
     def _cut(self, lease: Lease, portions: list[list[int]]) -> None:
-        requests = lease.requests
-        parts = [[requests[at] for at in part] for part in portions]
-        self._leases.extend(shared_out(parts or divide(requests, ROWS), self._team.needs.workers))
+        """Make leases of portions, and of what a backend left out of them."""
+        requests, included = lease.requests, {at for part in portions for at in part}
+        rest = [request for at, request in enumerate(requests) if at not in included]
+        parts = [*([requests[at] for at in part] for part in portions), *divide(rest, ROWS)]
+        self._leases.extend(shared_out(parts, self._team.needs.workers))
 
     def _lost(self, ref: Any, error: BaseException) -> Iterator[tuple[Request, Response]]:
         """Hand on what a lost worker had; any of it may be the cause."""

