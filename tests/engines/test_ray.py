@@ -15,7 +15,7 @@ import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.engines.engine import EngineOptions, load_engine
-from evenkeel.models.engines.ray import LOST
+from evenkeel.models.engines.exchange import LOST
 from evenkeel.run.plugins import entry_points
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 from models.tiny import tiny_model
