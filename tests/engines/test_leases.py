@@ -68,7 +68,8 @@ def test_portions_of_a_causal_model_have_the_digits_of_the_whole(tmp_path: Path)
     check_portions(model, requests)
 
 
-def test_portions_of_an_embedder_have_the_digits_of_the_whole() -> None:
+def test_portions_of_an_embedder_have_the_digits_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenkeel.models.sbert.PART", 16)
     model = ek.load_model("embedded-embedder", batch_tokens=64)
     check_portions(model, [Embed(text=f"boat {number} " * (1 + number % 11)) for number in range(40)])
 

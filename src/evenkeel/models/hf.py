@@ -194,8 +194,9 @@ class HuggingFace:
             yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
 
     def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        with batching.planning() as batches:
+        with batching.planning() as parts:
             settled = [request for request, _ in self.answer(requests)]
+        batches = [batch for part in parts for batch in part]
         return [settled, *([request for row in batch for request in requests_of(row)] for batch in batches)]
 
     def notes(self) -> list[str]:

@@ -168,12 +168,13 @@ class SentenceTransformer:
         ]
         if by_text:
             embedder = self._loaded_embedder()
-            with batching.planning() as batches:
-                list(embedder.embed(embedder.measure(list(by_text))))
+            with batching.planning() as parts:
+                list(embedder.embed(list(by_text)))
             # As many batches as run side by side: those that follow one another are cut the same again.
             portions += [
                 [request for batch in several for text in batch for request in by_text[text.text]]
-                for several in batching.windows(batches, 2 * embedder.workers)
+                for part in parts
+                for several in batching.windows(part, 2 * embedder.workers)
             ]
         return portions
 
