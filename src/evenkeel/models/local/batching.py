@@ -65,8 +65,8 @@ def run(
     parts = iter(parts)
     pending: deque[list[T]] = deque()
     if (plan := _PLAN.get()) is not None:
-        for part in parts:
-            pending.extend(sorted(part, key=lambda group: -size(group[0])))
+        for groups in parts:
+            pending.extend(sorted(groups, key=lambda group: -size(group[0])))
             plan.append([])
             while pending:
                 plan[-1].append(_next_batch(pending, size, budget))
