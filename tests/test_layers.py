@@ -125,6 +125,7 @@ def test_no_folder_is_crowded() -> None:
         ("altair", {"report"}),
         ("jinja2", {"models", "report"}),
         ("sqlite3", {"journal"}),
+        ("ray", {"models"}),
     ],
 )
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:

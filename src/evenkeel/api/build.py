@@ -14,7 +14,7 @@ from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
 from evenkeel.make.builder import Builder, Built
-from evenkeel.models.engines import load_engine
+from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.run.budget import Budget, Limits
@@ -32,6 +32,10 @@ def build(
     *,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
+    engine: str = "local",
+    ray_address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_tokens_total: int | None = None,
@@ -57,7 +61,8 @@ def build(
     if target.resolve() in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    with load_engine("local", concurrency=concurrency) as running, contextlib.ExitStack() as stack:
+    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
+    with load_engine(where, concurrency=concurrency) as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
         if (watched := assigned_folder()) is not None:

@@ -25,6 +25,7 @@ from msgspec import Struct
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug, write_whole
+from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import describe, parse
 from evenkeel.page.format import visible
@@ -177,7 +178,10 @@ def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str,
     limits = {name: settings.pop(name) for name in Limits.__struct_fields__ if name in settings}
     data = settings.pop("data", None)
     langs = parse_langs(settings.pop("lang", None))
-    general = {name: settings.pop(name, None) for name in ("limit", "seed", "reuse", "engine")}
+    general = {
+        name: settings.pop(name, None)
+        for name in ("limit", "seed", "reuse", *EngineOptions.__struct_fields__)
+    }
     options = merged_options(settings.pop("options", None), settings)
     loaded = load_benchmark(benchmark, options)
     by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
@@ -190,7 +194,7 @@ def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str,
         *([f"--model={model}"] if model else []),
         *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
         *([f"--lang={','.join(langs)}"] if langs else []),
-        *(f"--{name}={value}" for name, value in general.items() if value is not None),
+        *(f"{_flag(name)}={value}" for name, value in general.items() if value is not None),
         *_shared_arguments(shared, limits),
         *_arguments(type(loaded).Options, by_name),
     ]

@@ -16,7 +16,7 @@ from typing import Any
 from evenkeel.api.setup import on_server
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal.journal import without_address
-from evenkeel.models.engines import Engine
+from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import BACKENDS, backend, backend_class
 from evenkeel.options import describe
 from evenkeel.run.folder import served_at

@@ -27,7 +27,7 @@ from evenkeel.files import datasets
 from evenkeel.files.cache import slug
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
-from evenkeel.models.engines import load_engine
+from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
@@ -59,6 +59,9 @@ def run(
     fresh: bool = False,
     reuse: str | Path | None = None,
     engine: str = "local",
+    ray_address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_tokens_total: int | None = None,
@@ -80,7 +83,8 @@ def run(
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     watching = watcher(progress)
-    with load_engine(engine, concurrency=concurrency) as running:
+    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
+    with load_engine(where, concurrency=concurrency) as running:
         setup = prepare(
             running,
             load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed),
@@ -113,6 +117,10 @@ def score(
     base_url: str | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
+    engine: str = "local",
+    ray_address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
     concurrency: int | None = None,
     progress: Progress | bool | None = True,
     **benchmark_options: Any,
@@ -138,7 +146,8 @@ def score(
     }
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
-    with load_engine("local", concurrency=concurrency) as running:
+    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
+    with load_engine(where, concurrency=concurrency) as running:
         models = {"model": answers, **open_models(running, loaded, name, None, base_url)}
         about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
         if recorded.embedder:
@@ -193,6 +202,10 @@ def rescore(
     models: Sequence[str] = (),
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
+    engine: str = "local",
+    ray_address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
     progress: Progress | bool | None = True,
 ) -> Run:
     """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
@@ -205,8 +218,9 @@ def rescore(
     loaded = load_stored(spec)
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
+    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     with (
-        load_engine("local") as running,
+        load_engine(where) as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
         open_journal(folder.journal, watching) as journal,

@@ -20,7 +20,7 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageErro
 from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
-from evenkeel.models.engines import Engine
+from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import split_spec
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data
@@ -208,7 +208,7 @@ def make_spec(
 
 def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
     """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: [address] for role, model in models.items() if (address := getattr(model, "address", ""))}
+    return {role: urls for role, model in models.items() if (urls := getattr(model, "addresses", []))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:

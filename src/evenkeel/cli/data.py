@@ -28,6 +28,7 @@ def _make_build(name: str) -> click.Command:
     @options.model_args_option
     @options.base_url_option
     @options.concurrency_option
+    @options.engine_options
     @from_struct(Limits)
     @click.pass_context
     def build(ctx: click.Context, /, **settings: Any) -> None:

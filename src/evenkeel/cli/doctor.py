@@ -38,10 +38,13 @@ EXTRAS = {
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
     "app": "the web app",
+    "ray": "models on a Ray cluster: --engine ray",
 }
 VARIABLES = {
     "OPENAI_API_KEY": "the key of a server that requires one",
     "OPENAI_BASE_URL": "the address of openai: models, unless --base-url gives it",
+    "RAY_ADDRESS": "the Ray cluster of --engine ray, unless --ray-address gives it",
+    "OMP_NUM_THREADS": "how many threads a model on CPU uses",
     "HF_TOKEN": "for gated models of the Hugging Face Hub",
     "HF_HUB_OFFLINE": "1: load models only from this machine",
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",

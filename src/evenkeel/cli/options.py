@@ -14,6 +14,7 @@ import click
 from msgspec import NODEFAULT, Struct
 
 from evenkeel.errors import suggestion
+from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.options import Option, describe
 from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
 
@@ -154,7 +155,13 @@ lang_option = click.option(
     help="Languages, separated by commas: en,ko.  [default: all of the data; of a starter set mostly en]",
 )
 base_url_option = compose(
-    click.option("--base-url", help="The address of an OpenAI-compatible server, for openai: models."),
+    click.option(
+        "--base-url",
+        multiple=True,
+        callback=lambda ctx, param, values: ",".join(values) or None,
+        help="The address of an OpenAI-compatible server, for openai: models; repeat for several that hold "
+        "the same model.",
+    ),
     click.option(
         "--verbose",
         is_flag=True,
@@ -171,8 +178,9 @@ model_args_option = click.option(
     help="An option of the model's backend (see `evenkeel list models`); repeat.",
 )
 concurrency_option = click.option(
-    "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once."
+    "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once, to each server."
 )
+engine_options = from_struct(EngineOptions)
 min_coverage_option = click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),

@@ -10,11 +10,12 @@ import click
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, say, show_run
+from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.page.format import as_json
 from evenkeel.run.budget import Limits
 from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
-NOT_COUNTED = ("base_url", "out", "reuse", "concurrency", "engine")
+NOT_COUNTED = ("base_url", "out", "reuse", "concurrency", *EngineOptions.__struct_fields__)
 """Options of `run` that change nothing in what a dry run counts."""
 
 MODEL_OPTIONS = compose(
@@ -36,7 +37,7 @@ RUN_OPTIONS = compose(
     options.run_folder_options,
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
     options.concurrency_option,
-    click.option("--engine", default="local", show_default=True, help="Where models run."),
+    options.engine_options,
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.outcome_options,
@@ -80,13 +81,12 @@ def _run(
     **settings: Any,
 ) -> int:
     from evenkeel import api
-    from evenkeel.models.engines import load_engine
     from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
     settings["model_args"] = parse_args(model_args)
     if dry_run:
-        load_engine(settings["engine"])
+        EngineOptions.of(*(settings[name] for name in EngineOptions.__struct_fields__))
         counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
         plan = api.dry_run(name, model, **counted)
         click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
@@ -119,6 +119,7 @@ def _make_score(name: str) -> click.Command:
     @options.base_url_option
     @options.run_folder_options
     @options.concurrency_option
+    @options.engine_options
     @options.outcome_options
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
@@ -202,16 +203,19 @@ def _score(
 )
 @options.model_args_option
 @options.base_url_option
+@options.engine_options
 @options.outcome_options
 @click.pass_context
 def rescore_command(
     ctx: click.Context,
+    /,
     run: str,
     models: tuple[str, ...],
     model_args: tuple[str, ...],
     base_url: str | None,
     min_coverage: float,
     json: bool,
+    **where: Any,
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -223,7 +227,7 @@ def rescore_command(
     from evenkeel.report.terminal.progress import Watcher
 
     scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
+        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher(), **where
     )
     ctx.exit(show_run(scored, min_coverage=min_coverage, json=json))
 

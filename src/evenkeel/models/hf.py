@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
@@ -137,6 +137,7 @@ class HuggingFace:
     capabilities: frozenset[Capability] = frozenset(
         {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
     )
+    window: ClassVar[int] = WINDOW
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -191,6 +192,12 @@ class HuggingFace:
             yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
             yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
             yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
+
+    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
+        with batching.planning() as parts:
+            settled = [request for request, _ in self.answer(requests)]
+        batches = [batch for part in parts for batch in part]
+        return [settled, *([request for row in batch for request in requests_of(row)] for batch in batches)]
 
     def notes(self) -> list[str]:
         return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]
@@ -435,6 +442,11 @@ class Couple(NamedTuple):
     generate: Generate
     pair: Pair
     prompt: Prompt
+
+
+def requests_of(row: Any) -> tuple[Request, ...]:
+    """The requests of a row of a batch, which begins with them."""
+    return row[:2] if isinstance(row, Couple) else row[:1]
 
 
 def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:

@@ -34,6 +34,8 @@ class Backend(NamedTuple):
     named: bool
     """Whether the spec carries a name after the colon."""
     about: str
+    computes: bool = True
+    """Whether a model computes in the process that opens it; a server or a file answers otherwise."""
 
 
 BACKENDS: dict[str, Backend] = {
@@ -54,6 +56,7 @@ BACKENDS: dict[str, Backend] = {
         "evenkeel.models.openai.backend:OpenAI",
         True,
         "any OpenAI-compatible server: generate, log-likelihood, embed, rank",
+        computes=False,
     ),
     "sbert": Backend(
         "evenkeel.models.sbert:SentenceTransformer",
@@ -61,7 +64,10 @@ BACKENDS: dict[str, Backend] = {
         "any model of sentence-transformers: embed, rank, entail",
     ),
     "replay": Backend(
-        "evenkeel.models.replay:Replay", True, "answers recorded earlier: generate, log-likelihood"
+        "evenkeel.models.replay:Replay",
+        True,
+        "answers recorded earlier: generate, log-likelihood",
+        computes=False,
     ),
 }
 
@@ -260,4 +266,4 @@ def _plugin_class(point: metadata.EntryPoint) -> Any:
 def _described(point: metadata.EntryPoint) -> Backend:
     cls = _plugin_class(point)
     about = (cls.__doc__ or point.value).strip().partition("\n")[0]
-    return Backend(point.value, getattr(cls, "named", True), about)
+    return Backend(point.value, getattr(cls, "named", True), about, getattr(cls, "computes", True))

@@ -6,15 +6,19 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_PLAN: ContextVar[list[list[list[Any]]] | None] = ContextVar("plan", default=None)
 
 
 @dataclass
@@ -30,6 +34,17 @@ def windows(stream: Iterable[T], size: int) -> Iterator[list[T]]:
     stream = iter(stream)
     while window := list(islice(stream, size)):
         yield window
+
+
+@contextmanager
+def planning() -> Iterator[list[list[list[Any]]]]:
+    """While the block runs, `run` does no work and yields nothing: it adds the batches of each part."""
+    plan: list[list[list[Any]]] = []
+    token = _PLAN.set(plan)
+    try:
+        yield plan
+    finally:
+        _PLAN.reset(token)
 
 
 def run(
@@ -49,6 +64,12 @@ def run(
     """
     parts = iter(parts)
     pending: deque[list[T]] = deque()
+    if (plan := _PLAN.get()) is not None:
+        for groups in parts:
+            pending.extend(sorted(groups, key=lambda group: -size(group[0])))
+            plan.append([])
+            while pending:
+                plan[-1].append(_next_batch(pending, size, budget))
     running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
     while True:
         while len(running) < ahead:

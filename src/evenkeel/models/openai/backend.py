@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models.openai.background import Outbox, Relay, iterate
-from evenkeel.models.openai.endpoint import endpoint
+from evenkeel.models.openai.endpoint import endpoints
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
 from evenkeel.models.openai.protocol import (
     CHAT,
@@ -31,7 +31,8 @@ from evenkeel.models.openai.protocol import (
     read_scores,
     read_vectors,
 )
-from evenkeel.models.openai.retry import Call, Client, RequestFailed, ServerHealth
+from evenkeel.models.openai.retry import Call, Client, RequestFailed, Sender, ServerHealth
+from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.progress import Progress, Silent
@@ -82,11 +83,15 @@ class OpenAI:
 
     class Options(Struct, frozen=True, kw_only=True):
         base_url: Annotated[
-            str | None, _runtime("address of the server, up to /v1; else OPENAI_BASE_URL, else OpenAI's own")
+            str | None,
+            _runtime(
+                "address of the server, up to /v1, or of several, separated by commas; else OPENAI_BASE_URL, "
+                "else OpenAI's own"
+            ),
         ] = None
         api_key_env: Annotated[str, _runtime("environment variable that holds the key")] = "OPENAI_API_KEY"
         concurrency: Annotated[
-            int, _runtime("most requests at once; fewer while the server is overloaded", ge=1)
+            int, _runtime("most requests at once to a server; fewer while it is overloaded", ge=1)
         ] = 64
         timeout: Annotated[float, _runtime("seconds that one try may take", gt=0)] = 600.0
         retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
@@ -110,9 +115,15 @@ class OpenAI:
         self._name = name
         self._options = options = options or self.Options()
         extra = _json_object(options.extra_body)
-        self._endpoint = endpoint(options.base_url, options.api_key_env, _texts(extra))
+        several = endpoints(options.base_url, options.api_key_env, _texts(extra))
         self._dialect = Dialect(name, token_field=options.token_field, seeded=options.send_seed, extra=extra)
-        self._health = ServerHealth(self._endpoint.shown)
+        self.addresses = [each.shown for each in several]
+        """Where the model is reached, without credentials; that is no part of its identity."""
+        self._health = ServerHealth(self.address)
+        alone = len(several) == 1
+        self._servers = [
+            Server(each, self._health if alone else ServerHealth(each.shown)) for each in several
+        ]
         self._progress: Progress = Silent()
         self._server_in_spec = False
         self._shows_tokens: bool | None = None
@@ -124,8 +135,7 @@ class OpenAI:
 
     @property
     def address(self) -> str:
-        """Where the model is reached, without credentials; that is no part of its identity."""
-        return self._endpoint.shown
+        return ", ".join(self.addresses)
 
     def name_server(self) -> None:
         """Make the address part of the model's identity: its spec names the server."""
@@ -140,11 +150,11 @@ class OpenAI:
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
-        extra = self._options.extra_body
+        extra, addresses = self._options.extra_body, ",".join(self.addresses)
         return {
             **identity_options(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
-            "spec": f"openai:{self._name}{f'?base_url={self.address}' if self._server_in_spec else ''}",
+            "spec": f"openai:{self._name}{f'?base_url={addresses}' if self._server_in_spec else ''}",
         }
 
     def probe(self, needs: frozenset[Capability]) -> None:
@@ -157,25 +167,39 @@ class OpenAI:
         """The same in the data's languages, by examples of it: a server may spell English and no other."""
         self._require_logprobs(partial(language_problem, self._dialect, examples))
 
-    def _require_logprobs(self, find_problem: Callable[[Client], Awaitable[str]]) -> None:
-        async def probe(outbox: Outbox[str]) -> None:
-            async with self._client(1, outbox) as client:
-                outbox.put(await self._probe_problem(find_problem, client))
+    def _require_logprobs(self, find_problem: Callable[[Sender], Awaitable[str]]) -> None:
+        """Try out every server. One that does not answer is not asked later either, unless all are so."""
+        for server in list(self._servers):
+            try:
+                [problem] = iterate(partial(self._probe_server, server, find_problem))
+            except ModelUnreachable as error:
+                if len(self._servers) == 1:
+                    raise
+                self._servers.remove(server)
+                self._progress.note(f"{str(error).rstrip('.')}. It is left out of this run.")
+                continue
+            if problem:
+                at = server.endpoint.shown
+                raise CapabilityError(
+                    f"'openai:{self._name}' at {at} cannot give log-likelihoods: {problem}. "
+                    "vLLM and SGLang can, and so can hf: with the model's weights.",
+                    lacking=frozenset({"loglikelihood"}),
+                )
 
-        [problem] = iterate(probe)
-        if problem:
-            raise CapabilityError(
-                f"'openai:{self._name}' at {self.address} cannot give log-likelihoods: {problem}. "
-                "vLLM and SGLang can, and so can hf: with the model's weights.",
-                lacking=frozenset({"loglikelihood"}),
-            )
+    async def _probe_server(
+        self, server: Server, find_problem: Callable[[Sender], Awaitable[str]], outbox: Outbox[str]
+    ) -> None:
+        async with self._connect(server, 1, Relay(outbox, self._progress)) as client:
+            outbox.put(await self._probe_problem(find_problem, client, server.endpoint.shown))
 
-    async def _probe_problem(self, find_problem: Callable[[Client], Awaitable[str]], client: Client) -> str:
+    async def _probe_problem(
+        self, find_problem: Callable[[Sender], Awaitable[str]], client: Sender, address: str
+    ) -> str:
         try:
             return await find_problem(client)
         except RequestFailed as failure:
             if failure.error.transient:
-                raise ModelUnreachable(f"{self.address} does not answer. {failure}") from None
+                raise ModelUnreachable(f"{address} does not answer. {failure}") from None
             return str(failure)
         except ModelUnreachable as refusal:
             error = refusal.__cause__
@@ -196,18 +220,30 @@ class OpenAI:
             stream.close()
 
     def _require_key(self) -> None:
-        if not self._endpoint.has_credentials and not self._endpoint.local:
+        keyless = [
+            server.endpoint.shown
+            for server in self._servers
+            if not server.endpoint.has_credentials and not server.endpoint.local
+        ]
+        if keyless:
             raise UsageError(
-                f"No key for {self.address}: set the environment variable {self._options.api_key_env} "
+                f"No key for {', '.join(keyless)}: set the environment variable {self._options.api_key_env} "
                 "(to any word if the server needs none), or name another with api_key_env."
             )
 
-    def _client(self, concurrency: int, outbox: Outbox[Any]) -> Client:
+    def _client(self, outbox: Outbox[Any]) -> Client | Servers:
+        relay, concurrency = Relay(outbox, self._progress), self._options.concurrency
+        if len(self._servers) == 1:
+            return self._connect(self._servers[0], concurrency, relay)
+        connect = partial(self._connect, concurrency=concurrency, relay=relay)
+        return Servers(self._servers, connect, health=self._health, relay=relay)
+
+    def _connect(self, server: Server, concurrency: int, relay: Relay) -> Client:
         return Client(
-            self._endpoint,
+            server.endpoint,
             dialect=self._dialect,
-            health=self._health,
-            relay=Relay(outbox, self._progress),
+            health=server.health,
+            relay=relay,
             concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
@@ -216,11 +252,9 @@ class OpenAI:
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
         cache = LogprobsCache()
-        async with self._client(self._options.concurrency, outbox) as client:
-            workers = [
-                asyncio.create_task(self._work(client, source, outbox, cache))
-                for _ in range(self._options.concurrency)
-            ]
+        at_once = self._options.concurrency * len(self._servers)
+        async with self._client(outbox) as client:
+            workers = [asyncio.create_task(self._work(client, source, outbox, cache)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
@@ -234,7 +268,7 @@ class OpenAI:
         self._health.ended()
 
     async def _work(
-        self, client: Client, source: _Source, outbox: Outbox[Answer], cache: LogprobsCache
+        self, client: Sender, source: _Source, outbox: Outbox[Answer], cache: LogprobsCache
     ) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
@@ -254,7 +288,7 @@ class OpenAI:
 
     async def _answer_one(
         self,
-        client: Client,
+        client: Sender,
         request: Generate | LogLikelihood | StringLikelihood | Entail,
         cache: LogprobsCache,
     ) -> Response:
@@ -272,12 +306,12 @@ class OpenAI:
             return await self._generate_marked(client, request, request.prompt, cache)
         return await self._complete(client, request)
 
-    async def _complete(self, client: Client, request: Generate) -> Response:
+    async def _complete(self, client: Sender, request: Generate) -> Response:
         body = partial(self._dialect.generate_body, request)
         return await client.send(Call(COMPLETIONS, body, read_completion))
 
     async def _generate_to_length(
-        self, client: Client, request: Generate, prompt: str, cache: LogprobsCache
+        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
     ) -> Response:
         """A text of as many tokens as another has."""
         text = request.sampling.length_of
@@ -296,7 +330,7 @@ class OpenAI:
         return response
 
     async def _go_beyond(
-        self, client: Client, request: Generate, length: int, cache: LogprobsCache
+        self, client: Sender, request: Generate, length: int, cache: LogprobsCache
     ) -> Response | None:
         """A text to its length and, as the other one, further; None where the server shows no tokens.
 
@@ -333,7 +367,7 @@ class OpenAI:
 
     async def _with_longer(
         self,
-        client: Client,
+        client: Sender,
         request: Generate,
         length: int,
         response: Response,
@@ -352,7 +386,7 @@ class OpenAI:
         return msgspec.structs.replace(response, other=longer.text if known else None)
 
     async def _generate_marked(
-        self, client: Client, request: Generate, prompt: str, cache: LogprobsCache
+        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
     ) -> Response:
         """A text and, as the other one, as many tokens of it as another text has, where tokens are shown."""
         sampling, logprobs = request.sampling, None
@@ -376,13 +410,13 @@ class OpenAI:
         return await self._complete(client, _plain(request, sampling.max_tokens))
 
     async def _complete_marked(
-        self, client: Client, request: Generate, length: int, max_tokens: int
+        self, client: Sender, request: Generate, length: int, max_tokens: int
     ) -> Marked:
         sampling = msgspec.structs.replace(request.sampling, max_tokens=max_tokens)
         body = partial(self._dialect.generate_body, msgspec.structs.replace(request, sampling=sampling))
         return await client.send(Call(COMPLETIONS, body, lambda data: read_marked(data, length)))
 
-    async def _length(self, client: Client, prompt: str, text: str, cache: LogprobsCache) -> int | None:
+    async def _length(self, client: Sender, prompt: str, text: str, cache: LogprobsCache) -> int | None:
         """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where unknown.
 
         Log-probabilities come token by token, and so counted. Where they fail, the server still counts
@@ -401,13 +435,13 @@ class OpenAI:
                 return whole - before if whole > before or estimate_tokens(text) <= SHORT else None
         return None
 
-    async def _count(self, client: Client, text: str) -> int | None:
+    async def _count(self, client: Sender, text: str) -> int | None:
         """How many tokens the server reads in a text."""
         request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
         body = partial(self._dialect.generate_body, request)
         return await client.send(Call(COMPLETIONS, body, lambda data: completion(data)[1]))
 
-    async def _loglikelihood(self, client: Client, request: LogLikelihood, cache: LogprobsCache) -> Response:
+    async def _loglikelihood(self, client: Sender, request: LogLikelihood, cache: LogprobsCache) -> Response:
         """Asked for once, though needed twice: for itself, and to count its tokens."""
         key = (request.prefix, request.continuation)
         if key in cache:
@@ -428,7 +462,7 @@ class OpenAI:
             EMBEDDINGS, partial(self._dialect.embed_body, texts), lambda data: read_vectors(data, count)
         )
 
-    async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
+    async def _answer_batch(self, client: Sender, batch: Batch, outbox: Outbox[Answer]) -> None:
         parts: Sequence[Batch]
         try:
             responses = await client.send(self._batch_call(batch))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 EXAMPLE = "http://127.0.0.1:8000/v1"
+ADDRESSES = re.compile(r"\s*,\s*(?=https?://)", re.IGNORECASE)
+"""Between two addresses; any other comma is part of one."""
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
 """In the name of a query field: its value is a secret, even if it is a word. No value is ever shown; those of
@@ -71,15 +73,18 @@ class Endpoint:
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 
-def endpoint(base_url: str | None, api_key_env: str, further: Iterable[str] = ()) -> Endpoint:
-    """The server at an address; `further` texts that are sent to it may hold secrets too."""
+def endpoints(base_url: str | None, api_key_env: str, further: Iterable[str] = ()) -> list[Endpoint]:
+    """The servers at the addresses, which are separated by commas; `further` texts that are sent to them may
+    hold secrets too."""
     option = "base_url"
     if not base_url and (base_url := os.environ.get("OPENAI_BASE_URL", "").strip()):
         option = "OPENAI_BASE_URL"
     key = os.environ.get(api_key_env, "").strip()
     if not key.isprintable():  # a header is one line of text
         raise UsageError(f"{api_key_env} holds a line break or another character that no key has.")
-    return Endpoint(base_url or "https://api.openai.com/v1", key, option=option, further=further)
+    addresses = dict.fromkeys(ADDRESSES.split((base_url or "https://api.openai.com/v1").strip().strip(",")))
+    secrets = list(further)
+    return [Endpoint(address, key, option=option, further=secrets) for address in addresses]
 
 
 def _parsed(base_url: str, option: str) -> URL:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, completion
-from evenkeel.models.openai.retry import Call, Client, RequestFailed
+from evenkeel.models.openai.retry import Call, RequestFailed, Sender
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Echo(NamedTuple):
 
 
 async def loglikelihood(
-    client: Client, dialect: Dialect, request: LogLikelihood, *, check: bool = False
+    client: Sender, dialect: Dialect, request: LogLikelihood, *, check: bool = False
 ) -> Response:
     """The log-probabilities of a continuation, by the published rule; with `check`, only if sound."""
     prefix = request.prefix
@@ -57,7 +57,7 @@ async def loglikelihood(
     return before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
 
 
-async def echo_problem(dialect: Dialect, client: Client) -> str:
+async def echo_problem(dialect: Dialect, client: Sender) -> str:
     """What is wrong with the server's prompt log-probabilities; empty if they are sound."""
 
     def problem(data: bytes) -> str:
@@ -71,7 +71,7 @@ async def echo_problem(dialect: Dialect, client: Client) -> str:
 
 
 async def language_problem(
-    dialect: Dialect, examples: Mapping[str, Sequence[LogLikelihood]], client: Client
+    dialect: Dialect, examples: Mapping[str, Sequence[LogLikelihood]], client: Sender
 ) -> str:
     """The same for the data's languages. A language fails where most of its examples do."""
     for lang, requests in examples.items():

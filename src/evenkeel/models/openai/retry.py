@@ -11,7 +11,7 @@ import asyncio
 import math
 import random
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.transport import RequestError, Transport
@@ -83,6 +83,12 @@ class Call(NamedTuple, Generic[R]):
             raise RequestFailed(error, 1) from None
 
 
+class Sender(Protocol):
+    """Sends calls to one server, or to several."""
+
+    async def send(self, call: Call[R]) -> R: ...
+
+
 class Client:
     """Sends calls to a server, as many at once and as often as it takes. It belongs to one event loop."""
 
@@ -104,7 +110,7 @@ class Client:
         self._retries = retries
         self._timeout = timeout
         self._clock = asyncio.get_running_loop().time
-        self._throttle = Throttle(concurrency)
+        self.throttle = Throttle(concurrency)
         self._transport = Transport(endpoint, timeout)
 
     async def __aenter__(self) -> Client:
@@ -125,29 +131,42 @@ class Client:
 
     async def send(self, call: Call[R]) -> R:
         """The reply, after as many tries as it takes; else RequestFailed, or ModelUnreachable at once."""
-        body, tries = call.encoded(), 1
+        tries = 1
         while True:
             try:
-                reply = await self._try(call, body)
+                reply = await self.attempt(call)
             except RequestError as error:
-                if error.status in THIS_REQUEST:
-                    self._dialect.learn(error.detail, body)
-                    if (changed := call.encoded()) != body:
-                        body = changed
-                        continue
                 if self._health.is_pointless(error):
-                    raise self._unreachable(error) from error
-                delay = self._delay(error, tries)
+                    raise self.unreachable(error) from error
+                delay = self.delay(error, tries, self._health)
                 if delay is None:
                     raise RequestFailed(error, tries) from None
-                await self._wait(delay, error, tries)
+                await self.wait(delay, error, tries)
             else:
                 self._health.answered()
                 return reply
             tries += 1
 
+    async def attempt(self, call: Call[R]) -> R:
+        """One try, or RequestError. A refusal that teaches the dialect something is followed by another."""
+        body = call.encoded()
+        while True:
+            try:
+                return await self._try(call, body)
+            except RequestError as error:
+                if error.status not in THIS_REQUEST:
+                    raise
+                self._dialect.learn(error.detail, body)
+                if (changed := call.encoded()) == body:
+                    raise
+                body = changed
+
+    async def contact(self) -> None:
+        """RequestError where nothing answers at the address; whatever it answers is enough."""
+        await self._transport.get("models")
+
     async def _try(self, call: Call[R], body: bytes) -> R:
-        throttle = self._throttle
+        throttle = self.throttle
         await throttle.enter()
         sent_at = self._clock()
         try:
@@ -169,28 +188,28 @@ class Client:
         foreign = reply.is_page and status < 500
         raise RequestError(f"HTTP {status}", detail, status=status, wait=wait, foreign=foreign)
 
-    def _unreachable(self, error: RequestError) -> ModelUnreachable:
+    def unreachable(self, error: RequestError) -> ModelUnreachable:
         hint = self._endpoint.hint() if error.no_such_api else ""
         if error.foreign:
             hint = hint or "Is this the address of an OpenAI-compatible API?"
         what = "does not answer as an OpenAI-compatible API does" if hint else "refuses the requests"
         return ModelUnreachable(f"{self._endpoint.shown} {what}. {error}{f'. {hint}' if hint else ''}")
 
-    def _delay(self, error: RequestError, tries: int) -> float | None:
+    def delay(self, error: RequestError, tries: int, health: ServerHealth) -> float | None:
         """Seconds to wait before the next try; None where there is to be none."""
         wait = error.wait or 0.0
         if not error.transient or tries > self._retries or wait > LONGEST_WAIT_S:
             return None
-        if not self._health.is_worth_a_try(error, self._clock()):
+        if not health.is_worth_a_try(error, self._clock()):
             return None
         if error.no_contact:  # evenly, so that the tries last as long as a server is given to start
             return min(NO_CONTACT_S / self._retries, NO_CONTACT_S / 4)
         if error.status in OVERLOADED:
             return wait + back_off(tries, overload=error.wait is None)
         delay = back_off(tries)
-        return wait + (delay if self._health.ever_answered else min(delay, LONGEST_WAIT_UNPROVEN_S))
+        return wait + (delay if health.ever_answered else min(delay, LONGEST_WAIT_UNPROVEN_S))
 
-    async def _wait(self, delay: float, error: RequestError, tries: int) -> None:
+    async def wait(self, delay: float, error: RequestError, tries: int) -> None:
         if self._health.is_worth_a_note(error, self._clock()):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(self._endpoint.shown).rstrip('.')}. {again}")
@@ -216,8 +235,15 @@ class Throttle:
         self._step = max(1.0, ceiling / CLIMB_ROUNDS)
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self.on_room: Callable[[], object] = object
+        """Called where another request may be sent, for those who wait elsewhere."""
         self._last_cut = -math.inf
         self._pause: asyncio.TimerHandle | None = None
+
+    @property
+    def room(self) -> int:
+        """How many more requests may be sent now."""
+        return int(self.limit) - self._active if self._pause is None else 0
 
     async def enter(self) -> None:
         """Wait until one more request may be sent."""
@@ -256,6 +282,7 @@ class Throttle:
         self._wake()
 
     def _wake(self) -> None:
+        self.on_room()
         if not self._waiting or self._pause is not None:
             return
         room = int(self.limit) - self._active

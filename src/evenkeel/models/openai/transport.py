@@ -199,6 +199,17 @@ class Transport:
     async def close(self) -> None:
         await self._http.close()
 
+    async def get(self, path: str) -> None:
+        """RequestError where nothing answers within CONNECT_S; the reply is not read."""
+        timeout = aiohttp.ClientTimeout(total=min(self._timeout, CONNECT_S))
+        try:
+            async with self._http.get(
+                self._endpoint.url(path), allow_redirects=False, timeout=timeout
+            ) as reply:
+                reply.close()
+        except (aiohttp.ClientError, OSError):
+            raise RequestError("no connection", no_contact=True) from None
+
     async def post(self, path: str, body: bytes) -> Reply:
         """Send a body and read the reply, whatever its status, without any secret in it."""
         url = self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))

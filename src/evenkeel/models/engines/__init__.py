@@ -1,0 +1,1 @@
+"""Where models run: in this process, or in processes of a Ray cluster."""

@@ -1,0 +1,170 @@
+"""Several servers that hold the same model: each request goes to the one with the most free capacity.
+
+A server that fails is left out and asked from time to time whether it is there again; what it failed to
+answer goes to the others. Where none is left, all are tried as if there were one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Call, Client, RequestFailed
+from evenkeel.models.openai.transport import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from evenkeel.models.openai.background import Relay
+    from evenkeel.models.openai.endpoint import Endpoint
+    from evenkeel.models.openai.retry import ServerHealth
+
+R = TypeVar("R")
+
+FAILURES = 3
+"""In a row, of a server that can be reached, after which it is left out."""
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""Before a server that is left out is looked at again: twice as long every time, up to the second."""
+
+
+class Server:
+    """One of the servers, for as long as the model is open."""
+
+    def __init__(self, endpoint: Endpoint, health: ServerHealth) -> None:
+        self.endpoint = endpoint
+        self.health = health
+        self.out = False
+        self.refuses = False
+        """Whether it is out because it refuses every request."""
+        self.pause = PAUSE_S
+        self._failures = 0
+
+    def answered(self) -> None:
+        self.health.answered()
+        self.out, self.refuses, self.pause, self._failures = False, False, PAUSE_S, 0
+
+    def failed(self, error: RequestError) -> bool:
+        """Count a failure; True where the server is to be left out now."""
+        self._failures += 1
+        pointless = self.health.is_pointless(error)
+        self.refuses = self.refuses or pointless
+        was_out, self.out = self.out, self.out or pointless or error.no_contact or self._failures >= FAILURES
+        return self.out and not was_out
+
+    def try_again(self) -> None:
+        """Let it in again, on probation: the next failure leaves it out."""
+        self.out, self._failures = False, FAILURES - 1
+
+
+class Servers:
+    """Sends calls to several servers, as `Client` does to one. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        connect: Callable[[Server], Client],
+        *,
+        health: ServerHealth,
+        relay: Relay,
+    ) -> None:
+        self._clients = {server: connect(server) for server in servers}
+        self._health = health
+        self._relay = relay
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._visits: dict[Server, asyncio.Task[None]] = {}
+        for client in self._clients.values():
+            client.throttle.on_room = self._wake
+
+    async def __aenter__(self) -> Servers:
+        for server, client in self._clients.items():
+            await client.__aenter__()
+            if server.out:
+                self._visit(server)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for visit in self._visits.values():
+            visit.cancel()
+        await asyncio.gather(*self._visits.values(), return_exceptions=True)
+        for client in self._clients.values():
+            await client.__aexit__(kind, error, trace)
+
+    async def send(self, call: Call[R]) -> R:
+        """The reply of any server, after as many tries as it takes; else as `Client.send`."""
+        tries = 1
+        failed: set[Server] = set()
+        while True:
+            server = await self._choose(failed)
+            client = self._clients[server]
+            try:
+                reply = await client.attempt(call)
+            except RequestError as error:
+                failed.add(server)
+                if error.status in THIS_REQUEST and server.health.ever_answered:
+                    raise RequestFailed(error, tries) from None
+                self._count(server, error)
+                if all(other.refuses for other in self._clients):
+                    raise client.unreachable(error) from error
+                if not self._others(failed):
+                    delay = client.delay(error, tries, self._health)
+                    if delay is None:
+                        raise RequestFailed(error, tries) from None
+                    await client.wait(delay, error, tries)
+                    failed.clear()
+                    tries += 1
+            else:
+                server.answered()
+                self._health.answered()
+                return reply
+
+    def _others(self, failed: set[Server]) -> list[Server]:
+        return [server for server in self._clients if not server.out and server not in failed]
+
+    async def _choose(self, failed: set[Server]) -> Server:
+        """The server with the most room, of those that are there and have not failed this request."""
+        while True:
+            candidates = self._others(failed) or self._others(set()) or list(self._clients)
+            server = max(candidates, key=lambda each: self._clients[each].throttle.room)
+            if self._clients[server].throttle.room > 0:
+                return server
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+
+    def _wake(self) -> None:
+        """Have as many look again as there is room for."""
+        room = sum(max(0, client.throttle.room) for client in self._clients.values())
+        while room > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                room -= 1
+
+    def _count(self, server: Server, error: RequestError) -> None:
+        if error.status in OVERLOADED and not server.health.is_pointless(error):
+            return  # it is there, and its throttle knows
+        if server.failed(error):
+            self._relay.note(
+                f"{error.at(server.endpoint.shown).rstrip('.')}. It is left out, and tried again later."
+            )
+            self._visit(server)
+
+    def _visit(self, server: Server) -> None:
+        """Look after a server that is left out until something answers there."""
+        before = self._visits.get(server)
+        if before is None or before.done():
+            self._visits[server] = asyncio.create_task(self._until_it_answers(server))
+
+    async def _until_it_answers(self, server: Server) -> None:
+        while server.out:
+            pause, server.pause = server.pause, min(2 * server.pause, LONGEST_PAUSE_S)
+            await asyncio.sleep(pause)
+            with contextlib.suppress(RequestError):
+                await self._clients[server].contact()
+                server.try_again()
+                self._wake()

@@ -1,0 +1,56 @@
+"""A backend for tests of engines: `scripted` answers by a rule, and fails where the prompt says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from evenkeel.types import Capability, Generate, Request, Response
+
+
+class Scripted:
+    """Answers by a rule."""
+
+    class Options(Struct, frozen=True, kw_only=True):
+        shout: bool = False
+
+    named = False
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate"})
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": "scripted", "shout": self._options.shout}
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        pass
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for request in requests:
+            assert isinstance(request, Generate)
+            prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+            if "[die]" in prompt:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if "[raise]" in prompt:
+                raise ValueError("a row that no model can read")
+            text = f"{prompt[::-1]} {request.repeat}"
+            yield request, Response(status="ok", text=text.upper() if self._options.shout else text)
+
+    def close(self) -> None:
+        pass
+
+
+def install(folder: Path) -> Path:
+    """A folder to be put on the path, in which the backend is a package's entry point."""
+    info = folder / "scripted-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[evenkeel.models]\nscripted = scripted_backend:Scripted\n")
+    (folder / "scripted_backend.py").write_text(Path(__file__).read_text(encoding="utf-8"))
+    return folder

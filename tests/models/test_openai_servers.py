@@ -1,0 +1,189 @@
+"""Several servers of one model: requests are spread by free capacity, a dead server is left out."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from commandline import evenkeel
+from evenkeel.errors import CapabilityError, ModelUnreachable
+from evenkeel.models.openai import servers
+from evenkeel.models.openai.endpoint import endpoints
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Response, Sampling
+from loopback import Loopback
+
+
+def chats(count: int) -> list[Request]:
+    return [
+        Generate(prompt=(Message("user", f"question {number}"),), sampling=Sampling(max_tokens=8))
+        for number in range(count)
+    ]
+
+
+def unused_url() -> str:
+    """An address at which nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+class Notes:
+    """A watcher that keeps the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def phase(self, title: str, *, total: int, done: int) -> None: ...
+
+    def answered(self, response: Response, *, usd: float) -> None: ...
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def finish(self) -> None: ...
+
+
+def ask(*urls: str, requests: list[Request], **args: Any) -> tuple[Counter[str], list[str]]:
+    """How the requests ended, each answered once, and what was noted."""
+    model: Any = ek.load_model("openai:loop", base_url=",".join(urls), **args)
+    watching = Notes()
+    model.watch(watching)
+    answers = list(model.answer(requests))
+    assert sorted(id(request) for request, _ in answers) == sorted(map(id, requests))
+    return Counter(response.status for _, response in answers), watching.notes
+
+
+def test_requests_are_spread_over_all_servers() -> None:
+    with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
+        statuses, notes = ask(one.url, two.url, requests=chats(80), concurrency=4)
+    assert statuses == {"ok": 80}
+    assert notes == []
+    assert one.requests + two.requests == 80
+    assert min(one.requests, two.requests) >= 20
+    assert max(one.peak, two.peak) <= 4
+
+
+def test_a_server_with_less_capacity_gets_less() -> None:
+    with Loopback(latency=0.02) as large, Loopback(latency=0.02, overload_above=1) as small:
+        statuses, _ = ask(large.url, small.url, requests=chats(120), concurrency=8)
+    assert statuses == {"ok": 120}
+    assert large.statuses[200] > 2 * small.statuses[200]
+
+
+def test_a_dead_server_is_left_out() -> None:
+    dead = unused_url()
+    with Loopback() as alive:
+        statuses, notes = ask(dead, alive.url, requests=chats(30), concurrency=2)
+    assert statuses == {"ok": 30}
+    assert len([note for note in notes if dead in note and "left out" in note]) == 1
+
+
+def test_a_server_that_dies_in_mid_run_loses_nothing() -> None:
+    with Loopback(dies_after=5) as dying, Loopback() as alive:
+        statuses, notes = ask(dying.url, alive.url, requests=chats(60), concurrency=4)
+    assert statuses == {"ok": 60}
+    assert dying.statuses[200] == 5
+    assert any(dying.url in note for note in notes)
+
+
+def test_a_server_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "PAUSE_S", 0.01)
+    with Loopback(always=500) as broken, Loopback() as alive:
+
+        def requests() -> Iterator[Request]:
+            """Goes on until the server that comes back has answered, however long that takes."""
+            for number, request in enumerate(chats(200_000)):
+                if broken.statuses[500] >= servers.FAILURES:
+                    broken.behaviour.always = 0
+                if broken.statuses[200] and number > 100:
+                    return
+                yield request
+
+        model = ek.load_model("openai:loop", base_url=f"{broken.url},{alive.url}", concurrency=2)
+        statuses = Counter(response.status for _, response in model.answer(requests()))
+    assert set(statuses) == {"ok"}
+    assert broken.statuses[200] >= 1
+
+
+def test_a_server_without_the_model_is_left_out() -> None:
+    with Loopback(always=404, says="the model does not exist") as other, Loopback() as alive:
+        statuses, notes = ask(other.url, alive.url, requests=chats(30), concurrency=2)
+    assert statuses == {"ok": 30}
+    assert any("the model does not exist" in note and "left out" in note for note in notes)
+
+
+def test_servers_that_all_refuse_end_the_run() -> None:
+    with Loopback(always=401) as one, Loopback(always=401) as two, pytest.raises(ModelUnreachable):
+        ask(one.url, two.url, requests=chats(10))
+
+
+def test_servers_that_are_all_dead_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenkeel.models.openai.retry.NO_CONTACT_S", 0.2)
+    with pytest.raises(ModelUnreachable, match="answered none of the requests"):
+        ask(unused_url(), unused_url(), requests=chats(10))
+
+
+def test_a_refused_request_fails_alone_and_once() -> None:
+    poison = Generate(prompt=(Message("user", "[poison]"),), sampling=Sampling(max_tokens=8))
+    with Loopback() as one, Loopback() as two:
+        statuses, _ = ask(one.url, two.url, requests=[*chats(20), poison], concurrency=1)
+    assert statuses == {"ok": 20, "error": 1}
+    assert one.statuses[400] + two.statuses[400] == 1
+
+
+def test_vectors_come_from_all_servers() -> None:
+    texts: list[Request] = [Embed(text=f"text {number}") for number in range(64)]
+    with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
+        statuses, _ = ask(one.url, two.url, requests=texts, embed_batch=4, concurrency=2)
+    assert statuses == {"ok": 64}
+    assert one.requests
+    assert two.requests
+
+
+def test_every_server_is_probed_for_log_probabilities() -> None:
+    with Loopback() as sound, Loopback(logprobs="zero") as unsound:
+        model = ek.load_model("openai:loop", base_url=f"{sound.url},{unsound.url}")
+        with pytest.raises(CapabilityError) as raised:
+            model.probe(frozenset({"loglikelihood"}))
+    assert unsound.url in str(raised.value)
+    assert sound.url not in str(raised.value)
+
+
+def test_a_server_that_was_not_probed_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenkeel.models.openai.retry.NO_CONTACT_S", 0.2)
+    dead = unused_url()
+    with Loopback() as sound:
+        model: Any = ek.load_model("openai:loop", base_url=f"{dead},{sound.url}")
+        watching = Notes()
+        model.watch(watching)
+        model.probe(frozenset({"loglikelihood"}))
+        [(_, response)] = model.answer([LogLikelihood(prefix="the keel", continuation=" holds")])
+    assert response.status == "ok"
+    assert any(dead in note and "left out of this run" in note for note in watching.notes)
+
+
+def test_each_password_goes_to_its_own_server_alone() -> None:
+    first, second = endpoints("http://a:canary1@one.test/v1, http://two.test/v1?key=canary2canary2", "NONE")
+    assert "canary" not in first.shown + second.shown
+    assert "Authorization" in first.headers
+    assert "Authorization" not in second.headers
+    assert "canary2" not in str(first.url("models"))
+
+
+def test_the_command_takes_the_option_several_times(tmp_path: Path, questions: Path) -> None:
+    with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
+        result = evenkeel(
+            "run", "mirae", "--model", "openai:loop", "--base-url", one.url, "--base-url", two.url,
+            "--data", str(questions), "--out", str(tmp_path / "run"), "--concurrency", "2",
+        )  # fmt: skip
+        assert result.code == 0, result.output
+    run = ek.load_run(tmp_path / "run")
+    assert run.spec.provenance["servers"]["model"] == [one.url, two.url]
+    assert one.requests
+    assert two.requests
