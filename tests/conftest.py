@@ -25,6 +25,10 @@ SLOW = {
 """What starts a process, a server, a browser or a model, or simulates at length."""
 
 
+LONG = ("test_notebook", "test_mirae", "test_app_in_browser", "test_ray", "test_page_in_browser", "test_hf")
+"""Files that take longest: begun first, so that no worker is left with one at the end."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "leave out the tests that start a process, a server, a browser or a model, or take long"
     parser.addoption("--quick", action="store_true", help=text)
@@ -37,7 +41,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, tests marked as slow are left out, and those that read the large published files."""
+    """Long files come first. With --quick, tests marked as slow are left out, and those that read the large
+    published files."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
     if config.getoption("--quick"):
         items[:] = [
             item
