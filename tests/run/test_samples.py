@@ -248,7 +248,8 @@ def test_the_index_of_a_large_file_is_stored_and_never_trusted(
 
 
 def test_any_name_can_be_that_of_a_tag_or_a_value(tmp_path: Path) -> None:
-    tags, values = {"\0row": "a", "x": "b"}, {"x": 1.0, "tag_x": 2.0, "\0": 3.0}
+    tags: dict[str, Tag] = {"\0row": "a", "x": "b"}
+    values: dict[str, float | None] = {"x": 1.0, "tag_x": 2.0, "\0": 3.0}
     samples = store(tmp_path / "run", [record(0, tags=tags, values=values)]).samples()
     assert samples.select(tags={"\0row": "a", "x": "b"}, sort="tag_tag_x") == [0]
     assert samples.frame["tag_x"].to_list() == [2.0]
