@@ -14,6 +14,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,16 @@ use_expandable_memory()  # as for a run, before torch is imported
 import torch  # noqa: E402
 
 from evenkeel.models.registry import load_model  # noqa: E402
-from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Sampling  # noqa: E402
+from evenkeel.run.model import Model  # noqa: E402
+from evenkeel.types import (  # noqa: E402
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    Response,
+    Sampling,
+)
 from table import Row, show  # noqa: E402
 
 WORDS = ["the", "boats", "come", "in", "at", "dawn", "with", "crates", "of", "fish", "and", "old", "light"]
@@ -115,9 +125,13 @@ def answers(model: Any, rng: np.random.Generator, count: int) -> None:
             )
             for number in range(count)
         ]
-        _, seconds = timed(lambda requests=requests: dict(model.answer(requests)), f"answers, {name}")
+        _, seconds = timed(partial(_answered, model, requests), f"answers, {name}")
         rows.append((name, seconds, count * TOKENS / seconds))
     show(f"{count} answers of {TOKENS} tokens (tokens a second)", rows)
+
+
+def _answered(model: Model, requests: list[Generate]) -> dict[Request, Response]:
+    return dict(model.answer(requests))
 
 
 def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
@@ -144,7 +158,7 @@ def embedding(
     rows: list[Row] = []
     for name in ("first pass", "second pass"):
         done, seconds = timed(
-            lambda: {request.text: each.vector for request, each in model.answer(map(embed, texts))},
+            lambda: {request: each.vector for request, each in model.answer(map(embed, texts))},
             f"embedding, {name}",
         )
         rows.append((name, seconds, count / seconds))
@@ -157,7 +171,7 @@ def embedding(
             lambda: library.encode(texts, batch_size=1024), "sentence-transformers, 1,024"
         )
         rows.append(("sentence-transformers", seconds, count / seconds))
-        ours = np.stack([np.frombuffer(done[text], "<f4") for text in texts])
+        ours = np.stack([np.frombuffer(done[embed(text)], "<f4") for text in texts])
         print(f"largest difference of a number: {np.abs(ours - vectors).max():.1e}")
     show(f"{count} texts embedded", rows)
 
