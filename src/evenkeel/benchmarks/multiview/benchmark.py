@@ -109,7 +109,7 @@ class Multiview(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
-        "limit": 4,
+        "limit": 3,
     }
     notes = staticmethod(notes)
     examples = staticmethod(examples)

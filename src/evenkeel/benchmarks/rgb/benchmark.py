@@ -84,6 +84,7 @@ class Rgb(Benchmark):
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
         "limit": 4,
+        "passages": 3,
         "noise_rates": "0,0.6",
         "integration_rates": "0",
         "max_tokens": 24,
