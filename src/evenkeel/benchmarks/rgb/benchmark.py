@@ -83,7 +83,7 @@ class Rgb(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
-        "limit": 4,
+        "limit": 3,
         "passages": 3,
         "noise_rates": "0,0.6",
         "integration_rates": "0",
