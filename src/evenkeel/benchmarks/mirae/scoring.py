@@ -92,7 +92,7 @@ def meanings(matrix: NDArray[np.float32], distance: float) -> list[int]:
 def semantic_entropy(groups: Sequence[int]) -> float:
     """H = −Σ pₖ ln pₖ over the meanings' shares (Kuhn, Gal & Farquhar 2023, the discrete form)."""
     shares = [count / len(groups) for count in Counter(groups).values()]
-    return -sum(share * log(share) for share in shares)
+    return abs(sum(share * log(share) for share in shares))
 
 
 def duplicates(texts: Sequence[str]) -> float:
