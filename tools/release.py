@@ -3,7 +3,7 @@
     python tools/release.py [--extras frames words … | all | none]
 
 Nothing of the checkout is visible to what is tried out but constraints.txt. Each extra is installed alone:
-`all` takes minutes and gigabytes, for those with torch. Ends with 1 and the output of the command that failed.
+`all` takes minutes and gigabytes, for those with torch. Ends with 1 and the output of what failed.
 """
 
 from __future__ import annotations
