@@ -19,6 +19,7 @@ from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.causal import Causal, Step
 from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
+from evenkeel.models.local.steps import recorded
 from evenkeel.models.local.steps.attention import (
     NAME,
     rounded_up,
@@ -26,8 +27,9 @@ from evenkeel.models.local.steps.attention import (
     use_step_attention,
     widened,
 )
-from evenkeel.models.local.steps.sampling import Sampler, log_exponentials, nucleus
-from evenkeel.types import Request
+from evenkeel.models.local.steps.recorded import RecordedSteps
+from evenkeel.models.local.steps.sampling import Sampler, largest_in_nucleus, log_exponentials
+from evenkeel.types import LogLikelihood, Request
 from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
 
 TEXTS = (
@@ -84,20 +86,34 @@ def test_noise_is_that_of_independent_exponential_variables() -> None:
 
 def test_the_nucleus_is_that_of_sorted_probabilities() -> None:
     generator = torch.Generator().manual_seed(0)
-    scores = torch.randn(60, 3000, generator=generator) * torch.linspace(0.01, 8, 60)[:, None]
-    top_p = torch.linspace(0.0, 0.99, 60)[torch.randperm(60, generator=generator), None]
-    ordered, order = scores.double().softmax(-1).sort(-1, descending=True)
-    before = ordered.cumsum(-1) - ordered
-    before[:, 0] = -1  # the likeliest always stays
-    expected = torch.zeros(60, 3000, dtype=torch.bool).scatter(-1, order, before < top_p)
-    differing = (nucleus(scores, top_p).isfinite() != expected).sum(-1)
-    assert int(differing.max()) <= 1  # at a rounding error
-    assert int(differing.sum()) <= 3
+    logits = torch.randn(60, 3000, generator=generator) * torch.linspace(0.01, 8, 60)[:, None]
+    shares = torch.linspace(0.01, 0.99, 60)[torch.randperm(60, generator=generator)]
+    ordered, order = logits.double().softmax(-1).sort(-1, descending=True)
+    inside = torch.zeros(60, 3000, dtype=torch.bool).scatter(
+        -1, order, ordered.cumsum(-1) - ordered < shares[:, None]
+    )
+    differing = 0
+    for _ in range(40):
+        scores = torch.rand(60, 3000, generator=generator)  # so most of the largest are outside
+        expected = scores.masked_fill(~inside, -torch.inf).argmax(-1)
+        differing += int((largest_in_nucleus(scores, logits.softmax(-1), shares) != expected).sum())
+    assert differing <= 24  # of 2,400, each at a rounding error: the last token of the nucleus
 
 
 def test_tokens_tied_at_the_edge_of_the_nucleus_stay() -> None:
-    scores = torch.tensor([[0.4, 0.2, 0.2, 0.1, 0.1]]).log()
-    assert nucleus(scores, torch.tensor([[0.5]])).isfinite().tolist() == [[True, True, True, False, False]]
+    probabilities = torch.tensor([[0.4, 0.2, 0.2, 0.1, 0.1]]).expand(5, -1)
+    tokens = largest_in_nucleus(torch.eye(5), probabilities, torch.full((5,), 0.5))
+    assert tokens.tolist() == [0, 1, 2, 0, 0]
+
+
+def test_a_nucleus_of_nothing_is_the_likeliest_token_and_of_all_any() -> None:
+    logits = torch.randn(50, 200, generator=torch.Generator().manual_seed(0))
+    nothing, everything, whole = (
+        Sampler([Prompt((1,), 1.0, top_p, seed, 9, ()) for seed in range(50)], torch.device("cpu"))
+        for top_p in (0.0, 1 - 1e-9, 1.0)
+    )
+    assert nothing.pick(logits, 3).equal(logits.argmax(-1))
+    assert everything.pick(logits, 3).equal(whole.pick(logits, 3))
 
 
 def test_another_step_gives_another_token() -> None:
@@ -201,10 +217,39 @@ def test_tokens_that_are_read_late_give_the_same_texts(
     ]
     requests += [say(TEXTS[0], max_tokens=12, stop=(whole.text[10:14],)), say("word " * 120, max_tokens=40)]
     at_once = ask(shared, *requests)
-    monkeypatch.setattr(generation, "STEPS_BEHIND", {"cpu": 1})
+    monkeypatch.setattr(generation, "AHEAD", {"cpu"})
     assert ask(shared, *requests) == at_once
-    monkeypatch.setattr(generation, "STEPS_BEHIND", {"cpu": 3})
-    assert ask(shared, *requests) == at_once
+
+
+# Steps with a fixed number of keys, as a GPU records them
+
+
+@pytest.mark.parametrize("architecture", ["LlamaConfig", "GPT2Config", "Gemma3TextConfig"])
+def test_steps_with_places_to_spare_give_the_same_texts(
+    architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+    requests: list[Request] = [
+        say(text, repeat=repeat, temperature=float(repeat), top_p=1 - repeat / 10, max_tokens=1 + 9 * repeat)
+        for text in TEXTS[:3]
+        for repeat in range(3)
+    ]
+    requests += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
+    requests += [say(text, length_of=" and more of it", beyond=9, words=5) for text in TEXTS]
+    requests += [say("word " * 120, max_tokens=40)]  # to the end of the context
+    expected, read, reads = ask(model, *requests), RecordedSteps.read, 0
+
+    def counted(steps: RecordedSteps) -> None:
+        nonlocal reads
+        reads += 1
+        read(steps)
+
+    monkeypatch.setattr(RecordedSteps, "read", counted)
+    monkeypatch.setattr(generation, "RECORDED", {"cpu"})
+    monkeypatch.setattr(recorded, "BLOCK", 8)
+    monkeypatch.setattr(recorded, "ROOM", 16)
+    assert ask(model, *requests) == expected
+    assert bool(reads) == (architecture != "Gemma3TextConfig")  # a sliding window has no places to spare
 
 
 # Batches

@@ -93,6 +93,8 @@ class Causal:
         """Whether places of the cache can be masked out without a trace."""
         self.pads = "attention_mask" in self._parameters and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
+        self.records: bool | None = None
+        """Whether a step can be recorded for a GPU; None where that was not tried."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
         self._tokenised = lru_cache(maxsize=1024)(self._tokenise)
         self._ahead: dict[str, list[int]] = {}

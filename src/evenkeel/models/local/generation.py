@@ -8,8 +8,6 @@ that is done leaves the batch, so that the slowest row does not cost the others.
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +20,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from evenkeel.models.local.causal import Causal, is_padded
 from evenkeel.models.local.constrained import Constraint
 from evenkeel.models.local.steps.attention import rounded_up, widened
+from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import Generate
@@ -32,8 +31,11 @@ TAG_TOKENS = 8
 ACTIVE = 0.8
 """The share of the rows of a batch that must be active: below, those that have ended are taken out."""
 
-STEPS_BEHIND = {"cuda": 1}
-"""Steps that a device is given before the tokens of the last one are read. A schema needs them at once."""
+AHEAD = frozenset({"cuda"})
+"""Devices that are given a step before the tokens of the last one are looked at."""
+
+RECORDED = frozenset({"cuda"})
+"""Devices whose steps are recorded where the cache allows it."""
 
 SPARE = 128
 """Places that are allocated at once when a cache layer is full."""
@@ -146,36 +148,84 @@ def continue_rows(
 ) -> None:
     """Continue the rows that are not done with each one's next of `tokens`, which the state has not read yet.
 
-    A GPU is given the next step before the tokens of the last one are read, so that it never waits for what
-    is done with them here; a row that has ended goes along for one step more.
+    A GPU is given the next step before the tokens of the last one are looked at here, so that it does not
+    wait for that; a row that has ended goes along for one step more.
     """
-    cache, ids, mask, padded, shrinks = state
     rows = list(range(len(prompts)))
-    behind = 0 if sampler.constraints else STEPS_BEHIND.get(causal.device.type, 0)
-    unread = deque([(rows, _copied(tokens))])
-    for step_number in itertools.count(1):
-        while len(unread) > behind:
-            _add_tokens(causal, prompts, generations, *unread.popleft())
+    steps = _steps(causal, prompts, generations, state, sampler, tokens)
+    ahead = causal.device.type in AHEAD
+    unread: tuple[list[int], Callable[[], list[int]]] | None = (rows, _copied(tokens))
+    while True:
+        if unread and not ahead:
+            _add_tokens(causal, prompts, generations, *unread)
+            unread = None
         active = [
-            line for line, row in enumerate(rows) if _goes_on(prompts[row], generations[row], len(unread))
+            line for line, row in enumerate(rows) if _goes_on(prompts[row], generations[row], bool(unread))
         ]
         if not active:
             break
         # Taking rows out copies what is left: worth it once enough have ended.
-        if shrinks and len(active) < len(rows) * ACTIVE:
-            select_rows(cache, active, of=len(rows))
-            sampler.select(active)
+        if state.shrinks and len(active) < len(rows) * ACTIVE:
+            steps.select(active)
             rows = [rows[line] for line in active]
-            ids, mask, tokens = ids[active], mask[active], tokens[active]
-        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-        ids = torch.cat([ids, tokens[:, None]], dim=1)
+        steps.read()
+        if unread:
+            _add_tokens(causal, prompts, generations, *unread)
+        unread = rows, _copied(steps.pick())
+    if unread:
+        _add_tokens(causal, prompts, generations, *unread)
+
+
+class Steps:
+    """One step after the other, each with a cache that is one place longer."""
+
+    def __init__(self, causal: Causal, state: State, sampler: Sampler, tokens: Tensor) -> None:
+        self._causal, self._sampler, self._tokens = causal, sampler, tokens
+        self._cache, self._ids, self._mask, self._padded = state[:4]
+        self._number = 0
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows alone."""
+        select_rows(self._cache, rows, of=len(self._tokens))
+        self._sampler.select(rows)
+        self._ids, self._mask, self._tokens = (
+            each[list(rows)] for each in (self._ids, self._mask, self._tokens)
+        )
+
+    def read(self) -> None:
+        """Read the tokens picked last."""
+        self._mask = torch.cat([self._mask, self._mask.new_ones((len(self._mask), 1))], dim=1)
+        self._ids = torch.cat([self._ids, self._tokens[:, None]], dim=1)
         # A model without a cache of a known kind has to read everything again.
-        step = causal.forward(ids if cache is None else ids[:, -1:], mask, cache=cache, padded=padded)
-        cache = step.cache
-        tokens = sampler.pick(step.logits[:, -1], step_number)
-        unread.append((rows, _copied(tokens)))
-    for rows, read in unread:
-        _add_tokens(causal, prompts, generations, rows, read)
+        ids = self._ids if self._cache is None else self._ids[:, -1:]
+        self._logits, self._cache = self._causal.forward(
+            ids, self._mask, cache=self._cache, padded=self._padded
+        )
+
+    def pick(self) -> Tensor:
+        """Pick the next tokens, after what was read."""
+        self._number += 1
+        self._tokens = self._sampler.pick(self._logits[:, -1], self._number)
+        return self._tokens
+
+
+def _steps(
+    causal: Causal,
+    prompts: Sequence[Prompt],
+    generations: Sequence[Generation],
+    state: State,
+    sampler: Sampler,
+    tokens: Tensor,
+) -> Steps | RecordedSteps:
+    """How the steps of a batch are taken, by what the model's cache allows."""
+    recorded = causal.device.type in RECORDED and causal.pads and causal.skips and is_plain(state.cache)
+    if recorded and all(layer.is_initialized for layer in state.cache.layers):
+        most = max(
+            prompt.max_tokens - generation.tokens
+            for prompt, generation in zip(prompts, generations, strict=True)
+        )
+        return RecordedSteps(causal, state.cache, state.mask, sampler, tokens, most)
+    return Steps(causal, state, sampler, tokens)
 
 
 def _copied(tokens: Tensor) -> Callable[[], list[int]]:
@@ -193,7 +243,7 @@ def _copied(tokens: Tensor) -> Callable[[], list[int]]:
     return read
 
 
-def _goes_on(prompt: Prompt, generation: Generation, unread: int) -> bool:
+def _goes_on(prompt: Prompt, generation: Generation, unread: bool) -> bool:
     """Whether a row needs a token more than those that are picked, as far as they are known."""
     return not generation.done and generation.tokens + unread < prompt.max_tokens
 
@@ -251,6 +301,8 @@ def _meets_stop(causal: Causal, prompt: Prompt, generation: Generation) -> bool:
 
     And it need be read only after a token that can end one: with its last character, or part of one.
     """
+    if not prompt.stop:
+        return False
     text = causal.token_text(generation.ids[-1])
     if not any(stop[-1] in text or "\ufffd" in text for stop in prompt.stop):
         return False

@@ -67,13 +67,17 @@ def step_attention(
     half = query.is_cuda and query.dtype != torch.float32
     keys = key.flatten(0, 1).mT
     scores = torch.bmm(queries, keys, out_dtype=torch.float32) if half else torch.bmm(queries, keys)
-    scores = scores.float().mul_(size**-0.5 if scaling is None else scaling)
-    scores = scores.view(rows, heads, 1, key.shape[2])
-    scores[..., places:] = -torch.inf
+    scores = scores.float().view(rows, heads, 1, key.shape[2])
+    used = scores[..., :places]
     if mask is not None and mask.dtype == torch.bool:
-        scores[..., :places].masked_fill_(~mask, -torch.inf)
-    elif mask is not None:
-        scores[..., :places] += mask
+        mask = torch.where(mask, 0.0, -torch.inf)
+    scaling = size**-0.5 if scaling is None else scaling
+    if mask is None:
+        used.mul_(scaling)
+    else:
+        torch.add(mask, used, alpha=scaling, out=used)
+    if places < key.shape[2]:
+        scores[..., places:] = -torch.inf
     weights = scores.softmax(-1).to(value.dtype).view(queries.shape[0], shared, key.shape[2])
     return torch.bmm(weights, value.flatten(0, 1)).view(rows, 1, heads, value.shape[-1])
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CELLS = 2**26
 """Scores that are computed with at once: rows times tokens. Of a whole batch they could fill the memory."""
 
+SMALLEST, ALL = 1e-30, 2.0
+"""Shares of probability: one that leaves the likeliest token alone, and one that rounding does not reach."""
+
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 MIX64 = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64), (31, 1))
 MIX32 = ((16, 0x21F0AAAD), (15, 0xD35A2D97 - 2**32), (15, 1))
@@ -40,7 +43,8 @@ class Sampler:
         self.constraints = constraints if any(constraints) else ()
         self.sampled = torch.tensor([prompt.temperature > 0 for prompt in prompts], device=device)
         self.temperatures = torch.tensor([prompt.temperature or 1.0 for prompt in prompts], device=device)
-        self.top_ps = torch.tensor([prompt.top_p for prompt in prompts], device=device)
+        shares = [max(prompt.top_p, SMALLEST) if prompt.top_p < 1 else ALL for prompt in prompts]
+        self.shares = torch.tensor(shares, device=device)
         seeds = np.array([prompt.seed for prompt in prompts], np.uint64)
         self.seeds = torch.tensor(seeds.view(np.int64), device=device)
         self.some_sampled = any(prompt.temperature > 0 for prompt in prompts)
@@ -51,7 +55,7 @@ class Sampler:
         """Go on with these rows alone."""
         index = torch.tensor(rows, device=self.seeds.device)
         self.sampled, self.temperatures = self.sampled[index], self.temperatures[index]
-        self.top_ps, self.seeds = self.top_ps[index], self.seeds[index]
+        self.shares, self.seeds = self.shares[index], self.seeds[index]
         self.constraints = [self.constraints[row] for row in rows] if self.constraints else ()
 
     def pick(self, logits: Tensor, step: int) -> Tensor:
@@ -64,13 +68,16 @@ class Sampler:
         return torch.cat(parts)
 
     def _pick(self, logits: Tensor, part: slice, step: int) -> Tensor:
-        scores = self._constrained(logits.float(), part)
+        scores = self._constrained(logits, part)
         if not self.some_sampled:
             return scores.argmax(-1)
         noisy = scores / self.temperatures[part, None]
-        if self.cuts:
-            noisy = nucleus(noisy, self.top_ps[part, None])
-        sampled = noisy.sub_(log_exponentials(self.seeds[part], step, noisy.shape[-1])).argmax(-1)
+        probabilities = noisy.softmax(-1) if self.cuts else None
+        noisy.sub_(log_exponentials(self.seeds[part], step, noisy.shape[-1]))
+        if probabilities is None:
+            sampled = noisy.argmax(-1)
+        else:
+            sampled = largest_in_nucleus(noisy, probabilities, self.shares[part])
         return sampled if self.all_sampled else torch.where(self.sampled[part], sampled, scores.argmax(-1))
 
     def _constrained(self, scores: Tensor, part: slice) -> Tensor:
@@ -87,7 +94,8 @@ def log_exponentials(seeds: Tensor, step: int, width: int) -> Tensor:
     keys = _mixed(seeds + ((step + 1) * GOLDEN + 2**63) % 2**64 - 2**63, MIX64, 64)
     bits = _mixed(keys.view(torch.int32)[::2, None] ^ _token_bits(width, seeds.device), MIX32, 32)
     # v in (0, 1], fine near 0: there, where -log(1 - v) is as small, are the largest Gumbel variables.
-    negative = bits.bitwise_and_(2**31 - 1).float().mul_(-(2.0**-31)).sub_(2.0**-32)
+    smallest = torch.full((), -(2.0**-32), device=seeds.device)
+    negative = torch.add(smallest, bits.bitwise_and_(2**31 - 1), alpha=-(2.0**-31))
     return negative.log1p_().neg_().log_()
 
 
@@ -107,22 +115,21 @@ def _mixed(numbers: Tensor, rounds: Sequence[tuple[int, int]], width: int) -> Te
     return numbers
 
 
-def nucleus(scores: Tensor, top_p: Tensor) -> Tensor:
-    """Scores with all but the fewest tokens that together have probability `top_p` ruled out.
+def largest_in_nucleus(scores: Tensor, probabilities: Tensor, shares: Tensor) -> Tensor:
+    """The token with the largest score of a row, among the fewest that have this share of the probability.
 
-    Tokens exactly as likely as the last of them stay too. The probability of the last one is searched for
-    among all numbers of float32, by halving: to sort the vocabulary would take several times as long.
+    Tokens exactly as likely as the last of them count too. So a token is one of them where those likelier
+    than it have less than the share: which is known after one sum, without sorting the vocabulary. The token
+    with the largest score of all mostly is. Where it is not, all that are no likelier are ruled out with it.
     """
-    probabilities = scores.softmax(-1)
-    share = torch.where(top_p < 1, top_p.clamp_min(1e-30), 2)  # rounding must not cut off what has all of it
-    # Positive numbers are in the order of their bits, and none beyond 1 has the bits 2**30 - 1 or more.
-    low = torch.full(top_p.shape, -1, dtype=torch.int32, device=scores.device)
-    high = torch.full_like(low, 2**30 - 1)
-    for _ in range(30):
-        middle = (low + high) >> 1
-        likelier = torch.where(probabilities > middle.view(torch.float32), probabilities, 0).sum(
-            -1, keepdim=True
-        )
-        enough = likelier < share
-        low, high = torch.where(enough, low, middle), torch.where(enough, middle, high)
-    return scores.masked_fill(probabilities < high.view(torch.float32), float("-inf"))
+    tokens = best = scores.argmax(-1)
+    rows = torch.arange(len(tokens), device=tokens.device)
+    while True:
+        chosen = probabilities.gather(-1, best[:, None])
+        likelier = torch.where(probabilities > chosen, probabilities, 0).sum(-1)
+        outside = (likelier >= shares).nonzero()[:, 0]
+        if not len(outside):
+            return tokens
+        rows, probabilities, shares = rows[outside], probabilities[outside], shares[outside]
+        scores = scores[outside].masked_fill_(probabilities <= chosen[outside], -torch.inf)
+        tokens[rows] = best = scores.argmax(-1)
