@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local import batching
+from evenkeel.models.local.causal import Causal, Step
 from evenkeel.models.local.steps.attention import NAME, step_attention
+from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
@@ -89,6 +93,64 @@ def test_a_sampled_text_does_not_depend_on_its_batch(gpu: HuggingFace) -> None:
     together = [r.text for r in ask(gpu, *requests)]
     assert together == [ask(gpu, request)[0].text for request in requests]
     assert len(set(together[:5])) == 5
+
+
+def wait_for_the_device(*_: object) -> None:
+    torch.ones(1, device="cuda").item()
+
+
+def test_recorded_steps_give_the_texts_of_the_cpu(folder: Path, gpu: HuggingFace) -> None:
+    """Over several widths of the keys, with rows that end early, sampled from a nucleus or greedy."""
+    requests: list[Request] = [
+        say(text, temperature=float(n % 3 > 0), top_p=1 - n / 20, repeat=n, max_tokens=10 + 30 * n)
+        for text in TEXTS
+        for n in range(6)
+    ]
+    cpu = open_hf(folder, dtype="float32")
+    assert [r.text for r in ask(gpu, *requests)] == [r.text for r in ask(cpu, *requests)]
+    assert gpu._causal().records
+    cpu.close()
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_steps_that_wait_for_the_device_are_not_recorded(
+    folder: Path, gpu: HuggingFace, noticed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where that shows only in a recording that fails: memory can be given back after it."""
+    if not noticed:
+        monkeypatch.setattr(RecordedSteps, "_waits", RecordedSteps._forward)  # gives None: it does not wait
+    model = on_gpu(folder, dtype="float32")
+    model._causal().model.register_forward_pre_hook(wait_for_the_device)
+    requests = [say(text, max_tokens=100) for text in TEXTS]
+    assert ask(model, *requests) == ask(gpu, *requests)
+    assert model._causal().records is False
+    batching.free_memory()
+    assert ask(model, *requests) == ask(gpu, *requests)
+    model.close()
+
+
+def test_memory_that_runs_out_in_a_recording_halves_the_batch(
+    folder: Path, gpu: HuggingFace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward, failures = Causal.forward, 0
+
+    def short_of_memory(*args: Any, **kwargs: Any) -> Step:
+        nonlocal failures
+        if torch.cuda.is_current_stream_capturing() and not failures:
+            failures += 1
+            torch.empty(2**45, device="cuda")
+        return forward(*args, **kwargs)
+
+    model = on_gpu(folder, dtype="float32")
+    ask(model, say("warm"))
+    tokens = model._budget.tokens
+    monkeypatch.setattr(Causal, "forward", short_of_memory)
+    requests = [say(text, repeat=n, temperature=1.0, max_tokens=100) for text in TEXTS for n in range(4)]
+    assert [r.text for r in ask(model, *requests)] == [r.text for r in ask(gpu, *requests)]
+    assert failures == 1
+    assert model._budget.tokens < tokens
+    assert model._causal().records
+    model.close()
 
 
 def test_bfloat16_answers_too(folder: Path) -> None:

@@ -75,6 +75,9 @@ class RecordedSteps:
     where enough others will follow.
     """
 
+    active = 0.5
+    """The share of the rows that must be active. With other rows, a step has to be recorded anew."""
+
     def __init__(
         self, causal: Causal, cache: Any, mask: Tensor, sampler: Sampler, tokens: Tensor, steps: int
     ) -> None:
@@ -158,6 +161,8 @@ class RecordedSteps:
                 ),
             ):
                 self._forward()
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
             log.info("The steps of %s cannot be recorded: %s", self._causal.spec, error)
             self._causal.records = False
