@@ -28,6 +28,9 @@ from evenkeel.types import Generate
 TAG_TOKENS = 8
 """Tokens that a tag at the end of the reasoning has at most."""
 
+ACTIVE = 0.8
+"""The share of the rows of a batch that must be active: below, those that have ended are taken out."""
+
 AHEAD = frozenset({"cuda"})
 """Devices that are given a step before the tokens of the last one are looked at."""
 
@@ -162,7 +165,7 @@ def continue_rows(
         if not active:
             break
         # Taking rows out copies what is left: worth it once enough have ended.
-        if state.shrinks and len(active) < len(rows) * steps.active:
+        if state.shrinks and len(active) < len(rows) * ACTIVE:
             steps.select(active)
             rows = [rows[line] for line in active]
         steps.read()
@@ -175,9 +178,6 @@ def continue_rows(
 
 class Steps:
     """One step after the other, each with a cache that is one place longer."""
-
-    active = 0.8
-    """The share of the rows that must be active: below, those that have ended are taken out."""
 
     def __init__(self, causal: Causal, state: State, sampler: Sampler, tokens: Tensor) -> None:
         self._causal, self._sampler, self._tokens = causal, sampler, tokens

@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 from transformers.cache_utils import DynamicLayer
 
 from evenkeel.models.local.causal import Causal
+from evenkeel.models.local.steps.attention import rounded_up
 from evenkeel.models.local.steps.sampling import Sampler
 
 log = logging.getLogger(__name__)
@@ -75,9 +76,6 @@ class RecordedSteps:
     where enough others will follow.
     """
 
-    active = 0.5
-    """The share of the rows that must be active. With other rows, a step has to be recorded anew."""
-
     def __init__(
         self, causal: Causal, cache: Any, mask: Tensor, sampler: Sampler, tokens: Tensor, steps: int
     ) -> None:
@@ -124,9 +122,9 @@ class RecordedSteps:
         return self._tokens.copy_(self._sampler.pick(self._logits, self._number))
 
     def _widen(self) -> None:
-        width = (self._used // BLOCK + 1) * BLOCK
-        steps = min(self._steps - self._number, ROOM)
-        room = -(-max(width, self._used + steps) // BLOCK) * BLOCK
+        steps = max(1, self._steps - self._number)
+        width = min((self._used // BLOCK + 1) * BLOCK, rounded_up(self._used + steps))
+        room = max(width, rounded_up(self._used + min(steps, ROOM)))
         for layer in self._layers:
             layer.widen(width, room)
         self._mask = pad(self._mask, (0, width - self._used))
