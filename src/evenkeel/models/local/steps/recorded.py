@@ -151,12 +151,11 @@ class RecordedSteps:
     def _record(self) -> None:
         graph, device = torch.cuda.CUDAGraph(), self._mask.device
         pool = None if self._graph is None else self._graph.pool()
+        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         try:
             with (
                 torch.cuda.device(device),
-                torch.cuda.graph(
-                    graph, pool=pool, stream=torch.cuda.Stream(device), capture_error_mode="thread_local"
-                ),
+                torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
             ):
                 self._forward()
         except torch.OutOfMemoryError:
