@@ -19,7 +19,7 @@ settings.load_profile("steady")
 
 SLOW = {
     "subprocess", "browsers", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
-    "ray", "loopback", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
+    "ray", "loopback", "dialects", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
     "commandline.command", "commandline.evenkeel_process", "designs",
 }  # fmt: skip
 """What starts a process, a server, a browser or a model, or simulates at length."""
@@ -74,11 +74,22 @@ def reference() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("settings") / "evenkeel.toml"
+    path.touch()
+    return path
+
+
 @pytest.fixture(autouse=True)
-def no_stray_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's own keys and addresses must not decide a test."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENKEEL_MIRROR"):
+def no_stray_settings(monkeypatch: pytest.MonkeyPatch, empty_settings: Path) -> None:
+    """A developer's own keys, addresses and settings must not decide a test."""
+    for name in (
+        "OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENKEEL_MIRROR", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT",
+        "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION",
+    ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("EVENKEEL_CONFIG", str(empty_settings))
 
 
 @pytest.fixture

@@ -1,44 +1,84 @@
-"""Well-known servers: every entry is one that the registry takes, and no key is shown."""
+"""Providers by name: each is a spec, a key goes only to its own host, and a person adds their own."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 import evenkeel as ek
-from evenkeel.errors import UsageError
-from evenkeel.models.presets import NO_KEY
-from evenkeel.models.registry import check_spec, split_spec
+from dialects import PROVIDERS, ProviderServer, chat, named_at, one, opened
+from evenkeel.api.setup import with_base_url
+from evenkeel.errors import DataError, ModelUnreachable, UsageError
+from evenkeel.files import configuration
+from evenkeel.models.openai.backend import OpenAI
+from evenkeel.models.openai.endpoint import endpoints
+from evenkeel.models.presets import RESERVED, find_preset
+from evenkeel.models.registry import BACKENDS, backend, check_spec, load_model
+from evenkeel.types import ModelRef
+
+KEY = "gsk-4f9a0c2d7b61e835aa"
+Settings = Callable[[str], Path]
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Write a person's settings."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / "evenkeel.toml"
+        path.write_text(text)
+        monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
+        return path
+
+    return write
+
+
+def sent(spec: str, **args: str) -> dict[str, str]:
+    """By address: the key that a model sends there."""
+    model = load_model(spec, **args)
+    assert isinstance(model, OpenAI)
+    return {
+        server.endpoint.shown: server.endpoint.headers.get("Authorization", "").removeprefix("Bearer ")
+        for server in model._servers
+    }
 
 
 @pytest.mark.parametrize("name", list(ek.presets()))
 def test_a_preset_gives_specs_that_the_registry_takes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = ek.presets()[name]
-    address = urlsplit(preset.base_url)
     assert preset.name == name
-    assert 3 <= len(set(preset.models)) == len(preset.models) <= 9
-    assert address.scheme == ("https" if preset.key else "http")
-    assert bool(preset.key) == (address.hostname != "127.0.0.1")
+    assert len(set(preset.models)) == len(preset.models) <= 9
+    assert preset.sources
+    if preset.base_url:
+        address = urlsplit(preset.base_url)
+        assert address.scheme == ("https" if preset.key else "http")
+        assert bool(preset.key) == (address.hostname != "127.0.0.1")
     for model in preset.models:
         check_spec(preset.spec(model), {})
-        bare, args = split_spec(preset.spec(model))
-        assert bare == f"openai:{model}"
-        assert args["base_url"] == preset.base_url
-        assert args["api_key_env"] == (preset.key or NO_KEY)
+        assert preset.spec(model) == f"{name}:{model}"
+    assert backend(name) is not None
     monkeypatch.delenv(preset.key or "NONE", raising=False)
     assert preset.key_is_set is not bool(preset.key)
     if preset.key:
-        assert re.fullmatch(r"[A-Z]+_API_KEY", preset.key)
+        assert re.fullmatch(r"[A-Z_]+_API_KEY", preset.key)
         monkeypatch.setenv(preset.key, "sk-secret")
         assert preset.key_is_set
         assert "sk-secret" not in repr(preset) + preset.spec("any")
 
 
+def test_names_that_mean_something_else_cannot_be_presets() -> None:
+    assert set(BACKENDS) <= RESERVED
+    assert find_preset("openai") is None  # any server, as ever
+    assert not (set(ek.presets()) - {"openai"}) & RESERVED
+
+
 def test_any_other_model_may_be_named_but_not_none() -> None:
     preset = ek.presets()["openrouter"]
-    assert split_spec(preset.spec("org/name:free & fast"))[0] == "openai:org/name:free & fast"
+    assert preset.spec("org/name:free & fast") == "openrouter:org/name:free & fast"
     for name in (" ", "x?base_url=http://other/v1"):
         with pytest.raises(UsageError, match="give the name of a model"):
             preset.spec(name)
@@ -47,3 +87,234 @@ def test_any_other_model_may_be_named_but_not_none() -> None:
 def test_the_list_given_is_the_callers_own() -> None:
     ek.presets().clear()
     assert "openai" in ek.presets()
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://evil.example/v1", "https://api.groq.com.evil.example/v1", "http://api.groq.com/openai/v1",
+        "https://api.groq.com:8443/openai/v1", "https://api.groq.com:1@evil.example/v1", "http://127.0.0.1:9/v1",
+        "http://127.0.0.1:9/https://api.groq.com/v1", "http://127.0.0.1:9/v1,http://127.0.0.1:10/v1",
+    ],
+)  # fmt: skip
+def test_a_key_goes_to_no_host_but_its_own(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert not [value for value in sent("groq:x", base_url=address).values() if KEY in value]
+
+
+def test_a_key_goes_to_its_own_host_and_to_one_for_which_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    own = "https://api.groq.com/openai/v1"
+    assert sent("groq:x") == {own: KEY}
+    assert sent("groq:x", base_url="https://API.groq.com:443/other/v1").popitem()[1] == KEY
+    assert sent("groq:x", base_url="http://127.0.0.1:9/v1", api_key_env="GROQ_API_KEY").popitem()[1] == KEY
+    assert sent("groq:x", base_url=f"{own},http://127.0.0.1:9/v1") == {own: KEY, "http://127.0.0.1:9/v1": ""}
+    assert sent("groq:x", api_key_env="") == {own: ""}
+    assert set(sent("ollama:x", base_url="http://gpu.example:11434/v1").values()) == {""}
+
+
+def test_another_host_without_a_key_is_refused_unless_it_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    with pytest.raises(UsageError, match="the key of Groq is sent only to its own host"):
+        load_model("groq:x?base_url=http://proxy.example/v1").probe(frozenset())
+    load_model("vllm:x?base_url=http://gpu.example:8000/v1").probe(frozenset())
+    monkeypatch.delenv("GROQ_API_KEY")
+    with pytest.raises(UsageError, match="set the environment variable GROQ_API_KEY"):
+        load_model("groq:x").probe(frozenset())
+
+
+def test_base_url_goes_to_local_models_before_providers() -> None:
+    url = "http://127.0.0.1:9/v1"
+    refs = {"model": ModelRef("openai:x"), "judge": ModelRef("anthropic:y"), "embedder": ModelRef("ollama:z")}
+    assert [bool(ref.args) for ref in with_base_url(refs, url).values()] == [True, False, True]
+    alone = with_base_url({"judge": ModelRef("anthropic:y")}, url)
+    assert alone["judge"].args == {"base_url": url}
+    named = with_base_url({"model": ModelRef("vllm:x?base_url=http://h/v1")}, url)
+    assert named["model"].args == {}
+    with pytest.raises(UsageError, match="goes with a model on a server"):
+        with_base_url({"model": ModelRef("embedded")}, url)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("gpu", "http://gpu:11434/v1"), ("gpu:9000", "http://gpu:9000/v1"), (":9000", "http://127.0.0.1:9000/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"), ("https://gpu.example/", "https://gpu.example/v1"),
+        ("http://gpu:1/api/v1", "http://gpu:1/api/v1"), ("[::1]:9", "http://[::1]:9/v1"),
+    ],
+)  # fmt: skip
+def test_ollama_is_found_where_its_variable_says(
+    host: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert endpoints(None, None, preset=find_preset("ollama"))[0].shown == address
+
+
+@pytest.mark.parametrize("host", ["gpu:port", "ftp://gpu", "http://[::1"])
+def test_a_variable_that_holds_no_address_is_named(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    with pytest.raises(UsageError, match="OLLAMA_HOST"):
+        load_model("ollama:x")
+
+
+def test_azure_asks_a_deployment_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="set AZURE_OPENAI_ENDPOINT"):
+        load_model("azure:mine")
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2025-04-01-preview")
+    [server] = endpoints(None, None, preset=find_preset("azure"), model="my model")
+    url = server.url("chat/completions")
+    assert str(url).startswith("https://me.openai.azure.com/openai/deployments/my%20model/chat/completions?")
+    assert dict(url.query) == {"api-version": "2025-04-01-preview"}
+    assert server.headers["api-key"] == KEY
+    assert "Authorization" not in server.headers
+    [other] = endpoints("https://evil.example", None, preset=find_preset("azure"), model="m")
+    assert KEY not in str(other.headers)
+
+
+# A person's own
+
+
+def test_a_person_adds_presets_and_changes_known_ones(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    monkeypatch.setenv("LAB_KEY", "lab-4f9a0c2d7b61e835aa")
+    settings(
+        '[presets.lab]\nbase_url = "https://lab.example/v1"\nkey = "LAB_KEY"\n'
+        'names = {seed = "random_seed"}\nsupports = {embeddings = false}\n\n'
+        '[presets.groq]\nbase_url = "https://proxy.example/v1"\n'
+        '[presets.ollama]\nextra_body = {keep_alive = "1h"}\n'
+    )
+    assert sent("lab:m") == {"https://lab.example/v1": "lab-4f9a0c2d7b61e835aa"}
+    lab, groq = load_model("lab:m"), ek.presets()["groq"]
+    assert "embed" not in lab.capabilities
+    assert lab.identity()["spec"] == "lab:m"
+    assert groq.supports["logprobs"] is False  # what is not written stays
+    assert groq.key == ""  # but the key is Groq's, not the proxy's
+    assert sent("groq:x") == {"https://proxy.example/v1": ""}
+    with_extra = load_model("ollama:m").identity()
+    settings("")
+    assert with_extra["extra_body"] != load_model("ollama:m").identity()["extra_body"] == ""
+    with pytest.raises(UsageError, match="unknown model 'lab:m'"):
+        load_model("lab:m")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("[presets.lab]\ntitle = 'x'\n", 1, "give its address"),
+        ("\n[presets.lab]\nbase_url = 'ftp://x'\n", 3, "must begin with http"),
+        ("[presets.lab]\nbase_url = 'https://me:pw-4f9a0c2d@x/v1'\n", 2, "may not hold a user"),
+        ("[presets.lab]\nbase_url = 'http://x'\n# a\nkey = 'sk-4f9a0c2d7b61e835'\n", 4, "variable"),
+        ("[presets.lab]\nbase_url = 'http://x'\nbase_urk = 1\n", 3, "Did you mean 'base_url'"),
+        ("[presets.lab]\nbase_url = 'http://x'\nsupports = {seed = 'yes'}\n", 3, "true or false"),
+        ("[presets.hf]\nbase_url = 'http://x'\n", 1, "is taken"),
+        ("[presets.openai]\nbase_url = 'http://x'\n", 1, "is taken"),
+        ('[presets."a b"]\nbase_url = "http://x"\n', 1, "a-z"),
+        ("[preset.lab]\n", 1, "Did you mean 'presets'"),
+        ("presets = 3\n", 1, "expected a table"),
+        ("[presets.lab]\nbase_url = \n", 2, "is not TOML"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_settings_is_named_with_its_line(
+    text: str, line: int, problem: str, settings: Settings
+) -> None:
+    path = settings(text)
+    with pytest.raises(DataError) as raised:
+        ek.presets()
+    assert str(raised.value).startswith(f"{path}, line {line}")
+    assert problem in str(raised.value)
+    assert "4f9a0c2d" not in str(raised.value)
+
+
+def test_settings_in_the_working_directory_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENKEEL_CONFIG")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    for name in ("evenkeel.toml", "presets.toml", ".evenkeel.toml"):
+        Path(name).write_text('[presets.groq]\nbase_url = "http://evil.example/v1"\nkey = "GROQ_API_KEY"\n')
+    assert list(sent("groq:x")) == ["https://api.groq.com/openai/v1"]
+    assert tmp_path / "config" in configuration.config_path().parents
+
+
+def test_a_file_that_is_named_and_missing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CONFIG", str(tmp_path / "none.toml"))
+    with pytest.raises(DataError, match="EVENKEEL_CONFIG"):
+        ek.presets()
+    monkeypatch.setenv("EVENKEEL_CONFIG", str(tmp_path))
+    with pytest.raises(DataError):
+        ek.presets()
+
+
+# Local servers
+
+
+@pytest.mark.parametrize(
+    ("models", "error"),
+    [
+        (("llama3.2",), None),
+        (("a", "b"), "Available: a, b."),
+        ((), "It lists none"),
+        (tuple(f"m{n}" for n in range(50)), "and 30 more"),
+        (("a\u202eb", "\x1b[31m", " ", "x" * 500), "It lists none"),
+    ],
+)
+def test_the_only_model_of_a_local_server_is_taken(
+    models: tuple[str, ...], error: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ProviderServer(PROVIDERS["ollama"], models=models, words=8) as server:
+        for name, value in named_at("ollama", server, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        if error:
+            with pytest.raises(UsageError, match=error):
+                load_model("ollama:")
+            return
+        for spec in ("ollama:", "ollama"):
+            model = load_model(spec)
+            assert isinstance(model, OpenAI)
+            assert model.identity()["spec"] == "ollama:llama3.2"
+        assert one(model, chat("hello")).status == "ok"
+        assert server.received[-1]["model"] == "llama3.2"
+
+
+def test_a_local_server_that_is_not_there_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    with pytest.raises(ModelUnreachable, match="does not list its models"):
+        load_model("ollama:")
+
+
+def test_a_run_keeps_the_name_and_resumes(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ProviderServer(PROVIDERS["mistral"], words=8) as server:
+        for name, value in named_at("mistral", server, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        settings = {
+            "data": questions,
+            "out": tmp_path / "run",
+            "progress": False,
+            "embedder": "mistral:loop",
+            "limit": 1,
+        }
+        run = ek.run("mirae", "mistral:loop", **settings)  # type: ignore[arg-type]
+        asked = len(server.received)
+        assert run.spec.models["model"]["spec"] == run.spec.models["embedder"]["spec"] == "mistral:loop"
+        assert run.headline.coverage == 1
+        again = ek.run("mirae", "mistral:loop", **settings)  # type: ignore[arg-type]
+    assert len(server.received) == asked
+    assert again.headline == run.headline
+    assert opened("mistral").identity() == run.spec.models["model"]["identity"]

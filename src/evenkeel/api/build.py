@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.api.run import note_stored_answers, open_journal
-from evenkeel.api.setup import open_models, probe
+from evenkeel.api.setup import model_refs, open_models, prices_of, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
@@ -71,9 +71,9 @@ def build(
             watching = stack.enter_context(controlled(watched, watching))
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        models = open_models(
-            running, builder, benchmark_name(benchmark), ref, base_url, model_args=model_args
-        )
+        refs = model_refs(builder, benchmark_name(benchmark), ref, base_url, model_args=model_args)
+        prices = prices_of(limits, refs, builder, watching)
+        models = open_models(running, builder, benchmark_name(benchmark), refs)
         probe(builder, models, watching)
         beside = target / "journal.sqlite" if in_folder else target.with_name(f"{target.stem}.journal.sqlite")
         if not models:
@@ -83,7 +83,7 @@ def build(
             journal,
             {role: model.identity() for role, model in models.items()},
             opener=models.__getitem__,
-            budget=Budget(limits),
+            budget=Budget(limits, prices),
             progress=watching,
         )
         with note_stored_answers(journal, f"{beside}: the same command goes on from there."):

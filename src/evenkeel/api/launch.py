@@ -23,16 +23,21 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
+from evenkeel.api.setup import model_refs
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug, write_whole
+from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
+from evenkeel.models.prices import prices_by_role, require_prices
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import describe, parse
 from evenkeel.page.format import visible
+from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import Limits
 from evenkeel.run.control import VARIABLE
 from evenkeel.run.folder import CONTROL, STOP, STOPPED, member
 from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark
+from evenkeel.types import ModelRef
 
 Kind: TypeAlias = Literal["run", "build"]
 State: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped"]
@@ -124,7 +129,9 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **options: Any) 
     shared = {name: options.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
     limits = {name: options.pop(name) for name in Limits.__struct_fields__ if name in options}
     _refuse(options, "out", "progress")
-    cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    spec = builder.helpers.get("model")
+    _check_prices(builder, benchmark, spec, shared, limits)
     arguments = [*_arguments(cls.Options, options), *_shared_arguments(shared, limits)]
     _refuse_secrets([value for value in options.values() if isinstance(value, str)], shared)
     out = "" if cls.folder else f"{slug(benchmark_name(benchmark))}.json"
@@ -190,6 +197,7 @@ def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str,
         check_spec(model, shared["model_args"] or {})
     elif "model" in loaded.roles:
         raise UsageError(f"{benchmark} needs the model to ask: give model=SPEC.")
+    _check_prices(loaded, benchmark, model, shared, limits)
     return [
         *([f"--model={model}"] if model else []),
         *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
@@ -200,9 +208,24 @@ def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str,
     ]
 
 
+def _check_prices(
+    benchmark: Benchmark | Builder,
+    name: str | Path,
+    model: str | None,
+    shared: Mapping[str, Any],
+    limits: Mapping[str, Any],
+) -> None:
+    """Refuse a limit in dollars that the process could not keep."""
+    checked = Limits.of(*(limits.get(name) for name in Limits.__struct_fields__))
+    if checked.max_usd is None:
+        return
+    ref = ModelRef(model, dict(shared["model_args"] or {})) if model else None
+    refs = model_refs(benchmark, benchmark_name(name), ref, shared["base_url"])
+    require_prices(checked, prices_by_role(checked, refs, benchmark.roles)[1])
+
+
 def _shared_arguments(shared: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """Those that a run and a build have in common."""
-    Limits.of(*(limits.get(name) for name in Limits.__struct_fields__))
     given = {"base_url": shared["base_url"], "concurrency": shared["concurrency"], **limits}
     return [
         *(f"--model-arg={key}={value}" for key, value in (shared["model_args"] or {}).items()),

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenkeel.api.setup import on_server
+from evenkeel.api.setup import with_base_url
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.journal.journal import without_address
 from evenkeel.models.engines.engine import Engine
-from evenkeel.models.registry import BACKENDS, backend, backend_class
+from evenkeel.models.registry import BACKENDS, backend, backend_class, own_preset
 from evenkeel.options import describe
 from evenkeel.run.folder import served_at
 from evenkeel.run.model import Model
@@ -53,12 +53,7 @@ class Permitted:
         if model_args and len(named) != 1:
             raise UsageError("--model-arg goes with one --model.")
         refs = {name: ModelRef(name, dict(model_args)) for name in named}
-        if base_url and not any(map(on_server, refs.values())):
-            raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
-        self._refs = {
-            name: ModelRef(name, {"base_url": base_url, **ref.args}) if base_url and on_server(ref) else ref
-            for name, ref in refs.items()
-        }
+        self._refs = with_base_url(refs, base_url)
 
     @property
     def refusals(self) -> dict[str, Refusal]:
@@ -91,7 +86,9 @@ class Permitted:
         stored = self._models[role]
         address = ", ".join(self._addresses.get(role, ()))
         command = ["evenkeel", "rescore", str(self._path), "--model", stored["spec"]]
-        command += ["--base-url", str(address)] if address else []
+        preset = own_preset(stored["spec"])
+        own = preset is not None and (not preset.base_url or preset.base_url in self._addresses.get(role, ()))
+        command += ["--base-url", str(address)] if address and not own else []
         for name, value in _options(stored).items():
             command += ["--model-arg", f"{name}={value}"]
         asked_for = [name for name in RISKY if stored["identity"].get(name)]

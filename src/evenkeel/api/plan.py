@@ -19,11 +19,12 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
-from evenkeel.api.setup import read_samples
+from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.journal.journal import Journal
-from evenkeel.models.registry import check_spec, split_spec
+from evenkeel.models.prices import is_local, prices_by_role, require_prices, shown_prices
+from evenkeel.models.registry import check_spec
 from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import FREE, Budget, Limits, Plan, estimate
+from evenkeel.run.budget import FREE, Budget, Limits, Plan, Price, estimate
 from evenkeel.run.progress import Silent
 from evenkeel.run.registry import benchmark_name, load_benchmark
 from evenkeel.run.runner import RequestPath, ask, score_chunks
@@ -35,6 +36,7 @@ from evenkeel.types import (
     Generate,
     LogLikelihood,
     Logprobs,
+    ModelRef,
     Rank,
     Request,
     Response,
@@ -42,9 +44,6 @@ from evenkeel.types import (
     StringLikelihood,
     StringProbability,
 )
-
-LOCAL = ("embedded", "embedded-embedder", "hf", "sbert", "replay")
-"""Schemes of models that run on this machine: nothing is paid for them."""
 
 
 def dry_run(
@@ -62,6 +61,7 @@ def dry_run(
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
+    base_url: str | None = None,
     **benchmark_options: Any,
 ) -> Plan:
     """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
@@ -75,15 +75,27 @@ def dry_run(
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
-    samples, _ = read_samples(loaded, benchmark_name(benchmark), parse_data(data), parse_langs(lang), limit)
-    plan = count_requests(loaded, samples, limits)
-    specs = [*loaded.helpers.values(), *([model or "unknown"] if "model" in loaded.roles else [])]
-    schemes = {split_spec(spec)[0].partition(":")[0] for spec in specs}
-    return msgspec.structs.replace(plan, local=schemes <= set(LOCAL))
+    name = benchmark_name(benchmark)
+    ref = ModelRef(model, dict(model_args or {})) if model else None
+    refs = model_refs(loaded, name, ref, base_url)
+    samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit)
+    prices, unpriced = prices_by_role(limits, refs, loaded.roles)
+    require_prices(limits, unpriced)
+    named = ref is not None or "model" not in loaded.roles
+    if limits.price:
+        prices = dict.fromkeys(loaded.roles, limits.price)
+    elif unpriced or not named:
+        prices = {}
+    return msgspec.structs.replace(
+        count_requests(loaded, samples, prices),
+        local=named and all(is_local(each) for each in refs.values()),
+        prices=tuple(shown_prices(prices, refs)),
+        unpriced=tuple(unpriced),
+    )
 
 
-def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limits) -> Plan:
-    """Send every request of a run past a counting model."""
+def count_requests(benchmark: Benchmark, samples: Sequence[Sample], prices: Mapping[str, Price]) -> Plan:
+    """Send every request of a run past a counting model; the cost is that of the roles with a price."""
     counting = CountingModel({role for role in benchmark.helpers if ":" not in role})
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -99,14 +111,14 @@ def count_requests(benchmark: Benchmark, samples: Sequence[Sample], limits: Limi
         ask(benchmark, samples, path)
         for portion in score_chunks(benchmark, samples, path):
             portion.scored()
-    usd = None
-    if limits.price_in or limits.price_out:
-        free = {KIND_NEEDS[kind] for kind in FREE}
-        paid = [kind for kind in counting.requests if kind not in free]
-        usd = limits.usd(
-            sum(counting.tokens_in[kind] for kind in paid), sum(counting.tokens_out[kind] for kind in paid)
-        )
-    return Plan(dict(counting.requests), dict(counting.tokens_in), dict(counting.tokens_out), usd)
+    usd = sum(price.usd(*counting.paid[role]) for role, price in prices.items() if role in counting.paid)
+    known = any(price.input or price.output for price in prices.values())
+    return Plan(
+        dict(counting.requests),
+        dict(counting.tokens_in),
+        dict(counting.tokens_out),
+        usd if known else None,
+    )
 
 
 class CountingModel:
@@ -118,6 +130,8 @@ class CountingModel:
         self.requests: Counter[str] = Counter()
         self.tokens_in: Counter[str] = Counter()
         self.tokens_out: Counter[str] = Counter()
+        self.paid: dict[str, tuple[int, int]] = {}
+        """Tokens read and written of what is paid for, by role."""
         self._named_roles = named_roles
         self._numbers = count()
 
@@ -136,6 +150,9 @@ class CountingModel:
             self.requests[kind] += 1
             self.tokens_in[kind] += tokens_in
             self.tokens_out[kind] += tokens_out
+            if not isinstance(request, FREE):
+                before = self.paid.get(request.role, (0, 0))
+                self.paid[request.role] = before[0] + tokens_in, before[1] + tokens_out
             yield request, self._stand_in(request, tokens_out)
 
     def _stand_in(self, request: Request, tokens: int) -> Response:

@@ -16,10 +16,12 @@ from evenkeel.api.setup import (
     Setup,
     identities,
     make_spec,
+    model_refs,
     note_moved_server,
     note_other_server,
     open_models,
     prepare,
+    prices_of,
     probe,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
@@ -84,12 +86,18 @@ def run(
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     watching = watcher(progress)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
+    loaded, name = (
+        load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed),
+        benchmark_name(benchmark),
+    )
+    ref = ModelRef(model, dict(model_args or {})) if model else None
+    prices = prices_of(limits, model_refs(loaded, name, ref, base_url), loaded, watching)
     with load_engine(where, concurrency=concurrency) as running:
         setup = prepare(
             running,
-            load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed),
-            benchmark_name(benchmark),
-            ModelRef(model, dict(model_args or {})) if model else None,
+            loaded,
+            name,
+            ref,
             base_url=base_url,
             data=parse_data(data),
             langs=parse_langs(lang),
@@ -97,7 +105,8 @@ def run(
             progress=watching,
         )
         folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
-        return _carry_out(setup, folder, limits, fresh=fresh, reuse=reuse, progress=watching)
+        budget = Budget(limits, prices)
+        return _carry_out(setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching)
 
 
 def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
@@ -148,7 +157,10 @@ def score(
     name = benchmark_name(benchmark)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     with load_engine(where, concurrency=concurrency) as running:
-        models = {"model": answers, **open_models(running, loaded, name, None, base_url)}
+        models = {
+            "model": answers,
+            **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
+        }
         about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
         if recorded.embedder:
             about["embedder"] = recorded.embedder
@@ -156,7 +168,7 @@ def score(
         probe(loaded, models, watching)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(name, recorded.model)
-        return _carry_out(setup, folder, Limits(), fresh=fresh, reuse=None, progress=watching)
+        return _carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=watching)
 
 
 def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:
@@ -292,7 +304,7 @@ def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
 
 
 def _carry_out(
-    setup: Setup, path: Path, limits: Limits, *, fresh: bool, reuse: str | Path | None, progress: Progress
+    setup: Setup, path: Path, budget: Budget, *, fresh: bool, reuse: str | Path | None, progress: Progress
 ) -> Run:
     with contextlib.ExitStack() as stack:
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
@@ -307,7 +319,7 @@ def _carry_out(
             journal,
             identities(folder.spec),
             opener=setup.models.__getitem__,
-            budget=Budget(limits),
+            budget=budget,
             progress=progress,
             titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == "recorded" else TITLES,
             reuse=recording,

@@ -21,9 +21,11 @@ from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
-from evenkeel.models.registry import split_spec
+from evenkeel.models.prices import prices_by_role, require_prices, shown_prices
+from evenkeel.models.registry import on_server, own_preset, split_spec
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data
+from evenkeel.run.budget import Limits, Price
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
@@ -64,7 +66,7 @@ def prepare(
         raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
     while True:
         try:
-            models = open_models(engine, benchmark, name, ref, base_url)
+            models = open_models(engine, benchmark, name, model_refs(benchmark, name, ref, base_url))
             samples, source = read_samples(benchmark, name, data, langs, limit)
             probe(benchmark, models, progress)
             probe_languages(benchmark, models, samples)
@@ -101,19 +103,16 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
             model.probe_logprobs(examples[role])
 
 
-def open_models(
-    engine: Engine,
+def model_refs(
     benchmark: Benchmark | Builder,
     name: str,
     ref: ModelRef | None,
     base_url: str | None,
     *,
     model_args: Mapping[str, Any] | None = None,
-) -> dict[str, Model]:
-    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them.
-
-    Arguments without a model under test are for the one helper there is.
-    """
+) -> dict[str, ModelRef]:
+    """The models of all roles, by name. Arguments without a model under test are for the one helper there
+    is."""
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
     if ref is None and model_args:
         if len(refs) != 1:
@@ -123,12 +122,15 @@ def open_models(
         if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
         refs = {"model": ref, **refs}
-    if base_url and not any(on_server(ref) for ref in refs.values()):
-        raise UsageError("--base-url goes with a model on a server: --model openai:NAME.")
+    return with_base_url(refs, base_url)
+
+
+def open_models(
+    engine: Engine, benchmark: Benchmark | Builder, name: str, refs: Mapping[str, ModelRef]
+) -> dict[str, Model]:
+    """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
     models = {}
     for role, ref in refs.items():
-        if base_url and on_server(ref) and "base_url" not in split_spec(ref.spec)[1]:
-            ref = ModelRef(ref.spec, {"base_url": base_url, **ref.args})
         models[role] = engine.open(ref)
         lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
         if lacking:
@@ -139,6 +141,17 @@ def open_models(
                 lacking=lacking,
             )
     return models
+
+
+def prices_of(
+    limits: Limits, refs: Mapping[str, ModelRef], benchmark: Benchmark | Builder, progress: Progress
+) -> dict[str, Price]:
+    """The price of each model, for a limit in dollars; an error where the limit could not be kept."""
+    prices, unknown = prices_by_role(limits, refs, benchmark.roles)
+    require_prices(limits, unknown)
+    if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
+        progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
+    return prices
 
 
 def _plural(role: str) -> str:
@@ -253,8 +266,25 @@ def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress)
                     )
 
 
-def on_server(ref: ModelRef) -> bool:
-    return ref.spec.startswith("openai:")
+def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[str, ModelRef]:
+    """The models with `--base-url`, as far as it is meant for them.
+
+    It goes to those whose spec names no address: `openai:` and presets of local servers; to a provider's
+    preset, which has an address of its own, only where there are no others.
+    """
+    if not base_url:
+        return dict(refs)
+    served = {role: own_preset(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
+    if not served:
+        raise UsageError("--base-url goes with a model on a server: --model openai:NAME, or a preset's name.")
+    hosted = [role for role, preset in served.items() if preset is not None and preset.key]
+    targets = [role for role in served if role not in hosted] or hosted
+    return {
+        role: ModelRef(ref.spec, {"base_url": base_url, **ref.args})
+        if role in targets and "base_url" not in split_spec(ref.spec)[1]
+        else ref
+        for role, ref in refs.items()
+    }
 
 
 def provenance() -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`evenkeel doctor`: what this machine has for Evenkeel, what is missing, and the command that fixes it."""
+"""`evenkeel doctor`: what this machine has for Evenkeel, what is missing, and the command that fixes it; with
+`--model SPEC`, what a model can do."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ import click
 from msgspec import Struct
 
 import evenkeel
+from evenkeel.cli import options
 from evenkeel.cli.options import examples, json_option
-from evenkeel.cli.output import print_result
-from evenkeel.errors import MissingExtra
+from evenkeel.cli.output import print_result, say
+from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files import datasets
 from evenkeel.files.cache import cache_dir
 from evenkeel.page.format import visible
@@ -27,10 +29,18 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from rich.console import Console
 
+    from evenkeel.api.trial import ModelTrial
+
 State: TypeAlias = Literal["ok", "absent", "missing"]
 """`absent` is optional; without what is `missing`, the embedded models do not run."""
 
 MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "missing": ("✗", "bold red")}
+TRIED = {
+    "ok": ("✓", ""),
+    "not supported": ("–", "yellow"),
+    "unclear": ("?", "yellow"),
+    "failed": ("✗", "bold red"),
+}
 EMBEDDED = {"embedded": "hf", "embedded-embedder": "sbert"}
 """The embedded models, and the extra that each needs."""
 EXTRAS = {
@@ -43,11 +53,15 @@ EXTRAS = {
 VARIABLES = {
     "OPENAI_API_KEY": "the key of a server that requires one",
     "OPENAI_BASE_URL": "the address of openai: models, unless --base-url gives it",
+    "OLLAMA_HOST": "the address of ollama: models, if it is not the usual one",
+    "AZURE_OPENAI_ENDPOINT": "the address of your resource, for azure: models",
+    "OPENAI_API_VERSION": "the api-version of azure: models, if it is not the usual one",
     "RAY_ADDRESS": "the Ray cluster of --engine ray, unless --ray-address gives it",
     "OMP_NUM_THREADS": "how many threads a model on CPU uses",
     "HF_TOKEN": "for gated models of the Hugging Face Hub",
     "HF_HUB_OFFLINE": "1: load models only from this machine",
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",
+    "EVENKEEL_CONFIG": "the file with your own presets and prices",
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
     "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
     "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
@@ -79,18 +93,72 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     checks: list[Check]
 
 
-@click.command(name="doctor", epilog=examples("evenkeel doctor", "evenkeel doctor --json"))
+@click.command(
+    name="doctor",
+    epilog=examples(
+        "evenkeel doctor",
+        "evenkeel doctor --json",
+        "evenkeel doctor --model groq:llama-3.3-70b-versatile",
+        "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
+    ),
+)
+@click.option("--model", metavar="SPEC", help="Try this model out: see `evenkeel list models`.")
+@options.model_args_option
+@options.base_url_option
 @json_option("every check")
 @click.pass_context
-def doctor_command(ctx: click.Context, json: bool) -> None:
+def doctor_command(
+    ctx: click.Context, model: str | None, model_args: tuple[str, ...], base_url: str | None, json: bool
+) -> None:
     """Show what is installed and what is missing, each with the command that fixes it.
 
     Exits with 0 if the embedded models can be run, with 1 if not. It shows whether a key is set, never the
     key.
+
+    With --model, a few small requests are sent to that model, one of each kind that a benchmark needs.
+    Exits with 0 if it answers chats, with 1 if not, and with 3 if it is not reached.
     """
-    diagnosis = diagnose()
-    print_result(diagnosis, show, json=json)
-    ctx.exit(0 if diagnosis.ready else 1)
+    if model is None and (model_args or base_url):
+        raise UsageError("--model-arg and --base-url go with --model SPEC.")
+    if model is None:
+        diagnosis = diagnose()
+        print_result(diagnosis, show, json=json)
+        ctx.exit(0 if diagnosis.ready else 1)
+    from evenkeel.api.trial import MOST_REQUESTS, try_model
+    from evenkeel.models.registry import parse_args
+
+    say(f"{model}: at most {MOST_REQUESTS} small requests are sent.", err=True)
+    trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
+    print_result(trial, show_trial, json=json)
+    ctx.exit(0 if trial.enough else 1)
+
+
+def show_trial(console: Console, trial: ModelTrial) -> None:
+    """What a model can do, and which benchmarks that is enough for."""
+    from rich.text import Text
+
+    def line(text: Text) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
+    line(Text(visible(f"{trial.model}{where}"), style="bold"))
+    rows = [(each.name, each.state, each.detail) for each in trial.trials]
+    benchmarks = [(each.benchmark, each.state, each.detail) for each in trial.benchmarks]
+    width = max(len(name) for name, _, _ in (*rows, *benchmarks))
+    for title, listed in (("", rows), ("enough for", benchmarks)):
+        if title:
+            line(Text(title, style="bold"))
+        for name, state, detail in listed:
+            mark, style = TRIED[state]
+            text = f" {name:<{width}}  {state:<13}  {visible(detail)}".rstrip()
+            line(Text.assemble("  ", (mark, style), text))
+    if trial.latency_s is not None:
+        line(Text(f"latency: {trial.latency_s:.2f} s, the median of the texts"))
+    for name, value in sorted(trial.rate_limits.items()):
+        line(Text(visible(f"{name}: {value}")))
+    for note in trial.notes:
+        line(Text(visible(note), style="yellow"))
+    line(Text(f"requests sent: {trial.requests}"))
 
 
 def show(console: Console, diagnosis: Diagnosis) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evenkeel.run.stored.listing import ListedRun
 
 
+MOST_SHOWN = 50
+"""Models of a server that are printed."""
 STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
 """Colours of the states of a run."""
 
@@ -59,17 +61,39 @@ def list_metrics(benchmark: str, json: bool) -> None:
     print_result(by_benchmark, show, json=json)
 
 
-@list_command.command(name="models")
-def list_models() -> None:
-    """Kinds of model, with their --model-arg keys."""
-    from evenkeel.models.registry import backend_class, backends
-    from evenkeel.options import describe
+@list_command.command(
+    name="models", epilog=examples("evenkeel list models", "evenkeel list models --ask --json")
+)
+@click.option("--ask", is_flag=True, help="Ask local servers, and those with a key, which models they have.")
+@json_option("the models")
+def list_models(ask: bool, json: bool) -> None:
+    """Kinds of model with their --model-arg keys, and providers by name: which have their key set."""
+    from evenkeel.api.listing import model_kinds, providers
 
-    for scheme, backend in backends().items():
-        say(f"{scheme}:NAME" if backend.named else scheme)
-        say(f"    {backend.about}")
-        for option in describe(backend_class(scheme).Options):
-            say(f"    {option.name:<18} {option.description}")
+    kinds, known = model_kinds(), providers(ask=ask)
+
+    def show(*_: Any) -> None:
+        for kind in kinds:
+            say(kind.form)
+            say(f"    {kind.about}")
+            for name, description in kind.options.items():
+                say(f"    {name:<18} {description}")
+        say("\nProviders and local servers, through openai:, with the same keys\n")
+        width = max(len(provider.name) for provider in known) + 6
+        for provider in known:
+            key = (
+                f"{provider.key} {'set' if provider.key_is_set else 'not set'}" if provider.key else "no key"
+            )
+            say(f"{f'{provider.name}:NAME':<{width}} {provider.title}, {provider.address}, {key}")
+            shown = provider.models[:MOST_SHOWN]
+            for name in shown:
+                say(f"    {provider.name}:{name}")
+            if len(provider.models) > len(shown):
+                say(f"    and {len(provider.models) - len(shown):,} more (--json has them)")
+            if provider.problem:
+                say(f"    {provider.problem}")
+
+    print_result({"kinds": kinds, "providers": known}, show, json=json)
 
 
 @list_command.command(name="sets")

@@ -15,7 +15,7 @@ from evenkeel.page.format import as_json
 from evenkeel.run.budget import Limits
 from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
-NOT_COUNTED = ("base_url", "out", "reuse", "concurrency", *EngineOptions.__struct_fields__)
+NOT_COUNTED = ("out", "reuse", "concurrency", *EngineOptions.__struct_fields__)
 """Options of `run` that change nothing in what a dry run counts."""
 
 MODEL_OPTIONS = compose(
@@ -106,10 +106,14 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
     if plan.usd is not None:
         reading = ("embed", "rank", "entail", "loglikelihood", "stringlikelihood")
         writing = [kind for kind in plan.requests if kind not in reading]
-        without = "" if price_in else ", without the tokens read (--price-in counts them)"
+        without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
         if not all(plan.tokens_out.get(kind) for kind in writing):
             without += ", without what judges and writers of summaries write"
         click.echo(f"The cost is at most about ${plan.usd:,.2f}{without}.")
+    for line in plan.prices:
+        say(f"Dollars per million tokens: {line}.")
+    if plan.unpriced:
+        say(f"No cost: the price of {', '.join(plan.unpriced)} is not known (--price-in, --price-out).")
 
 
 def _make_score(name: str) -> click.Command:

@@ -1,54 +1,219 @@
-"""Well-known servers that speak the OpenAI protocol: addresses, variables of keys, some of their models.
+"""Providers and local servers by name: `groq:llama-3.3-70b-versatile`, all reached through the one client.
 
-The list is data (`presets.json`). Any other server is `openai:NAME?base_url=…`. No key is read here.
+What is known of each is data (`presets.json`, with its sources); a person adds more, or changes one, in their
+own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read here.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
+import urllib.parse
+from collections.abc import Mapping
 from functools import cache
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import UsageError, explain, suggestion
+from evenkeel.files import configuration
 from evenkeel.files.package_data import read_json
-from evenkeel.models.registry import with_args
 
 NO_KEY = "NO_KEY"
-"""A variable that nobody sets: without one the key of OpenAI would be sent to a server of this machine."""
+"""A variable that nobody sets: named so that no key is sent."""
+RESERVED = frozenset({"embedded", "embedded-embedder", "hf", "openai", "sbert", "replay", "bm25", "tiktoken"})
+"""Names that mean something else in front of a colon."""
+SECTION = "presets"
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+TOKENS = "TOKENS"
+"""Stands for the number of tokens in `Preset.reasoning_budget`."""
+
+Feature: TypeAlias = Literal[
+    "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "logprobs", "prompt_logprobs"
+]
+Shape: TypeAlias = Literal["reasoning_content", "reasoning", "reasoning_details", "parts", "tags", "hidden"]
+"""How thinking comes: in a field of that name, as parts of the content, in tags inside it, or not at all."""
 
 
-class Preset(Struct, frozen=True, kw_only=True):
-    """A server, or a kind of server on this machine."""
+class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A provider, or a kind of server on this machine."""
 
     name: str = ""
-    title: str
-    base_url: str
+    title: str = ""
+    base_url: str = ""
+    """Empty where each person has an address of their own: `host_variable` holds it."""
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
-    models: tuple[str, ...]
+    key_header: Literal["Authorization", "api-key"] = "Authorization"
+    models: tuple[str, ...] = ()
     """Some that it is known for. Servers add and retire models: any other name may be given."""
+    host_variable: str = ""
+    """The environment variable that holds another address, as the server's own programs read it."""
+    path: str = ""
+    """Put behind an address that has no path; `{model}` is the model's name."""
+    query: dict[str, str] = {}
+    query_variables: dict[str, str] = {}
+    """The environment variables that hold another value of a field of `query`."""
+    names: dict[Literal["max_tokens", "seed"], str] = {}
+    """What parameters are called there, where they have another name."""
+    supports: dict[Feature, bool] = {}
+    """What it takes and what it does not; of a feature that is not here, nothing is known."""
+    max_temperature: float | None = None
+    """A higher one is lowered to this by the server."""
+    extra_body: dict[str, Any] = {}
+    """Fields added to every request."""
+    reasoning: tuple[Shape, ...] = ()
+    less_reasoning: dict[str, Any] = {}
+    """Fields that make a model think less."""
+    reasoning_budget: dict[str, Any] = {}
+    """Fields that limit thinking to as many tokens as are put for TOKENS."""
+    rate_limits: str = ""
+    """What the names of its headers about rate limits begin with."""
+    sources: tuple[str, ...] = ()
+    """Where this was read."""
+
+    def __post_init__(self) -> None:
+        if self.base_url and (problem := _address_problem(self.base_url)):
+            raise ValueError(f"base_url {problem}")
+        for field in ("key", "host_variable"):
+            if (value := getattr(self, field)) and not VARIABLE.fullmatch(value):
+                # What is not a variable's name may be the key itself: it is not repeated.
+                raise ValueError(f"{field} must be the name of an environment variable, such as MY_API_KEY")
 
     @property
     def key_is_set(self) -> bool:
         """Whether a run can begin: the key's variable is set, or there is none."""
         return not self.key or bool(os.environ.get(self.key))
 
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether its address, as it is now, is one of this machine: then nothing is paid."""
+        return not self.key and is_loopback(urllib.parse.urlsplit(self.address()).hostname or "")
+
     def spec(self, model: str) -> str:
-        """The model as `evenkeel.run` names it, with the server's address and the variable of its key."""
+        """The model as `evenkeel.run` names it."""
         if not model.strip() or "?" in model:
-            raise UsageError(f"{self.title}: give the name of a model, such as {self.models[0]}.")
-        args = {"base_url": self.base_url, "api_key_env": self.key or NO_KEY}
-        return with_args(f"openai:{model.strip()}", args)
+            known = f", such as {self.models[0]}" if self.models else ""
+            raise UsageError(f"{self.title}: give the name of a model{known}.")
+        return f"{self.name}:{model.strip()}"
+
+    def supports_all(self, *features: Feature) -> bool:
+        """Whether nothing is known to be missing."""
+        return all(self.supports.get(feature, True) for feature in features)
+
+    def address(self) -> str:
+        """The address that the environment gives, else the usual one."""
+        host = os.environ.get(self.host_variable, "").strip() if self.host_variable else ""
+        if host:
+            return _from_host(host, self.base_url, self.host_variable)
+        if not self.base_url:
+            raise UsageError(
+                f"{self.name}: set {self.host_variable} to the address of your resource, such as "
+                "https://NAME.openai.azure.com, or give --base-url."
+            )
+        return self.base_url
+
+    def completed(self, address: str, model: str) -> str:
+        """An address with the path and the query that this server needs, where it has no path yet."""
+        parts = urllib.parse.urlsplit(address)
+        if not self.path or parts.path.strip("/"):
+            return address
+        query = {
+            name: os.environ.get(self.query_variables.get(name, ""), "").strip() or value
+            for name, value in self.query.items()
+        }
+        path = self.path.replace("{model}", urllib.parse.quote(model, safe=""))
+        return urllib.parse.urlunsplit((*parts[:2], path, urllib.parse.urlencode(query), ""))
+
+
+def presets() -> dict[str, Preset]:
+    """Providers and local servers by name: `ek.presets()["groq"].spec("llama-3.3-70b-versatile")`."""
+    known = dict(_built_in())
+    for name, fields in configuration.read_section(SECTION).items():
+        known[name] = _of_person(name, fields, known.get(name))
+    return known
+
+
+def find_preset(name: str) -> Preset | None:
+    """The preset of a name; None for `openai`, which is any server, and where there is none."""
+    if name == "openai" or not NAME.fullmatch(name):
+        return None
+    return presets().get(name)
 
 
 @cache
-def _presets() -> dict[str, Preset]:
+def _built_in() -> dict[str, Preset]:
     stored = read_json(__package__, "presets.json", type=dict[str, Preset])
     return {name: msgspec.structs.replace(preset, name=name) for name, preset in stored.items()}
 
 
-def presets() -> dict[str, Preset]:
-    """Well-known servers by name: `ek.presets()["groq"].spec("llama-3.3-70b-versatile")`."""
-    return dict(_presets())
+def _of_person(name: str, fields: Mapping[str, Any], known: Preset | None) -> Preset:
+    """A preset of the settings. One that is known keeps what they leave out, except its key where they give
+    another address: a key goes only where it was meant for."""
+    if name in RESERVED or not NAME.fullmatch(name):
+        problem = "is taken" if name in RESERVED else "is not one: use a-z, 0-9, - and _"
+        raise configuration.fault(SECTION, name, f"the name '{name}' {problem}.")
+    available = [field for field in Preset.__struct_fields__ if field != "name"]
+    for field in fields:
+        if field not in available:
+            problem = (
+                f"there is no such field.{suggestion(field, available)} Available: {', '.join(available)}."
+            )
+            raise configuration.fault(SECTION, name, problem, field=field)
+    former = msgspec.to_builtins(known) if known else {"title": name}
+    if known and "base_url" in fields:
+        former |= {"key": "", "host_variable": ""}
+    try:
+        preset = msgspec.convert({**former, **fields, "name": name}, Preset)
+    except msgspec.ValidationError as error:
+        wrong = explain(error, fields)
+        field = str(wrong.path[0]) if wrong.path else next((f for f in fields if f in str(error)), "")
+        raise configuration.fault(SECTION, name, f"{wrong.problem.rstrip('.')}.", field=field) from None
+    if not preset.base_url and not preset.host_variable:
+        raise configuration.fault(SECTION, name, "give its address: base_url = 'http://127.0.0.1:8000/v1'.")
+    return preset
+
+
+def _address_problem(address: str) -> str:
+    """Why a text is not the address of a server; empty if it is. The text may hold a password."""
+    try:
+        parts = urllib.parse.urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return "is not a web address"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "must begin with http:// or https:// and name a host"
+    if set(address) & set("@?#"):
+        return "may not hold a user, a password or a query: put the key into a variable and name that as key"
+    return ""
+
+
+def _from_host(value: str, usual: str, variable: str) -> str:
+    """The address of `HOST`, `HOST:PORT`, `:PORT` or a whole one; what it leaves out is as usual."""
+    usual_parts = urllib.parse.urlsplit(usual or "https://host")
+    whole = value if "://" in value else f"{usual_parts.scheme}://{value}"
+    try:
+        parts = urllib.parse.urlsplit(whole)
+        port = parts.port
+    except ValueError:
+        raise UsageError(f"{variable} is not the address of a server. Example: {usual or whole}") from None
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"{variable} must begin with http:// or https://, or be HOST:PORT.")
+    host = parts.hostname or usual_parts.hostname or ""
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"  # where a server listens, not where one is
+    if port is None and "://" not in value:
+        port = usual_parts.port
+    shown = f"[{host}]" if ":" in host else host
+    path = parts.path.rstrip("/") or usual_parts.path
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{path}"
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,6 +1,7 @@
 """Backends by the scheme of a model's spec: built in, or of other packages (entry points `evenkeel.models`).
 
 A spec is `scheme` or `scheme:name`, and may carry arguments: `openai:NAME?base_url=http://127.0.0.1:8000/v1`.
+The name of a preset (`models/presets.py`) is a scheme too: `groq:NAME` is a model of the `openai` backend.
 A backend is imported when its spec is first asked for, so that nobody pays for torch who talks to a server.
 """
 
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
+from evenkeel.models.presets import Preset, find_preset, presets
 from evenkeel.options import describe, parse
 from evenkeel.run.model import Model
 from evenkeel.run.plugins import entry_points, load, load_plugin, origin, warn
@@ -87,8 +89,21 @@ def backend(scheme: str) -> Backend | None:
     """The backend of a scheme; None where there is none."""
     if scheme in BACKENDS:
         return BACKENDS[scheme]
+    if (preset := find_preset(scheme)) is not None:
+        return BACKENDS["openai"]._replace(about=preset.title)
     point = _plugins().get(scheme)
     return _described(point) if point else None
+
+
+def on_server(spec: str) -> bool:
+    """Whether a model is reached through the OpenAI protocol, at an address that can be given."""
+    scheme = split_spec(spec)[0].partition(":")[0]
+    return scheme == "openai" or find_preset(scheme) is not None
+
+
+def own_preset(spec: str) -> Preset | None:
+    """The preset of a spec."""
+    return find_preset(split_spec(spec)[0].partition(":")[0])
 
 
 def load_model(spec: str, **args: Any) -> Model:
@@ -103,7 +118,11 @@ def load_model(spec: str, **args: Any) -> Model:
     bare, in_spec = split_spec(spec)
     scheme, colon, name = bare.partition(":")
     cls = backend_class(scheme)
-    model: Model = cls(name, options) if colon else cls(options)
+    model: Model
+    if (preset := find_preset(scheme)) is not None:
+        model = cls(name, options, preset)
+    else:
+        model = cls(name, options) if colon else cls(options)
     if "base_url" in in_spec and hasattr(model, "name_server"):
         model.name_server()
     return model
@@ -117,12 +136,16 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
             raise UsageError(f"'{shown}' is not valid UTF-8.")
     bare, in_spec = split_spec(spec)
     scheme, colon, name = bare.partition(":")
-    entry = backend(scheme)
-    if entry is None or bool(colon and name) != entry.named:
+    entry, preset = backend(scheme), find_preset(scheme)
+    if preset is not None and not name:
+        if preset.key:
+            preset.spec(name)  # says what is missing
+    elif entry is None or bool(colon and name) != entry.named:
         known = backends()
-        hint = "" if scheme in known else suggestion(scheme, known)
-        forms = ", ".join(f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items())
-        raise UsageError(f"unknown model '{spec}'.{hint} Available: {forms}.")
+        hint = "" if scheme in known else suggestion(scheme, [*known, *presets()])
+        forms = [f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items()]
+        forms += [f"{name}:NAME" for name in presets() if name not in known]
+        raise UsageError(f"unknown model '{spec}'.{hint} Available: {', '.join(forms)}.")
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
 
@@ -187,6 +210,8 @@ def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
 def backend_class(scheme: str) -> Any:
     if scheme in BACKENDS:
         return load(BACKENDS[scheme].target)
+    if find_preset(scheme) is not None:
+        return load(BACKENDS["openai"].target)
     return _plugin_class(_plugins()[scheme])
 
 
@@ -252,7 +277,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _plugins() -> dict[str, metadata.EntryPoint]:
-    return entry_points(GROUP, frozenset(BACKENDS))
+    return entry_points(GROUP, frozenset(BACKENDS) | frozenset(presets()))
 
 
 def _plugin_class(point: metadata.EntryPoint) -> Any:

@@ -142,6 +142,9 @@ def plan_html(plan: Plan) -> str:
         cost = ["Asks no model: costs nothing."]
     elif plan.usd is not None:
         cost = [f"At most about ${plan.usd:,.2f}."]
+        cost += [f"Dollars per million tokens: {line}." for line in plan.prices]
+    elif plan.unpriced:
+        cost = [f"The price of {', '.join(plan.unpriced)} is not known: give price_in and price_out."]
     else:
         cost = ["Its models run on this machine: nothing is paid."] if plan.local else []
     title = "What a run would ask, estimated"

@@ -7,12 +7,19 @@ from collections.abc import Iterable
 from itertools import chain, repeat
 from typing import NamedTuple
 
+import msgspec
+
+from evenkeel.errors import EvenkeelError
+from evenkeel.models.registry import on_server, own_preset
 from evenkeel.page.layout import Note
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
 from evenkeel.text.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
+LESS_REASONING = {"reasoning_effort": "low"}
+"""Of a server that is not known by name."""
+MOSTLY = 0.5
 MANY = 0.05
 """The share of requests from which a warning is due."""
 
@@ -98,6 +105,8 @@ def ending_notes(run: Run) -> list[Note]:
         }
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
         text = f"{missing:,} of {counts.requests:,} requests have no answer: {listed}. They are not scored."
+        if counts.reasoning > MOSTLY * counts.requests:
+            text = f"Most answers were cut off while the model was still thinking: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if counts.cut > MANY * counts.requests:
         text = f"{counts.cut:,} of {counts.requests:,} answers were cut off: they are scored as they are."
@@ -114,6 +123,22 @@ def _advice(spec: RunSpec, *, reasons: bool) -> str:
     """What to do about it, in the options that this run has; nothing for answers recorded elsewhere."""
     limit = spec.options.get("max_tokens")
     ways = [f"a larger --max-tokens (here {limit})"] if limit else []
-    if reasons and str(spec.models["model"]["spec"]).startswith("openai:"):
-        ways.append("""less reasoning (--model-arg extra_body='{"reasoning_effort":"low"}')""")
+    if reasons:
+        ways += _reasoning_advice(str(spec.models["model"]["spec"]))
     return f"Try {' or '.join(ways)}." if ways and spec.data.get("source") != "recorded" else ""
+
+
+def _reasoning_advice(model: str) -> list[str]:
+    """How a model on a server is given more tokens to think with, or made to think less."""
+    try:
+        if not on_server(model):
+            return []
+        preset = own_preset(model)
+    except EvenkeelError:  # settings that cannot be read do not cost the page
+        return []
+    less = preset.less_reasoning if preset else LESS_REASONING
+    ways = ["tokens for thinking beside those of the answer (--model-arg reasoning_tokens=8192)"]
+    if less:
+        body = msgspec.json.encode(less).decode()
+        ways.append(f"less reasoning (--model-arg extra_body='{body}')")
+    return ways

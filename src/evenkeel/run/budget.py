@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Annotated, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -17,6 +17,18 @@ FREE = (Embed, Rank, Entail)
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
+class Price(NamedTuple):
+    """What a model's tokens cost, in dollars per million."""
+
+    input: float
+    output: float
+    source: str = ""
+    """Where that is written: the date of a table, or a file."""
+
+    def usd(self, tokens_in: int, tokens_out: int) -> float:
+        return (tokens_in * self.input + tokens_out * self.output) / 1e6
+
+
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
@@ -25,14 +37,20 @@ class Limits(Struct, frozen=True, kw_only=True):
         Count | None, Meta(description="Stop before this many tokens, in and out.")
     ] = None
     max_usd: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Stop before this many dollars; needs prices.")
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Stop before this many dollars, by known prices or those given."),
     ] = None
-    price_in: Annotated[float, Meta(ge=0, description="Dollars per million tokens read.")] = 0.0
-    price_out: Annotated[float, Meta(ge=0, description="Dollars per million tokens written.")] = 0.0
+    price_in: Annotated[
+        float, Meta(ge=0, description="Dollars per million tokens read, in place of known prices.")
+    ] = 0.0
+    price_out: Annotated[
+        float, Meta(ge=0, description="Dollars per million tokens written, in place of known prices.")
+    ] = 0.0
 
-    def __post_init__(self) -> None:
-        if self.max_usd is not None and not (self.price_in or self.price_out):
-            raise ValueError("--max-usd needs --price-in or --price-out")
+    @property
+    def price(self) -> Price | None:
+        """The price that was given; it is that of every model."""
+        return Price(self.price_in, self.price_out) if self.price_in or self.price_out else None
 
     @classmethod
     def of(cls, *values: float | None) -> Limits:
@@ -42,9 +60,6 @@ class Limits(Struct, frozen=True, kw_only=True):
         }
         return parse(cls, known, of="the run")
 
-    def usd(self, tokens_in: int, tokens_out: int) -> float:
-        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
-
 
 class Plan(Displayed, Struct, frozen=True):
     """What a run would ask, by kind: requests, tokens read (estimated), tokens written (at most)."""
@@ -53,9 +68,13 @@ class Plan(Displayed, Struct, frozen=True):
     tokens_in: dict[str, int]
     tokens_out: dict[str, int]
     usd: float | None = None
-    """What that costs at most, where prices were given; embedding and ranking are not counted."""
+    """What that costs at most, where prices are known; embedding and ranking are not counted."""
     local: bool = False
     """Whether all models run on this machine, so that nothing is paid."""
+    prices: tuple[str, ...] = ()
+    """The known prices that were used, each with its date or its file; none where they were given."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is not known, so that no cost can be named."""
 
 
 class Budget:
@@ -67,8 +86,12 @@ class Budget:
     own, hence the lock.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, prices: Mapping[str, Price] | None = None) -> None:
         self.limits = limits
+        self._prices = prices or {}
+        self._usual_price = limits.price or Price(0.0, 0.0)
+        self.usd = 0.0
+        self._flying_usd = 0.0
         self.requests = 0
         self.tokens_in = 0
         self.tokens_out = 0
@@ -79,10 +102,6 @@ class Budget:
         self._flying_out = 0
         self._lock = threading.Lock()
 
-    @property
-    def usd(self) -> float:
-        return self.limits.usd(self.tokens_in, self.tokens_out)
-
     def admit(self, requests: Iterable[Request]) -> Iterator[Request]:
         """Pass requests on until one would break a limit; `exhausted` then says which."""
         self.exhausted = ""
@@ -92,7 +111,7 @@ class Budget:
                 continue
             cost = estimate(request) if self._counts_tokens else (0, 0)
             with self._lock:
-                self.exhausted = self._broken_by(*cost)
+                self.exhausted = self._broken_by(request.role, *cost)
                 if self.exhausted:
                     return
                 self.requests += 1
@@ -100,6 +119,7 @@ class Budget:
                     self._in_flight[id(request)] = cost
                     self._flying_in += cost[0]
                     self._flying_out += cost[1]
+                    self._flying_usd += self._cost(request.role, *cost)
             yield request
 
     def spend(self, request: Request, response: Response) -> None:
@@ -110,13 +130,19 @@ class Budget:
             foreseen_in, foreseen_out = self._in_flight.pop(id(request), (0, 0))
             self._flying_in -= foreseen_in
             self._flying_out -= foreseen_out
+            self._flying_usd -= self._cost(request.role, foreseen_in, foreseen_out)
             failed = response.status == "error"
-            self.tokens_in += response.tokens_in or (0 if failed else foreseen_in)
-            self.tokens_out += response.tokens_out or (
-                0 if failed else min(foreseen_out, estimate_tokens(response.text))
-            )
+            tokens_in = response.tokens_in or (0 if failed else foreseen_in)
+            written = 0 if failed else min(foreseen_out, estimate_tokens(response.text))
+            tokens_out = response.tokens_out or written
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+            self.usd += self._cost(request.role, tokens_in, tokens_out)
 
-    def _broken_by(self, tokens_in: int, tokens_out: int) -> str:
+    def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:
+        return self._prices.get(role, self._usual_price).usd(tokens_in, tokens_out)
+
+    def _broken_by(self, role: str, tokens_in: int, tokens_out: int) -> str:
         limits = self.limits
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             return f"--max-requests {limits.max_requests}"
@@ -124,7 +150,8 @@ class Budget:
         total_out = self.tokens_out + self._flying_out + tokens_out
         if limits.max_tokens_total is not None and total_in + total_out > limits.max_tokens_total:
             return f"--max-tokens-total {limits.max_tokens_total}"
-        if limits.max_usd is not None and limits.usd(total_in, total_out) > limits.max_usd:
+        usd = self.usd + self._flying_usd + self._cost(role, tokens_in, tokens_out)
+        if limits.max_usd is not None and usd > limits.max_usd:
             return f"--max-usd {limits.max_usd:g}"
         return ""
 

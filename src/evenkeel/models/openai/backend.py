@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.models.openai.background import Outbox, Relay, iterate
-from evenkeel.models.openai.endpoint import endpoints
+from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
+from evenkeel.models.openai.listing import sole_model
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
 from evenkeel.models.openai.protocol import (
     CHAT,
@@ -55,6 +56,8 @@ from evenkeel.types import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
+    from evenkeel.models.presets import Feature, Preset
+
 Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
@@ -63,6 +66,12 @@ Answer: TypeAlias = tuple[Request, Response]
 CACHED_LOGPROBS = 1024
 SHORT = 3
 """Tokens, as estimated, of a text that may merge wholly into what comes before it."""
+NEEDED: dict[Capability, tuple[Feature, ...]] = {
+    "loglikelihood": ("completions", "prompt_logprobs"),
+    "embed": ("embeddings",),
+    "rank": ("rerank",),
+}
+"""What a server must have for a capability."""
 
 
 def _runtime(description: str, **limits: Any) -> Meta:
@@ -86,10 +95,16 @@ class OpenAI:
             str | None,
             _runtime(
                 "address of the server, up to /v1, or of several, separated by commas; else OPENAI_BASE_URL, "
-                "else OpenAI's own"
+                "else OpenAI's own; of a preset, the preset's"
             ),
         ] = None
-        api_key_env: Annotated[str, _runtime("environment variable that holds the key")] = "OPENAI_API_KEY"
+        api_key_env: Annotated[
+            str | None,
+            _runtime(
+                f"environment variable that holds the key; else {KEY_VARIABLE}, of a preset the preset's, "
+                "which is sent only to the preset's own host"
+            ),
+        ] = None
         concurrency: Annotated[
             int, _runtime("most requests at once to a server; fewer while it is overloaded", ge=1)
         ] = 64
@@ -97,8 +112,20 @@ class OpenAI:
         retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
         embed_batch: Annotated[int, _runtime("most texts embedded or ranked in one call", ge=1)] = 64
         token_field: Annotated[
-            str, _runtime("field that limits the answer's tokens; max_completion_tokens is found by itself")
-        ] = "max_tokens"
+            str | None,
+            _runtime(
+                "field that limits the answer's tokens; else max_tokens, or the preset's; "
+                "max_completion_tokens is found by itself"
+            ),
+        ] = None
+        reasoning_tokens: Annotated[
+            int,
+            Meta(
+                description="tokens for thinking, beside those of the answer; a preset that can limit "
+                "thinking is told so",
+                ge=0,
+            ),
+        ] = 0
         send_seed: Annotated[
             bool, Meta(description="send a seed, made from the run's seed and the repeat, with every request")
         ] = False
@@ -109,14 +136,30 @@ class OpenAI:
         def __repr__(self) -> str:
             return "OpenAI.Options(…)"  # a base_url may carry a password
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+    ALL: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+    capabilities: frozenset[Capability] = ALL
 
-    def __init__(self, name: str, options: Options | None = None) -> None:
-        self._name = name
+    def __init__(self, name: str, options: Options | None = None, preset: Preset | None = None) -> None:
         self._options = options = options or self.Options()
-        extra = _json_object(options.extra_body)
-        several = endpoints(options.base_url, options.api_key_env, _texts(extra))
-        self._dialect = Dialect(name, token_field=options.token_field, seeded=options.send_seed, extra=extra)
+        self._preset = preset
+        self._extra = {**(preset.extra_body if preset else {}), **_json_object(options.extra_body)}
+        several = endpoints(
+            options.base_url, options.api_key_env, _texts(self._extra), preset=preset, model=name
+        )
+        if preset is not None:
+            lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
+            self.capabilities = self.ALL.difference(lacking)
+            name = name or sole_model(several[0], preset)
+        self._name = name
+        usual = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
+        self._dialect = Dialect(
+            name,
+            token_field=options.token_field or usual,
+            seeded=options.send_seed,
+            extra=self._extra,
+            preset=preset,
+            reasoning_tokens=options.reasoning_tokens,
+        )
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
         self._health = ServerHealth(self.address)
@@ -134,6 +177,11 @@ class OpenAI:
         return f"OpenAI({self._name!r}, base_url={self.address!r})"
 
     @property
+    def spec(self) -> str:
+        """The model as it is named, without arguments."""
+        return f"{self._preset.name if self._preset else 'openai'}:{self._name}"
+
+    @property
     def address(self) -> str:
         return ", ".join(self.addresses)
 
@@ -144,6 +192,18 @@ class OpenAI:
     def notes(self) -> list[str]:
         return self._dialect.notes()
 
+    def record_rate_limits(self) -> None:
+        """Have the headers about rate limits noted from now on."""
+        for server in self._servers:
+            server.endpoint.rate_limits = {}
+
+    @property
+    def rate_limits(self) -> dict[str, str]:
+        """The headers about rate limits as they came last, where they are recorded."""
+        return {
+            name: value for each in self._servers for name, value in (each.endpoint.rate_limits or {}).items()
+        }
+
     def watch(self, progress: Progress) -> None:
         """Report retries to this watcher from now on."""
         self._progress = progress
@@ -151,11 +211,16 @@ class OpenAI:
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
         extra, addresses = self._options.extra_body, ",".join(self.addresses)
-        return {
+        if self._preset and self._preset.extra_body:
+            extra = msgspec.json.encode(self._extra, order="sorted").decode()
+        identity = {
             **identity_options(self._options),
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
-            "spec": f"openai:{self._name}{f'?base_url={addresses}' if self._server_in_spec else ''}",
+            "spec": f"{self.spec}{f'?base_url={addresses}' if self._server_in_spec else ''}",
         }
+        if not self._options.reasoning_tokens:
+            del identity["reasoning_tokens"]  # which earlier versions did not have
+        return identity
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Log-likelihoods need sound prompt log-probabilities of the server; the rest shows by itself."""
@@ -181,7 +246,7 @@ class OpenAI:
             if problem:
                 at = server.endpoint.shown
                 raise CapabilityError(
-                    f"'openai:{self._name}' at {at} cannot give log-likelihoods: {problem}. "
+                    f"'{self.spec}' at {at} cannot give log-likelihoods: {problem}. "
                     "vLLM and SGLang can, and so can hf: with the model's weights.",
                     lacking=frozenset({"loglikelihood"}),
                 )
@@ -225,11 +290,20 @@ class OpenAI:
             for server in self._servers
             if not server.endpoint.has_credentials and not server.endpoint.local
         ]
-        if keyless:
+        preset, variable = self._preset, self._options.api_key_env
+        if not keyless or (preset is not None and not preset.key and variable is None):
+            return
+        if preset is not None and variable is None and self._options.base_url:
             raise UsageError(
-                f"No key for {', '.join(keyless)}: set the environment variable {self._options.api_key_env} "
-                "(to any word if the server needs none), or name another with api_key_env."
+                f"No key for {', '.join(keyless)}: the key of {preset.title} is sent only to its own host. "
+                "Put the key for this one (any word if it needs none) into a variable and name that: "
+                "api_key_env=NAME."
             )
+        variable = variable or (preset.key if preset else KEY_VARIABLE)
+        raise UsageError(
+            f"No key for {', '.join(keyless)}: set the environment variable {variable} "
+            "(to any word if the server needs none), or name another with api_key_env."
+        )
 
     def _client(self, outbox: Outbox[Any]) -> Client | Servers:
         relay, concurrency = Relay(outbox, self._progress), self._options.concurrency
@@ -300,6 +374,12 @@ class OpenAI:
             return await self._loglikelihood(client, request, cache)
         if not isinstance(request.prompt, str):
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
+        if self._preset is not None and not self._preset.supports_all("completions"):
+            raise CapabilityError(
+                f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
+                f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
+                lacking=frozenset({"generate"}),
+            )
         if request.sampling.length_of:
             return await self._generate_to_length(client, request, request.prompt, cache)
         if request.sampling.marked:

@@ -14,11 +14,15 @@ from yarl import URL
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random
+from evenkeel.models.presets import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.models.presets import Preset
+
 EXAMPLE = "http://127.0.0.1:8000/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
 ADDRESSES = re.compile(r"\s*,\s*(?=https?://)", re.IGNORECASE)
 """Between two addresses; any other comma is part of one."""
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
@@ -31,18 +35,24 @@ class Endpoint:
     """A base URL and its credentials. `shown` is the address without any of them."""
 
     def __init__(
-        self, base_url: str, key: str, *, option: str = "base_url", further: Iterable[str] = ()
+        self,
+        base_url: str,
+        key: str,
+        *,
+        option: str = "base_url",
+        further: Iterable[str] = (),
+        key_header: str = "Authorization",
     ) -> None:
         url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)
-        self.local = _is_loopback(url.host or "")
+        self.local = is_loopback(url.host or "")
         user, password = url.user or "", url.password or ""
         basic = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
         if basic:
             self.headers["Authorization"] = f"Basic {basic}"
         elif key:
-            self.headers["Authorization"] = f"Bearer {key}"
+            self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
         values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
         # A user without a password is a key. A key that is a word is a placeholder for none.
@@ -50,6 +60,8 @@ class Endpoint:
         secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
         self.redacted = Redaction(secrets)
         self.shown = self.redacted.text(_shown(self._url, url.query))
+        self.rate_limits: dict[str, str] | None = None
+        """The headers about rate limits as they came last, where someone wants to know them."""
 
     def url(self, path: str) -> URL:
         return self._url.joinpath(*path.split("/")).with_query(self._url.query)
@@ -73,18 +85,55 @@ class Endpoint:
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 
-def endpoints(base_url: str | None, api_key_env: str, further: Iterable[str] = ()) -> list[Endpoint]:
+def endpoints(
+    base_url: str | None,
+    api_key_env: str | None,
+    further: Iterable[str] = (),
+    *,
+    preset: Preset | None = None,
+    model: str = "",
+) -> list[Endpoint]:
     """The servers at the addresses, which are separated by commas; `further` texts that are sent to them may
-    hold secrets too."""
-    option = "base_url"
-    if not base_url and (base_url := os.environ.get("OPENAI_BASE_URL", "").strip()):
+    hold secrets too. At another address than a preset's own, only a key that was named is sent."""
+    option, secrets = "base_url", list(further)
+    addresses = (base_url or "").strip().strip(",")
+    if not addresses and preset is not None:
+        option, addresses = preset.host_variable or option, preset.address()
+    elif not addresses and (addresses := os.environ.get("OPENAI_BASE_URL", "").strip()):
         option = "OPENAI_BASE_URL"
-    key = os.environ.get(api_key_env, "").strip()
+    several = []
+    for address in dict.fromkeys(ADDRESSES.split(addresses or "https://api.openai.com/v1")):
+        variable = api_key_env
+        if variable is None and preset is None:
+            variable = KEY_VARIABLE
+        elif variable is None and preset is not None and (not base_url or _is_of(preset, address)):
+            variable = preset.key
+        several.append(
+            Endpoint(
+                preset.completed(address, model) if preset else address,
+                _key(variable or ""),
+                option=option,
+                further=secrets,
+                key_header=preset.key_header if preset else "Authorization",
+            )
+        )
+    return several
+
+
+def _key(variable: str) -> str:
+    key = os.environ.get(variable, "").strip() if variable else ""
     if not key.isprintable():  # a header is one line of text
-        raise UsageError(f"{api_key_env} holds a line break or another character that no key has.")
-    addresses = dict.fromkeys(ADDRESSES.split((base_url or "https://api.openai.com/v1").strip().strip(",")))
-    secrets = list(further)
-    return [Endpoint(address, key, option=option, further=secrets) for address in addresses]
+        raise UsageError(f"{variable} holds a line break or another character that no key has.")
+    return key
+
+
+def _is_of(preset: Preset, address: str) -> bool:
+    """Whether an address is of the server that a preset's key belongs to: same scheme, host and port."""
+    return bool(preset.base_url) and _origin(_parsed(address, "base_url")) == _origin(URL(preset.base_url))
+
+
+def _origin(url: URL) -> tuple[str, str, int | None]:
+    return url.scheme, (url.host or "").lower(), url.port
 
 
 def _parsed(base_url: str, option: str) -> URL:
@@ -122,10 +171,3 @@ def _shown(url: URL, query: Iterable[str]) -> str:
     """An address with the names of its query fields; a value may be a secret whatever its name."""
     names = [urllib.parse.quote(name, safe="") for name in dict.fromkeys(query)]
     return f"{url.with_query(None)}{'?' if names else ''}{'&'.join(names)}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from evenkeel.models.presets import TOKENS
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.vectors import vector_problem
-from evenkeel.text.answers import BEFORE_TEXT, ending
+from evenkeel.text.answers import BEFORE_TEXT, IN_REASONING, ending
 from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate, Response, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from evenkeel.models.presets import Feature, Preset
 
 CHAT, COMPLETIONS, EMBEDDINGS, RERANK = "chat/completions", "completions", "embeddings", "rerank"
 
@@ -37,6 +40,12 @@ FINISH_STATUS: dict[str, Status] = {
 }
 
 TEXT_PARTS = ("text", "output_text")
+THINKING_PARTS = ("thinking", "reasoning", "thought")
+THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
+"""Of a message: where servers put thinking, the most used first. OpenRouter fills two with the same."""
+PART_FIELDS = ("text", "thinking", "summary", "content")
+DEEPEST = 4
+"""Lists and objects inside each other in which thinking is looked for."""
 
 LARGEST_SCORE = 1e30
 MAX_COUNT = 10_000_000
@@ -60,24 +69,52 @@ SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 T = TypeVar("T")
 
 
-class Dialect:
-    """Requests to one model as its server takes them; how it differs is learnt from its error messages."""
+LEFT_OUT: dict[Feature, str] = {
+    "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
+    "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
+}
 
-    def __init__(self, model: str, *, token_field: str, seeded: bool, extra: dict[str, Any]) -> None:
+
+class Dialect:
+    """Requests to one model as its server takes them: as its preset says, and as its error messages teach."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        token_field: str,
+        seeded: bool,
+        extra: dict[str, Any],
+        preset: Preset | None = None,
+        reasoning_tokens: int = 0,
+    ) -> None:
         self._model = model
         self._seeded = seeded
         self._extra = extra
+        self._preset = preset
+        self._supports = preset.supports if preset else {}
+        self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
+        self._reasoning_tokens = reasoning_tokens
+        self._unsupported: dict[Feature, str] = {}
+        self._hottest = 0.0
         self._token_field = token_field
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
-        self._takes_schema = True
+        self._takes_schema = self._supports.get("json_schema", True)
+        self._takes_json_mode = not self._takes_schema and self._supports.get("json_mode", False)
         self._takes_bounds = True
         self._rank_field = "documents"
         self._left_out: dict[str, str] = {}
 
     def notes(self) -> list[str]:
         """What the server did not take, and was left out of the requests."""
-        return [
+        title = self._preset.title if self._preset else "The server"
+        known = [f"{title} {problem}" for problem in self._unsupported.values()]
+        if self._preset and self._preset.max_temperature is not None:
+            limit = self._preset.max_temperature
+            if self._hottest > limit:
+                known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
+        return known + [
             f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
             "server's default applied."
             for name, message in self._left_out.items()
@@ -94,11 +131,11 @@ class Dialect:
         if BOUND.search(message) and SENT_BOUND.search(body):
             self._takes_bounds = False
         elif re.search(r"response_format|json_schema|guided|grammar", message):
-            self._takes_schema = False
+            self._takes_schema = self._takes_json_mode = False
         if re.search(r"\btexts\b", message):
             self._rank_field = "texts"  # Text Embeddings Inference
         if REFUSED.search(message):
-            for name in OPTIONAL:
+            for name in dict.fromkeys((*OPTIONAL, self._seed_field)):
                 if re.search(rf"\b{name}\b", message):
                     self._left_out.setdefault(name, message)
 
@@ -109,19 +146,35 @@ class Dialect:
             "temperature": sampling.temperature,
             self._token_field if chat else "max_tokens": sampling.max_tokens,
         }
+        self._hottest = max(self._hottest, sampling.temperature)
+        if chat and self._reasoning_tokens:
+            body[self._token_field] += self._reasoning_tokens
+            if self._preset:
+                body |= _filled(self._preset.reasoning_budget, self._reasoning_tokens)
         if sampling.top_p != 1:
             body["top_p"] = sampling.top_p
         if sampling.stop:
             body["stop"] = sampling.stop
         if sampling.beyond or sampling.marked:
             body["logprobs"] = 1  # for the texts of the tokens
-        if request.schema and self._takes_schema:
+        if request.schema and not self._takes_schema:
+            self._leave_out("json_schema")
+            if self._takes_json_mode:
+                body["response_format"] = {"type": "json_object"}
+        elif request.schema:
             text = request.schema if self._takes_bounds else without_bounds(request.schema)
             schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if self._seeded:
-            body["seed"] = seed_of(request)
+        if self._seeded and self._supports.get("seed", True):
+            body[self._seed_field] = seed_of(request)
+        elif self._seeded:
+            self._leave_out("seed")
         return self._encoded(body)
+
+    def _leave_out(self, feature: Feature) -> None:
+        """Note what the server does not take, by its preset; what it refused itself is noted elsewhere."""
+        if self._supports.get(feature) is False:
+            self._unsupported[feature] = LEFT_OUT[feature]
 
     def logprobs_body(self, text: str) -> bytes:
         """Have a text echoed with the log-probability of each of its tokens."""
@@ -140,6 +193,13 @@ class Dialect:
         return msgspec.json.encode({"model": self._model} | body | self._extra)
 
 
+def _filled(value: Any, tokens: int) -> Any:
+    """A preset's fields with a number for TOKENS."""
+    if isinstance(value, dict):
+        return {name: _filled(part, tokens) for name, part in value.items()}
+    return tokens if value == TOKENS else value
+
+
 def seed_of(request: Generate) -> int:
     """A seed that differs from repeat to repeat: CRC-32 of `seed:repeat`, as a positive int32."""
     return zlib.crc32(f"{request.sampling.seed}:{request.repeat}".encode()) & 0x7FFFFFFF
@@ -153,6 +213,7 @@ class _Usage(Struct):
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
+    completion_tokens_details: Any = None
 
 
 class _Message(Struct):
@@ -160,6 +221,8 @@ class _Message(Struct):
     refusal: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
+    thinking: Any = None
+    reasoning_details: Any = None
     tool_calls: Any = None
 
 
@@ -223,12 +286,23 @@ def _first(choices: list[T]) -> T:
 
 
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
-    """Tokens read and written; an answer is not lost for a broken count."""
-    try:
-        counts = msgspec.json.decode(usage, type=_Usage)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None, None
+    """Tokens read and written."""
+    counts = _usage(usage)
     return _token_count(counts.prompt_tokens), _token_count(counts.completion_tokens)
+
+
+def _usage(usage: msgspec.Raw) -> _Usage:
+    """An answer is not lost for a broken count."""
+    try:
+        return msgspec.json.decode(usage, type=_Usage)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _Usage()
+
+
+def _has_hidden_reasoning(usage: msgspec.Raw) -> bool:
+    """Whether tokens of thinking are counted that are not shown."""
+    details = _usage(usage).completion_tokens_details
+    return isinstance(details, dict) and bool(_token_count(details.get("reasoning_tokens")))
 
 
 def _token_count(value: Any) -> int | None:
@@ -240,7 +314,10 @@ def _token_count(value: Any) -> int | None:
 def read_chat(data: bytes) -> Response:
     reply = _chat.decode(data)
     tokens_in, tokens_out = _token_counts(reply.usage)
-    status, text, reasoning, reason = _chat_answer(_first(reply.choices))
+    choice = _first(reply.choices)
+    status, text, reasoning, reason = _chat_answer(choice)
+    if reason.endswith(BEFORE_TEXT) and _has_hidden_reasoning(reply.usage):
+        reason = f"{reason.removesuffix(BEFORE_TEXT)}{IN_REASONING}"
     return Response(
         status=status,
         text=text,
@@ -258,9 +335,10 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
         return "unparsed", "", "", "no message"
     content = _content(message.content)
     status, finish = _finish_status(choice.finish_reason)
-    separate = message.reasoning_content or message.reasoning
+    fields = (_thinking(getattr(message, name)) for name in THINKING_FIELDS)
+    separate = next(filter(None, fields), "") or _thinking_parts(message.content)
     text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
-    reasoning = "\n".join(filter(None, (separate if isinstance(separate, str) else "", inline)))
+    reasoning = "\n".join(filter(None, (separate, inline)))
     if message.refusal:
         return "refused", str(message.refusal), reasoning, "refusal"
     if message.tool_calls or status is None:
@@ -279,6 +357,28 @@ def _content(content: Any) -> str | None:
         parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
         return "".join(text for part in parts if isinstance(text := part.get("text"), str))
     return content if isinstance(content, str) else None
+
+
+def _thinking_parts(content: Any) -> str:
+    """The thinking among the parts of a message, as Mistral and Anthropic send it."""
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, dict) and part.get("type") in THINKING_PARTS]
+    return _thinking(parts)
+
+
+def _thinking(value: Any, depth: int = 0) -> str:
+    """The text of thinking: a string, or one inside parts; what is encrypted has none."""
+    if isinstance(value, str):
+        return value
+    if depth >= DEEPEST:
+        return ""
+    if isinstance(value, list):
+        separator = "" if depth else "\n"  # the parts of one thought are one text
+        return separator.join(filter(None, (_thinking(part, depth + 1) for part in value)))
+    if isinstance(value, dict):
+        return next(filter(None, (_thinking(value.get(name), depth + 1) for name in PART_FIELDS)), "")
+    return ""
 
 
 def _finish_status(reason: Any) -> tuple[Status | None, str]:

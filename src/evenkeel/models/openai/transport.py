@@ -48,8 +48,16 @@ UNLIMITED = 2**17
 """Tokens of an answer to a request that sets no limit."""
 LARGE_AT_ONCE = 8
 """How many replies past the floor are read at the same time; the others wait, unread."""
+LISTING = 2**23
+"""Bytes of a list of models."""
 DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
+
+RATE_LIMIT = "ratelimit"
+"""In the name of a header: `x-ratelimit-remaining-requests`, `anthropic-ratelimit-tokens-reset`."""
+MOST_LIMITS, LONGEST_LIMIT = 20, 60
+AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
+DURATION = re.compile(rf"(?:{AMOUNT.pattern}){{1,5}}")
 
 TRANSIENT = frozenset({408, 409, 425, 429})
 NO_SUCH_API = frozenset({301, 302, 303, 307, 308, 404, 405})
@@ -96,7 +104,10 @@ class RequestError(Exception):
     @property
     def no_such_api(self) -> bool:
         """Whether the address is wrong, and not a name in the request."""
-        return self.foreign or (self.status in NO_SUCH_API and "model" not in self.detail.lower())
+        names = ("model", "deployment")
+        return self.foreign or (
+            self.status in NO_SUCH_API and not any(name in self.detail.lower() for name in names)
+        )
 
 
 class Reply(NamedTuple):
@@ -124,6 +135,8 @@ class Reply(NamedTuple):
             body: Any = msgspec.json.decode(data)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return shorten(text)
+        if isinstance(body, list) and body:
+            body = body[0]  # Google puts it into a list
         error = body.get("error", body) if isinstance(body, dict) else body
         if isinstance(error, dict):
             message = error.get("message") or error.get("detail")
@@ -210,14 +223,23 @@ class Transport:
         except (aiohttp.ClientError, OSError):
             raise RequestError("no connection", no_contact=True) from None
 
+    async def fetch(self, path: str) -> Reply:
+        """Read what is at a path, up to LISTING bytes."""
+        return await self._send("GET", path, None)
+
     async def post(self, path: str, body: bytes) -> Reply:
         """Send a body and read the reply, whatever its status, without any secret in it."""
+        return await self._send("POST", path, body)
+
+    async def _send(self, method: str, path: str, body: bytes | None) -> Reply:
         url = self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
         try:
-            async with self._http.post(url, data=body, allow_redirects=False) as reply:
+            async with self._http.request(method, url, data=body, allow_redirects=False) as reply:
                 ok = reply.status == 200
                 data = await read_body(reply, body, large=self._large, stall_s=min(self._timeout, STALL_S))
                 redacted, headers = self._endpoint.redacted, reply.headers
+                if self._endpoint.rate_limits is not None:
+                    self._endpoint.rate_limits |= rate_limits(headers)
                 return Reply(
                     reply.status,
                     reply.content_type.lower(),
@@ -250,14 +272,17 @@ def _os_reason(error: Exception) -> str:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """The wait that a reply asks for, in seconds: `retry-after-ms`, or Retry-After as a number or a date."""
+    """The wait that a reply asks for, in seconds: `retry-after-ms`, Retry-After as a number or a date, or
+    until a limit that is used up begins anew."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     value = headers.get("Retry-After")
     seconds = _number(value)
-    if seconds is not None or value is None:
+    if seconds is not None:
         return seconds
+    if value is None:
+        return _until_reset(headers)
     try:
         moment = parsedate_to_datetime(value)
         if moment.tzinfo is None:
@@ -265,6 +290,40 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError, IndexError, OverflowError):  # a date such as no calendar has
         return None
+
+
+def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers about rate limits, at most MOST_LIMITS of them."""
+    named = [(name.lower(), value) for name, value in headers.items() if RATE_LIMIT in name.lower()]
+    return {shorten(name): shorten(value)[:LONGEST_LIMIT] for name, value in named[:MOST_LIMITS]}
+
+
+def _until_reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until every limit of which nothing is left begins anew; None where no header says so."""
+    waits = []
+    for name, value in headers.items():
+        if RATE_LIMIT in name.lower() and "remaining" in name.lower() and _number(value) == 0:
+            reset = headers.get(name.lower().replace("remaining", "reset"), "")
+            waits.append(_seconds_until(reset.strip()))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _seconds_until(reset: str) -> float | None:
+    """`6m0s`, `12ms`, a number of seconds, a time of Unix in seconds or milliseconds, or a moment."""
+    number = _number(reset)
+    if number is not None:
+        now = datetime.now(UTC).timestamp()
+        return number if number < 1e9 else max(0.0, (number if number < 1e12 else number / 1000) - now)
+    if DURATION.fullmatch(reset):
+        units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 1e-3}
+        return sum(float(amount) * units[unit] for amount, unit in AMOUNT.findall(reset))
+    try:
+        moment = datetime.fromisoformat(reset)
+    except ValueError:
+        return None
+    return max(
+        0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    )
 
 
 def _number(text: str | None) -> float | None:
@@ -286,8 +345,10 @@ class Unreadable(ValueError):
     """A body in an encoding that was not asked for, or not in the one that it claims."""
 
 
-def reply_limit(body: bytes) -> int:
+def reply_limit(body: bytes | None) -> int:
     """The most bytes that the reply to a request may have, by what the request asks for."""
+    if body is None:
+        return LISTING
     request: dict[str, Any] = msgspec.json.decode(body)
     tokens = max((_count(request[name]) for name in request if "tokens" in name), default=0) or UNLIMITED
     texts, vectors = request.get("input"), 0
@@ -307,7 +368,7 @@ def _count(value: object) -> int:
 
 
 async def read_body(
-    reply: aiohttp.ClientResponse, request: bytes, *, large: asyncio.Semaphore, stall_s: float
+    reply: aiohttp.ClientResponse, request: bytes | None, *, large: asyncio.Semaphore, stall_s: float
 ) -> bytes:
     """The body up to the limit that the request sets. Where there is more, the connection is closed and the
     rest unread: that is an error of a successful reply, and of an error's body the beginning is enough."""

@@ -1,0 +1,82 @@
+"""Which models can be named: kinds of model, and providers with what their servers list."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from evenkeel.errors import UsageError
+from evenkeel.models.openai.endpoint import Endpoint, endpoints
+from evenkeel.models.openai.listing import Listed
+from evenkeel.models.openai.listing import list_models as ask_servers
+from evenkeel.models.presets import Preset, presets
+from evenkeel.models.registry import backend_class, backends
+from evenkeel.options import describe
+
+
+class ModelKind(Struct, frozen=True):
+    """A backend: how its models are named, and its options."""
+
+    form: str
+    about: str
+    options: dict[str, str]
+
+
+class ListedProvider(Struct, frozen=True, kw_only=True):
+    """A preset as it is here: whether its key is set, never the key."""
+
+    name: str
+    title: str
+    address: str
+    key: str
+    key_is_set: bool
+    models: list[str] = []
+    """What its server lists, where it was asked."""
+    problem: str = ""
+    """Why it lists none."""
+
+
+def model_kinds() -> list[ModelKind]:
+    return [
+        ModelKind(
+            f"{scheme}:NAME" if entry.named else scheme,
+            entry.about,
+            {option.name: option.description for option in describe(backend_class(scheme).Options)},
+        )
+        for scheme, entry in backends().items()
+    ]
+
+
+def providers(*, ask: bool = False) -> list[ListedProvider]:
+    """Every preset; with `ask`, what the servers list that need no key or whose key is set."""
+    known = presets()
+    reachable = {name: server for name, preset in known.items() if ask and (server := _server(preset))}
+    listed = ask_servers(reachable) if reachable else {}
+    return [_described(preset, listed.get(name, Listed([]))) for name, preset in known.items()]
+
+
+def _server(preset: Preset) -> Endpoint | None:
+    """Where a preset's models are listed; None where its key or its address is missing, or it lists none."""
+    try:
+        return _endpoint(preset) if preset.key_is_set and not preset.path else None
+    except UsageError:
+        return None
+
+
+def _endpoint(preset: Preset) -> Endpoint:
+    return endpoints(None, None, preset=None if preset.name == "openai" else preset)[0]
+
+
+def _described(preset: Preset, listed: Listed) -> ListedProvider:
+    try:
+        address = _endpoint(preset).shown
+    except UsageError as error:
+        address = str(error)
+    return ListedProvider(
+        name=preset.name,
+        title=preset.title,
+        address=address,
+        key=preset.key,
+        key_is_set=preset.key_is_set,
+        models=listed.models,
+        problem=listed.problem,
+    )

@@ -1,0 +1,340 @@
+"""A model tried out: one small request of each kind that a benchmark would send, and what came of it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.api.setup import with_base_url
+from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable
+from evenkeel.files.package_data import read_json
+from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
+from evenkeel.run.model import Model
+from evenkeel.run.registry import load_benchmark, usable_benchmarks
+from evenkeel.text.answers import is_blank
+from evenkeel.types import (
+    Capability,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    ModelRef,
+    Request,
+    Response,
+    Sampling,
+)
+
+State: TypeAlias = Literal["ok", "not supported", "failed", "unclear"]
+
+PATIENCE = {"retries": 2, "timeout": 60.0}
+"""Options of a server's backend, where they are not given: someone waits for the table."""
+REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
+"""How the reason of a failure begins where a server does not take such a request."""
+FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "reply ")
+"""How the reason of any other failure begins."""
+LONGEST = 200
+"""Characters of an answer or a message that are shown."""
+
+
+class Prompts(Struct, frozen=True):
+    """What is asked, from `trial.json`."""
+
+    chat: str
+    repeats: str
+    text: str
+    schema: str
+    answer_schema: dict[str, Any]
+    embed: str
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """What came of the requests of one kind."""
+
+    name: str
+    state: State
+    detail: str
+
+
+class Enough(Struct, frozen=True, kw_only=True):
+    """Whether a benchmark can be run with the model."""
+
+    benchmark: str
+    state: State
+    detail: str
+
+
+class ModelTrial(Struct, frozen=True, kw_only=True):
+    """Everything that was tried."""
+
+    model: str
+    addresses: list[str]
+    enough: bool
+    """Whether the model answers chats, which most benchmarks need."""
+    requests: int
+    """How many were sent, tries that failed and came again not counted."""
+    latency_s: float | None
+    """The median over the texts that were generated."""
+    rate_limits: dict[str, str]
+    """The headers about rate limits, as they came last."""
+    trials: list[Trial]
+    benchmarks: list[Enough]
+    notes: list[str]
+
+
+MOST_REQUESTS = 12
+"""Chat, two repeats, two with a seed, stop, schema, plain text, three for log-probabilities, embedding."""
+
+
+def try_model(
+    spec: str, *, model_args: Mapping[str, Any] | None = None, base_url: str | None = None
+) -> ModelTrial:
+    """Try a model out: `try_model("groq:llama-3.3-70b-versatile").trials`.
+
+    ModelUnreachable where the server is not there, or refuses the first request of all.
+    """
+    ref = with_base_url({"model": ModelRef(spec, dict(model_args or {}))}, base_url)["model"]
+    check_spec(ref.spec, ref.args)
+    known = option_names(split_spec(spec)[0].partition(":")[0])
+    patient = {name: value for name, value in PATIENCE.items() if name in known}
+    trying = _Trying(ref, {**patient, **ref.args}, seeds="send_seed" in known)
+    try:
+        return trying.all()
+    finally:
+        trying.close()
+
+
+class _Trying:
+    """The model under trial, and what was measured so far."""
+
+    def __init__(self, ref: ModelRef, args: Mapping[str, Any], *, seeds: bool) -> None:
+        self._ref = ref
+        self._args = dict(args)
+        self._seeds = seeds
+        self._prompts = read_json(__package__, "trial.json", type=Prompts)
+        self._model: Model = load_model(ref.spec, **self._args)
+        self._models = [self._model]
+        self._requests = 0
+        self._seconds: list[float] = []
+        if record := getattr(self._model, "record_rate_limits", None):
+            record()
+
+    def close(self) -> None:
+        for model in self._models:
+            model.close()
+
+    def all(self) -> ModelTrial:
+        self._model.probe(frozenset())
+        chat, first = self._chat()
+        trials = [chat]
+        if chat.state == "ok":
+            repeats = self._repeats()
+            trials += [
+                repeats,
+                self._tried("seed", lambda: self._seed(differ=repeats.state == "ok")),
+                self._tried("stop", lambda: self._stop(first)),
+                self._tried("JSON schema", self._schema),
+            ]
+        trials += [
+            self._tried("plain text", self._text),
+            self._tried("log-probabilities of the prompt", self._logprobs),
+            self._tried("embeddings", self._embed),
+        ]
+        identity = self._model.identity()
+        return ModelTrial(
+            model=str(identity["spec"]),
+            addresses=list(getattr(self._model, "addresses", [])),
+            enough=chat.state == "ok",
+            requests=self._requests,
+            latency_s=statistics.median(self._seconds) if self._seconds else None,
+            rate_limits=dict(getattr(self._model, "rate_limits", {})),
+            trials=trials,
+            benchmarks=_enough({trial.name: trial.state for trial in trials}),
+            notes=list(dict.fromkeys(note for model in self._models for note in _notes(model))),
+        )
+
+    def _ask(self, request: Request, model: Model | None = None) -> Response:
+        self._requests += 1
+        began = time.monotonic()
+        [(_, response)] = (model or self._model).answer([request])
+        if isinstance(request, Generate) and response.status != "error":
+            self._seconds.append(time.monotonic() - began)
+        return response
+
+    def _tried(self, name: str, attempt: Callable[[], tuple[State, str]]) -> Trial:
+        """One kind of request. What fails here says nothing of the others."""
+        try:
+            state, detail = attempt()
+        except CapabilityError as error:
+            state, detail = "not supported", str(error)
+        except ModelUnreachable as error:
+            cause = str(error.__cause__ or "")
+            state, detail = _failure(cause) if cause else ("failed", str(error))
+        except EvenkeelError as error:
+            state, detail = "failed", str(error)
+        return Trial(name=name, state=state, detail=_short(detail))
+
+    def _chat(self) -> tuple[Trial, str]:
+        """Chat, without which the rest cannot be judged. A server that is not there is not caught here."""
+        if "generate" not in self._model.capabilities:
+            return Trial(name="chat", state="not supported", detail=self._offers()), ""
+        response = self._ask(_chat(self._prompts.chat))
+        state, detail = _usable(response)
+        return Trial(name="chat", state=state, detail=_short(detail)), response.text
+
+    def _repeats(self) -> Trial:
+        def attempt() -> tuple[State, str]:
+            first, second = (
+                self._ask(_chat(self._prompts.repeats, temperature=1.0, repeat=n)) for n in (0, 1)
+            )
+            for response in (first, second):
+                if response.status == "error":
+                    return _usable(response)
+            if first.text != second.text:
+                return "ok", "two answers at temperature 1 differ"
+            return "failed", "two answers at temperature 1 are equal: repeats would measure nothing"
+
+        return self._tried("repeats", attempt)
+
+    def _seed(self, *, differ: bool) -> tuple[State, str]:
+        model = self._model
+        if self._seeds:
+            model = load_model(self._ref.spec, **{**self._args, "send_seed": True})
+            self._models.append(model)
+        request = _chat(self._prompts.repeats, temperature=1.0)
+        first, second = (self._ask(request, model) for _ in range(2))
+        for response in (first, second):
+            if response.status == "error":
+                return _usable(response)
+        if notes := [note for note in _notes(model) if "seed" in note]:
+            return "not supported", notes[0]
+        if first.text != second.text:
+            return "not supported", "two answers with the same seed differ"
+        if not differ:
+            return "unclear", "two answers with the same seed are equal, and so are those without"
+        return "ok", "two answers with the same seed are equal"
+
+    def _stop(self, first: str) -> tuple[State, str]:
+        """The answer from before, stopped at a word from its second half."""
+        words = first.split()
+        word = next(
+            (word for word in words[len(words) // 2 :] if len(word) > 1 and word not in words[:2]), ""
+        )
+        if not word:
+            return "unclear", "the answer is too short to be stopped"
+        response = self._ask(_chat(self._prompts.chat, stop=(word,)))
+        if response.status == "error":
+            return _usable(response)
+        if word in response.text:
+            return "not supported", f"the answer goes on past the stop sequence '{word}'"
+        return "ok", f"the answer ends before '{word}'"
+
+    def _schema(self) -> tuple[State, str]:
+        schema = msgspec.json.encode(self._prompts.answer_schema).decode()
+        response = self._ask(msgspec.structs.replace(_chat(self._prompts.schema), schema=schema))
+        state, detail = _usable(response)
+        if state != "ok":
+            return state, detail
+        try:
+            answer = msgspec.json.decode(response.text)
+        except (msgspec.DecodeError, RecursionError):
+            return "not supported", f"the answer is not JSON: {response.text}"
+        for name, rule in self._prompts.answer_schema["properties"].items():
+            if not isinstance(answer, dict) or answer.get(name) not in rule["enum"]:
+                return "not supported", f"the answer does not follow the schema: {response.text}"
+        return "ok", response.text
+
+    def _text(self) -> tuple[State, str]:
+        if "generate" not in self._model.capabilities:
+            return "not supported", self._offers()
+        request = Generate(prompt=self._prompts.text, sampling=Sampling(max_tokens=8))
+        response = self._ask(request)
+        if response.status in ("ok", "truncated"):
+            return "ok", f"{self._prompts.text}{response.text}"
+        return _failure(response.reason)
+
+    def _logprobs(self) -> tuple[State, str]:
+        if "loglikelihood" not in self._model.capabilities:
+            return "not supported", self._offers()
+        self._requests += bool(getattr(self._model, "addresses", None))
+        self._model.probe(frozenset({"loglikelihood"}))
+        response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
+        if response.logprobs is None:
+            return _failure(response.reason)
+        return "ok", f"{sum(response.logprobs.values):.2f} nats for ' blue'"
+
+    def _embed(self) -> tuple[State, str]:
+        if "embed" not in self._model.capabilities:
+            return "not supported", self._offers()
+        response = self._ask(Embed(text=self._prompts.embed))
+        if response.vector is None:
+            return _failure(response.reason)
+        return "ok", f"{len(response.vector) // 4:,} dimensions"
+
+    def _offers(self) -> str:
+        return f"the model offers: {', '.join(sorted(self._model.capabilities)) or 'nothing'}"
+
+
+def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0, stop: tuple[str, ...] = ()) -> Generate:
+    sampling = Sampling(temperature=temperature, max_tokens=64, stop=stop)
+    return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat)
+
+
+def _usable(response: Response) -> tuple[State, str]:
+    """Whether an answer can be used: one that was cut off can, as far as it goes."""
+    if response.status in ("ok", "truncated") and not is_blank(response.text):
+        return "ok", response.text
+    if response.status == "error":
+        return _failure(response.reason)
+    thinking = " (--model-arg reasoning_tokens=N gives it tokens to think with)" if response.reasoning else ""
+    return "failed", f"{response.status}: {response.reason or 'nothing in the answer'}{thinking}"
+
+
+def _failure(reason: str) -> tuple[State, str]:
+    failed = reason.startswith(FAILURES) and not reason.startswith(REFUSALS)
+    return ("failed" if failed else "not supported"), reason
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+def _notes(model: Model) -> list[str]:
+    return list(model.notes()) if hasattr(model, "notes") else []
+
+
+NEEDS: dict[Capability, str] = {
+    "generate": "chat",
+    "loglikelihood": "log-probabilities of the prompt",
+    "embed": "embeddings",
+}
+"""By capability of the role `model`: what was tried for it."""
+
+
+def _enough(states: Mapping[str, State]) -> list[Enough]:
+    """For each benchmark, whether what works is enough for the model under test, or for its helpers."""
+    return [_enough_for(name, states) for name, _ in usable_benchmarks()]
+
+
+def _enough_for(name: str, states: Mapping[str, State]) -> Enough:
+    roles = load_benchmark(name, {}).roles
+    needs = [NEEDS[need] for need in sorted(roles.get("model", ())) if need in NEEDS]
+    if NEEDS["loglikelihood"] in needs:  # such a benchmark continues plain texts
+        needs = ["plain text" if need == "chat" else need for need in needs]
+    lacking = [need for need in needs if states.get(need) != "ok"]
+    if not needs:
+        uses = {"a judge": states.get("chat"), "an embedder": states.get("embeddings")}
+        fit = [use for use, state in uses.items() if state == "ok"]
+        detail = f"as {' or '.join(fit)}" if fit else "neither as a judge nor as an embedder"
+        return Enough(benchmark=name, state="ok" if fit else "not supported", detail=detail)
+    if lacking == [NEEDS["loglikelihood"]]:
+        return Enough(benchmark=name, state="ok", detail=f"without {lacking[0]}")
+    if lacking:
+        return Enough(benchmark=name, state="not supported", detail=f"lacks: {', '.join(lacking)}")
+    detail = "the repeats do not differ" if states.get("repeats") == "failed" else ""
+    return Enough(benchmark=name, state="ok", detail=detail)

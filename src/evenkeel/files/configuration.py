@@ -1,0 +1,110 @@
+"""A person's settings: `evenkeel.toml` in the system's folder for settings, or the file of EVENKEEL_CONFIG.
+
+This is the only file of settings that is read. One in the working directory, which may have come with
+somebody's project, is not: it could send a key to another server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evenkeel.errors import DataError, suggestion
+
+NAME = "evenkeel.toml"
+SECTIONS = ("presets", "prices")
+LARGEST = 2**20
+"""Bytes of a file of settings; nobody writes more."""
+KEY = r"""(?:[\w-]+|"[^"\\]*"|'[^']*')"""
+HEADER = re.compile(rf"\s*\[\s*({KEY}(?:\s*\.\s*{KEY})*)\s*\]")
+PAIR = re.compile(rf"\s*({KEY}(?:\s*\.\s*{KEY})*)\s*=")
+
+
+def config_path() -> Path:
+    """Where the settings are, whether or not there are any."""
+    from platformdirs import user_config_path
+
+    if named := os.environ.get("EVENKEEL_CONFIG", "").strip():
+        return Path(named).expanduser()
+    return user_config_path("evenkeel", appauthor=False) / NAME
+
+
+def read_section(name: str) -> dict[str, dict[str, Any]]:
+    """The tables `[name.…]` of the settings, by the rest of their names."""
+    path = config_path()
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        if os.environ.get("EVENKEEL_CONFIG", "").strip():
+            raise DataError(path, "there is no such file. EVENKEEL_CONFIG names it.") from None
+        return {}
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+    return _read(path, status.st_mtime_ns, status.st_size).get(name, {})
+
+
+def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataError:
+    """An error about the table `[section.entry]` or one of its fields, with the line where that is."""
+    path = config_path()
+    names = [name for name in (section, entry, field) if name]
+    where = f"[{section}.{entry}]{f', field {field!r}' if field else ''}"
+    return DataError(path, problem, line=line_of(path.read_text(encoding="utf-8"), names), where=where)
+
+
+@cache
+def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str, Any]]]:
+    if size > LARGEST or not path.is_file():
+        raise DataError(path, f"a file of settings has at most {LARGEST:,} bytes.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text.") from None
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        problem, _, place = str(error).partition(" (at ")
+        line = re.search(r"line (\d+)", place)
+        raise DataError(path, f"is not TOML: {problem}.", line=int(line[1]) if line else None) from None
+    except RecursionError:
+        raise DataError(path, "is nested too deeply.") from None
+    for section, tables in content.items():
+        if section not in SECTIONS:
+            raise DataError(path, _unknown(section, SECTIONS), line=line_of(text, [section]))
+        for entry, table in tables.items() if isinstance(tables, dict) else ((section, tables),):
+            if not isinstance(table, dict):
+                problem = f"expected a table: write [{section}.NAME] and below it FIELD = VALUE."
+                raise DataError(path, problem, line=line_of(text, [section, entry]))
+    return content
+
+
+def _unknown(name: str, known: Collection[str]) -> str:
+    available = ", ".join(f"[{section}.NAME]" for section in known)
+    return f"there is no section '{name}'.{suggestion(name, known)} Available: {available}."
+
+
+def line_of(text: str, names: list[str]) -> int | None:
+    """The line of a value in TOML, as far as it can be found: that of its key, else of its table."""
+    table: list[str] = []
+    line, matched = None, 0
+    for number, content in enumerate(text.splitlines(), 1):
+        if header := HEADER.match(content):
+            keys = table = _keys(header[1])
+        elif pair := PAIR.match(content):
+            keys = [*table, *_keys(pair[1])]
+        else:
+            continue
+        common = min(len(keys), len(names))
+        if common > matched and keys[:common] == names[:common]:
+            line, matched = number, common
+    return line
+
+
+def _keys(dotted: str) -> list[str]:
+    return [key.strip("\"'") for key in re.findall(KEY, dotted)]

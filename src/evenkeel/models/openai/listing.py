@@ -1,0 +1,106 @@
+"""Which models a server lists: `GET /models`, within bounds, whatever the server sends."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.models.openai.background import iterate
+from evenkeel.models.openai.transport import RequestError, Transport, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.models.openai.background import Outbox
+    from evenkeel.models.openai.endpoint import Endpoint
+    from evenkeel.models.presets import Preset
+
+TIMEOUT_S = 10.0
+LONGEST_NAME = 200
+MOST_NAMES = 10_000
+"""Names of a list that are kept; OpenRouter has some hundreds."""
+MOST_SHOWN = 20
+
+
+class Listed(NamedTuple):
+    """The models of a server, or why they are not known."""
+
+    models: list[str]
+    problem: str = ""
+
+
+class _Entry(Struct):
+    id: Any = None
+    name: Any = None
+
+
+class _Models(Struct):
+    data: list[_Entry] | None = None
+    models: list[_Entry] | None = None
+
+
+_decoder = msgspec.json.Decoder(_Models | list[_Entry])
+
+
+def list_models(endpoints: Mapping[str, Endpoint], *, timeout: float = TIMEOUT_S) -> dict[str, Listed]:
+    """The models of several servers, which are asked at the same time; by the names that the servers have."""
+    [listed] = iterate(partial(_ask_all, endpoints, timeout))
+    return listed
+
+
+def sole_model(endpoint: Endpoint, preset: Preset) -> str:
+    """The only model that a server lists; an error that lists them where there is none, or several."""
+    listed = list_models({preset.name: endpoint})[preset.name]
+    if listed.problem:
+        raise ModelUnreachable(
+            f"{preset.title} at {endpoint.shown} does not list its models: {listed.problem}."
+        )
+    if len(listed.models) == 1:
+        return listed.models[0]
+    shown = ", ".join(listed.models[:MOST_SHOWN])
+    more = f" and {len(listed.models) - MOST_SHOWN:,} more" if len(listed.models) > MOST_SHOWN else ""
+    available = f"Available: {shown}{more}." if shown else "It lists none: load or pull one first."
+    raise UsageError(f"{preset.name}: give the name of a model: {preset.name}:NAME. {available}")
+
+
+async def _ask_all(
+    endpoints: Mapping[str, Endpoint], timeout: float, outbox: Outbox[dict[str, Listed]]
+) -> None:
+    replies = await asyncio.gather(*(_ask(endpoint, timeout) for endpoint in endpoints.values()))
+    outbox.put(dict(zip(endpoints, replies, strict=True)))
+
+
+async def _ask(endpoint: Endpoint, timeout: float) -> Listed:
+    transport = Transport(endpoint, timeout)
+    try:
+        async with asyncio.timeout(timeout):
+            reply = await transport.fetch("models")
+        if reply.status != 200:
+            return Listed([], f"HTTP {reply.status}: {reply.message()}".rstrip(".: "))
+        return Listed(reply.parse(read_models))
+    except TimeoutError:
+        return Listed([], f"no reply within {timeout:g} s")
+    except RequestError as error:
+        return Listed([], str(error).rstrip("."))
+    finally:
+        await transport.close()
+
+
+def read_models(data: bytes) -> list[str]:
+    """The names in a list of models, each once, in the order of the list; what cannot be one is left out."""
+    reply = _decoder.decode(data)
+    entries = reply if isinstance(reply, list) else reply.data if reply.data is not None else reply.models
+    names = (entry.id if isinstance(entry.id, str) else entry.name for entry in entries or ())
+    fit = (name for name in names if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME)
+    unique: dict[str, None] = {}
+    for name in fit:
+        if shorten(name) == name and name.strip():
+            unique[name] = None
+        if len(unique) >= MOST_NAMES:
+            break
+    return list(unique)

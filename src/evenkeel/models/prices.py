@@ -1,0 +1,124 @@
+"""What the tokens of well-known models cost: a dated table (`prices.json`), and a person's own prices.
+
+A price belongs to a model at its provider's own address; at any other address it is not known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.errors import UsageError, explain
+from evenkeel.files import configuration
+from evenkeel.files.package_data import read_json
+from evenkeel.models.registry import backend, own_preset, split_spec
+from evenkeel.run.budget import Limits, Price
+from evenkeel.types import Capability, ModelRef
+
+SECTION = "prices"
+PAID: frozenset[Capability] = frozenset({"generate", "loglikelihood", "stringlikelihood"})
+"""What is counted; embedding and ranking, which cost next to nothing, are not."""
+FREE = Price(0.0, 0.0)
+
+Dollars = Annotated[float, Meta(ge=0)]
+
+
+class Cost(Struct, frozen=True, forbid_unknown_fields=True):
+    """Dollars per million tokens."""
+
+    input: Dollars
+    output: Dollars
+
+
+class Provider(Struct, frozen=True, forbid_unknown_fields=True):
+    source: str
+    models: dict[str, Cost]
+    note: str = ""
+
+
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
+    date: str
+    """When the prices were read at their sources."""
+    providers: dict[str, Provider]
+
+
+def price_table() -> Table:
+    return read_json(__package__, "prices.json", type=Table)
+
+
+def price_of(ref: ModelRef) -> Price | None:
+    """What a model costs; None where that is not known."""
+    bare, args = split_spec(ref.spec)
+    scheme, _, name = bare.partition(":")
+    if (written := configuration.read_section(SECTION).get(bare)) is not None:
+        return _of_person(bare, written)
+    if is_local(ref):
+        return FREE
+    elsewhere = "base_url" in args or ref.args.get("base_url")
+    if elsewhere or (scheme == "openai" and os.environ.get("OPENAI_BASE_URL", "").strip()):
+        return None
+    table = price_table()
+    provider = table.providers.get(scheme)
+    cost = provider.models.get(name) if provider else None
+    return Price(cost.input, cost.output, f"table of {table.date}") if cost else None
+
+
+def is_local(ref: ModelRef) -> bool:
+    """Whether a model runs on this machine, so that nothing is paid; a server of any name may pass on what it
+    is asked, one of a preset for this machine does not."""
+    bare, args = split_spec(ref.spec)
+    scheme = bare.partition(":")[0]
+    if (preset := own_preset(bare)) is not None:
+        return (
+            not preset.key and not args.get("base_url", ref.args.get("base_url")) and preset.on_this_machine
+        )
+    entry = backend(scheme)
+    return entry is not None and scheme != "openai" and (entry.computes or scheme == "replay")
+
+
+def prices_by_role(
+    limits: Limits, refs: Mapping[str, ModelRef], roles: Mapping[str, Any]
+) -> tuple[dict[str, Price], list[str]]:
+    """The price of each model that is paid for, and the specs of those whose price is not known.
+
+    A price that was given is that of every model.
+    """
+    paid = {role: ref for role, ref in refs.items() if PAID & set(roles.get(role, PAID))}
+    known = {role: limits.price or price_of(ref) for role, ref in paid.items()}
+    unknown = [paid[role].spec for role, price in known.items() if price is None]
+    return {role: price for role, price in known.items() if price is not None}, list(dict.fromkeys(unknown))
+
+
+def require_prices(limits: Limits, unknown: list[str]) -> None:
+    """Refuse a limit in dollars that could not be kept."""
+    if limits.max_usd is not None and unknown:
+        raise UsageError(
+            f"--max-usd: the price of {', '.join(unknown)} is not known. Give --price-in and --price-out, "
+            f'or write it into {configuration.config_path()}: [prices."{split_spec(unknown[0])[0]}"] with '
+            "input = and output =, in dollars per million tokens."
+        )
+
+
+def shown_prices(prices: Mapping[str, Price], refs: Mapping[str, ModelRef]) -> list[str]:
+    """The known prices in words; not those that were given, and not of what is free."""
+    lines = [
+        f"{split_spec(refs[role].spec)[0]} ${price.input:g} in, ${price.output:g} out ({price.source})"
+        for role, price in prices.items()
+        if price.source
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _of_person(spec: str, fields: Mapping[str, Any]) -> Price:
+    try:
+        cost = msgspec.convert(fields, Cost)
+    except msgspec.ValidationError as error:
+        wrong = explain(error, fields)
+        field = str(wrong.path[0]) if wrong.path else ""
+        problem = f"{wrong.problem.rstrip('.')}. Write input = and output =, in dollars per million tokens."
+        raise configuration.fault(SECTION, spec, problem, field=field) from None
+    return Price(cost.input, cost.output, str(configuration.config_path()))

@@ -1,0 +1,156 @@
+"""`doctor --model`: what works, what does not, and how a server that is hostile or absent is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from commandline import Outcome, evenkeel
+from dialects import PROVIDERS, Provider, ProviderServer, named_at
+from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
+
+
+class Trying(ProviderServer):
+    """A server whose answers follow the stop sequence and the schema, where it is told to."""
+
+    def __init__(
+        self, provider: Provider, *, stops: bool = True, follows: bool = True, **behaviour: Any
+    ) -> None:
+        super().__init__(provider, words=40, **behaviour)
+        self.stops = stops
+        self.follows = follows
+
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+        reply = await super()._reply(request, path, data)
+        if reply is None or reply.status != 200 or not data or b'"messages"' not in data:
+            return reply
+        body, answer = json.loads(data), json.loads(reply.body)  # type: ignore[arg-type]
+        text = answer["choices"][0]["message"]["content"]
+        if self.stops and body.get("stop"):
+            text = text.partition(body["stop"][0])[0]
+        if self.follows and "response_format" in body:
+            text = '{"colour": "red"}'
+        answer["choices"][0]["message"]["content"] = text
+        headers = self.provider.limits()
+        return web.json_response(answer, headers=headers)
+
+
+def tried(done: Outcome) -> dict[str, str]:
+    trial = msgspec.json.decode(done.stdout, type=ModelTrial)
+    assert trial.requests <= MOST_REQUESTS
+    return {each.name: each.state for each in trial.trials}
+
+
+def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
+    with Trying(PROVIDERS["vllm"]) as server:
+        done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+        sent = len(server.received)
+    assert done.code == 0
+    assert f"at most {MOST_REQUESTS} small requests" in done.stderr
+    states = tried(done)
+    assert set(states.values()) == {"ok"}
+    assert len(states) == 8
+    trial = msgspec.json.decode(done.stdout, type=ModelTrial)
+    assert sent <= MOST_REQUESTS
+    assert trial.latency_s is not None
+    assert {each.benchmark: each.state for each in trial.benchmarks} == dict.fromkeys(
+        ("mirae", "rgb", "miron", "multiview"), "ok"
+    )
+
+
+def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None:
+    with Trying(PROVIDERS["anthropic"]) as server:
+        environment = named_at("anthropic", server, tmp_path)
+        done = evenkeel("doctor", "--model", "anthropic:loop", **environment)
+        states = tried(evenkeel("doctor", "--model", "anthropic:loop", "--json", **environment))
+    assert done.code == 0
+    assert states["chat"] == states["repeats"] == states["stop"] == "ok"
+    lacking = ("seed", "JSON schema", "plain text", "log-probabilities of the prompt", "embeddings")
+    assert {states[name] for name in lacking} == {"not supported"}
+    assert "anthropic-ratelimit-requests-remaining: 0" in done.stdout
+    assert "✓ mirae" in done.stdout
+    assert "– miron" in done.stdout
+    assert "takes no seed" in done.stdout
+
+
+def test_a_server_that_ignores_what_it_is_asked_is_found_out(tmp_path: Path) -> None:
+    with Trying(PROVIDERS["sglang"], stops=False, follows=False, variants=1, logprobs="zero") as server:
+        done = evenkeel("doctor", "--model", "sglang:loop", "--json", **named_at("sglang", server, tmp_path))
+    states = tried(done)
+    assert (done.code, states["repeats"], states["seed"]) == (0, "failed", "unclear")
+    assert states["stop"] == states["JSON schema"] == "not supported"
+    assert states["log-probabilities of the prompt"] == "not supported"
+    assert "the repeats do not differ" in done.stdout
+
+
+def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
+    with Trying(PROVIDERS["vllm"], script=("400",) * 3) as server:
+        done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+    assert done.code == 1
+    states = tried(done)
+    assert states["chat"] == "not supported"
+    assert states["embeddings"] == "ok"
+    assert "seed" not in states
+
+
+def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
+    done = evenkeel("doctor", "--model", "ollama:x", "--model-arg", "retries=0", OLLAMA_HOST="127.0.0.1:9")
+    assert done.code == 3
+    with Trying(PROVIDERS["groq"], always=401) as server:
+        done = evenkeel("doctor", "--model", "groq:loop", **named_at("groq", server, tmp_path))
+    assert done.code == 3
+
+
+def test_options_of_a_model_need_a_model() -> None:
+    assert evenkeel("doctor", "--base-url", "http://127.0.0.1:9/v1").code == 2
+    assert evenkeel("doctor", "--model", "grok:x").code == 2
+
+
+def test_the_embedded_model_can_be_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    done = evenkeel("doctor", "--model", "embedded", "--json")
+    assert done.code == 0
+    states = tried(done)
+    assert states["chat"] == states["repeats"] == states["seed"] == states["JSON schema"] == "ok"
+    assert states["log-probabilities of the prompt"] == "ok"
+
+
+# list models
+
+
+def test_presets_are_listed_with_their_keys_set_or_not_set() -> None:
+    done = evenkeel("list", "models", GROQ_API_KEY="gsk-4f9a0c2d7b61e835aa", OLLAMA_HOST="gpu:9")
+    assert "groq:NAME" in done.stdout
+    assert "GROQ_API_KEY set" in done.stdout
+    assert "MISTRAL_API_KEY not set" in done.stdout
+    assert "http://gpu:9/v1, no key" in done.stdout
+    assert "4f9a0c2d" not in done.output
+
+
+def test_servers_are_asked_for_their_models_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("loop", "a\u202eb", "\x1b[31mred", *(f"model-{n}" for n in range(60)))
+    with ProviderServer(PROVIDERS["ollama"], models=names) as server:
+        environment = named_at("ollama", server, tmp_path)
+        # The other presets of this machine are nowhere, whatever else listens here.
+        text = Path(environment["EVENKEEL_CONFIG"])
+        others = ("lmstudio", "llamacpp", "vllm", "sglang")
+        text.write_text("".join(f'[presets.{name}]\nbase_url = "http://127.0.0.1:9/v1"\n' for name in others))
+        shown = evenkeel("list", "models", "--ask", **environment)
+        listed = json.loads(evenkeel("list", "models", "--ask", "--json", **environment).stdout)
+        server.models = tuple(f"model-number-{n}" for n in range(1_000_000))
+        flooded = evenkeel("list", "models", "--ask", **environment)
+    assert "    ollama:loop\n" in shown.stdout
+    assert "and 11 more" in shown.stdout
+    assert "\u202e" not in shown.stdout
+    assert "\x1b" not in shown.stdout
+    models = {provider["name"]: provider["models"] for provider in listed["providers"]}
+    assert len(models["ollama"]) == 61
+    assert models["vllm"] == models["groq"] == []
+    assert "no connection" in shown.stdout
+    assert "reply too large" in flooded.stdout

@@ -1,0 +1,415 @@
+"""The loopback server in the dialect of each provider, and what the client is found to do with it.
+
+A dialect is written down from the provider's documentation, not from `presets.json`: the server refuses what
+the provider does not take, so that a wrong preset fails. `verify` speaks to it through the whole client.
+
+    python tests/dialects.py          print the table of docs/integrations.md
+    python tests/dialects.py --write  put it there
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+from aiohttp import web
+
+import evenkeel as ek
+from evenkeel.models.openai.backend import OpenAI
+from evenkeel.models.openai.listing import list_models
+from evenkeel.models.registry import load_model
+from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
+from loopback import Loopback
+
+KEY = "sk-loop-4f9a0c2d7b61e835"
+THINKING, ANSWER = "well now, let us see", "the keel holds"
+SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
+DOCS = Path(__file__).parents[1] / "docs" / "integrations.md"
+BEGIN, END = "<!-- presets: made by tests/dialects.py -->", "<!-- end of presets -->"
+
+
+def _openai_error(message: str) -> Any:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+
+
+def _google_error(message: str) -> Any:
+    return [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
+
+
+def _mistral_error(message: str) -> Any:
+    return {
+        "object": "error",
+        "message": message,
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "1500",
+    }
+
+
+def _anthropic_error(message: str) -> Any:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+
+
+def _fastapi_error(message: str) -> Any:
+    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+
+
+def _openai_limits() -> dict[str, str]:
+    names = ("limit-requests", "remaining-requests", "reset-requests", "remaining-tokens", "reset-tokens")
+    return {
+        f"x-ratelimit-{name}": value
+        for name, value in zip(names, ("5000", "0", "10ms", "900", "6m0s"), strict=True)
+    }
+
+
+def _anthropic_limits() -> dict[str, str]:
+    soon = (datetime.now(UTC) + timedelta(milliseconds=10)).isoformat().replace("+00:00", "Z")
+    return {
+        "anthropic-ratelimit-requests-limit": "50",
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-requests-reset": soon,
+    }
+
+
+def _openrouter_limits() -> dict[str, str]:
+    soon = datetime.now(UTC).timestamp() * 1000 + 10
+    return {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{soon:.0f}"}
+
+
+SHAPES: dict[str, Callable[[], dict[str, Any]]] = {
+    "reasoning_content": lambda: {"content": ANSWER, "reasoning_content": THINKING},
+    "reasoning": lambda: {"content": ANSWER, "reasoning": THINKING},
+    "reasoning_details": lambda: {
+        "content": ANSWER,
+        "reasoning": None,
+        "reasoning_details": [
+            {"type": "reasoning.encrypted", "data": "c2VjcmV0"},
+            {"type": "reasoning.text", "text": THINKING, "signature": None},
+        ],
+    },
+    "parts": lambda: {
+        "content": [
+            {
+                "type": "thinking",
+                "thinking": [{"type": "text", "text": THINKING[:9]}, {"type": "text", "text": THINKING[9:]}],
+            },
+            {"type": "text", "text": ANSWER},
+        ]
+    },
+    "tags": lambda: {"content": f"<think>\n{THINKING}\n</think>\n\n{ANSWER}"},
+}
+"""A message by the way in which it has its thinking."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How a provider's server differs, from its documentation."""
+
+    prefix: str = "/v1"
+    key_header: str = "Authorization"
+    token_fields: tuple[str, ...] = ("max_tokens",)
+    seed: str = "seed"
+    """The field of a seed; empty where none is taken."""
+    formats: tuple[str, ...] = ("json_schema", "json_object")
+    """Types of `response_format` that are taken."""
+    refused: tuple[str, ...] = ()
+    """Further fields that are a 400."""
+    thinking: tuple[str, ...] = ()
+    hides: bool = False
+    """Whether thinking may be counted and not shown."""
+    error: Callable[[str], Any] = _openai_error
+    limits: Callable[[], dict[str, str]] = dict
+    query: dict[str, str] = field(default_factory=dict)
+    embeddings: bool | None = None
+    """None: not documented, so not tried."""
+    completions: bool = True
+    lists: bool = True
+
+
+PROVIDERS = {
+    "openai": Provider(
+        token_fields=("max_tokens", "max_completion_tokens"), hides=True, limits=_openai_limits,
+        embeddings=True,
+    ),
+    "anthropic": Provider(
+        token_fields=("max_tokens", "max_completion_tokens"), seed="", formats=(), refused=("logprobs",),
+        thinking=("parts",), hides=True, error=_anthropic_error, limits=_anthropic_limits, embeddings=False,
+        completions=False,
+    ),
+    "gemini": Provider(
+        prefix="/v1beta/openai", thinking=("tags",), hides=True, error=_google_error, embeddings=True
+    ),
+    "groq": Provider(
+        prefix="/openai/v1", token_fields=("max_completion_tokens",), refused=("logprobs", "top_logprobs"),
+        thinking=("reasoning", "tags"), limits=_openai_limits, embeddings=False, completions=False,
+    ),
+    "mistral": Provider(
+        seed="random_seed", thinking=("parts", "tags"), error=_mistral_error, embeddings=True,
+        completions=False,
+    ),
+    "deepseek": Provider(
+        seed="", formats=("json_object",), thinking=("reasoning_content",), embeddings=False,
+        completions=False,
+    ),
+    "openrouter": Provider(
+        prefix="/api/v1", thinking=("reasoning", "reasoning_details"), limits=_openrouter_limits
+    ),
+    "together": Provider(thinking=("reasoning", "tags"), embeddings=True),
+    "fireworks": Provider(prefix="/inference/v1", thinking=("reasoning_content",), embeddings=True),
+    "azure": Provider(
+        prefix="/openai/deployments/loop", key_header="api-key", hides=True, limits=_openai_limits,
+        token_fields=("max_tokens", "max_completion_tokens"), query={"api-version": "2024-10-21"},
+        embeddings=True, lists=False,
+    ),
+    "ollama": Provider(thinking=("reasoning", "tags"), embeddings=True),
+    "lmstudio": Provider(thinking=("reasoning_content", "tags"), embeddings=True),
+    "llamacpp": Provider(thinking=("reasoning_content", "tags"), embeddings=True),
+    "vllm": Provider(
+        thinking=("reasoning", "reasoning_content", "tags"), error=_fastapi_error, embeddings=True
+    ),
+    "sglang": Provider(thinking=("reasoning_content", "tags"), error=_fastapi_error, embeddings=True),
+}  # fmt: skip
+
+
+class ProviderServer(Loopback):
+    """The loopback server as a provider's: its paths, fields, errors and headers."""
+
+    def __init__(self, provider: Provider, *, models: tuple[str, ...] = ("loop",), **behaviour: Any) -> None:
+        super().__init__(record=False, **behaviour)
+        self.provider = provider
+        self.models = models
+        self.received: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self._limited = 0
+
+    @property
+    def host(self) -> str:
+        return self.url.removesuffix("/v1")
+
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+        provider = self.provider
+        self.keys.append(request.headers.get(provider.key_header, "").removeprefix("Bearer "))
+        part = path.removeprefix(provider.prefix)
+        if part == path or any(request.query.get(name) != value for name, value in provider.query.items()):
+            return self._refusal(404, "Resource not found")
+        if part == "/models" and request.method == "GET" and provider.lists:
+            return _json({"data": [{"id": name} for name in self.models]})
+        body = msgspec.json.decode(data)
+        self.received.append(dict(body))
+        if problem := self._problem(part, body):
+            return self._refusal(400, problem)
+        prompt = "".join(message["content"] for message in body.get("messages", ()))
+        if "[limit]" in prompt and not self._limited:
+            self._limited = 1
+            return self._refusal(429, "Rate limit reached for requests", provider.limits())
+        for name in SHAPES:
+            if f"[{name}]" in prompt:
+                return _chat({"role": "assistant", **SHAPES[name]()})
+        if "[hidden]" in prompt:
+            details = {"completion_tokens_details": {"reasoning_tokens": 50}}
+            return _chat({"role": "assistant", "content": ""}, "length", {"completion_tokens": 50, **details})
+        body["seed"] = body.pop(provider.seed or "seed", None)
+        return await super()._reply(request, f"/v1{part}", msgspec.json.encode(body))
+
+    def _problem(self, part: str, body: dict[str, Any]) -> str:
+        """Why a body is refused: an unknown path or field, or a text that says so."""
+        provider = self.provider
+        if part == "/completions" and not provider.completions:
+            return "this model answers chats alone"
+        tokens = {"max_tokens", "max_completion_tokens"} - set(provider.token_fields)
+        for name in (*tokens, *({"seed", "random_seed"} - {provider.seed}), *provider.refused):
+            if name in body and part == "/chat/completions":
+                return f"{name}: Extra inputs are not permitted"
+        if (kind := body.get("response_format", {}).get("type")) and kind not in provider.formats:
+            return f"This response_format type is unavailable: {kind}"
+        return "the text is not accepted" if "[poison]" in str(body.get("messages", "")) else ""
+
+    def _refusal(self, status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+        return _json(self.provider.error(message), status=status, headers=headers)
+
+
+def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    body = msgspec.json.encode(value)
+    return web.Response(status=status, body=body, headers=headers, content_type="application/json")
+
+
+def _chat(message: dict[str, Any], finish: str = "stop", usage: dict[str, Any] | None = None) -> web.Response:
+    return _json({"choices": [{"message": message, "finish_reason": finish}], "usage": usage})
+
+
+def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
+    sampling = Sampling(temperature=temperature, max_tokens=50)
+    return Generate(prompt=(Message("user", text),), sampling=sampling, schema=schema)
+
+
+def one(model: OpenAI, request: Request) -> Response:
+    [(_, response)] = model.answer([request])
+    return response
+
+
+def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:
+    """The environment in which a preset's name means this server, and its key is set."""
+    preset = ek.presets()[name]
+    settings = folder / f"{name}.toml"
+    address = server.host if preset.path else f"{server.host}{server.provider.prefix}"
+    variable = preset.key or "NO_KEY"
+    environment = {"EVENKEEL_CONFIG": str(settings), variable: KEY}
+    if name == "openai":
+        settings.touch()
+        return {**environment, "OPENAI_BASE_URL": address}
+    if preset.host_variable:
+        settings.touch()
+        return {**environment, preset.host_variable: address}
+    settings.write_text(f'[presets.{name}]\nbase_url = "{address}"\nkey = "{preset.key}"\n')
+    return environment
+
+
+def opened(name: str, **args: Any) -> OpenAI:
+    model = load_model(f"{name}:loop", **args)
+    assert isinstance(model, OpenAI)
+    return model
+
+
+def verify(name: str, folder: Path) -> list[str]:
+    """Speak to a provider's dialect by the preset's name; what was found to work, in words."""
+    provider, preset = PROVIDERS[name], ek.presets()[name]
+    with ProviderServer(provider, words=8) as server, patch.dict(os.environ, named_at(name, server, folder)):
+        model = opened(name)
+        assert model.identity()["spec"] == f"{name}:loop"
+        verified = ["chat"]
+        assert one(model, chat("hello")).status == "ok"
+        body = server.received[-1]
+        assert [body[each] for each in provider.token_fields if each in body] == [50]
+        assert server.keys[-1] == (KEY if preset.key else "")
+        verified.append(f"key in {provider.key_header}" if preset.key else "no key sent")
+        seed, schema = _seed(name, server), _schema(name, server)
+        confirmed = {"seed": seed, "json_schema": schema}  # by the provider's documentation
+        verified += [label for feature, label in confirmed.items() if feature in preset.supports]
+        verified.append(_errors(model))
+        verified += _thinking(name, model)
+        if limits := _limits(name, model):
+            verified.append(limits)
+        if provider.embeddings:
+            assert one(model, Embed(text="a boat")).status == "ok"
+            verified.append("embeddings")
+        elif provider.embeddings is False:
+            assert "embed" not in model.capabilities
+        if provider.lists:
+            [endpoint] = [each.endpoint for each in model._servers]
+            assert list_models({name: endpoint})[name].models == ["loop"]
+            verified.append("models")
+        return verified
+
+
+def _seed(name: str, server: ProviderServer) -> str:
+    seeded = opened(name, send_seed="true")
+    assert one(seeded, chat("seeded")).status == "ok"
+    body = server.received[-1]
+    if server.provider.seed:
+        assert isinstance(body[server.provider.seed], int)
+        assert seeded.notes() == []
+        return f"`{server.provider.seed}`"
+    assert not {"seed", "random_seed"} & set(body)
+    assert [note for note in seeded.notes() if "takes no seed" in note]
+    return "seed left out and noted"
+
+
+def _schema(name: str, server: ProviderServer) -> str:
+    model = opened(name)
+    before = len(server.received)
+    assert one(model, chat("judge [as json]", schema=SCHEMA)).status == "ok"
+    assert len(server.received) == before + 1  # nothing had to be refused first
+    kind = server.received[-1].get("response_format", {}).get("type", "")
+    if kind != "json_schema":
+        assert [note for note in model.notes() if "takes no JSON schema" in note]
+    return {"json_schema": "JSON schema", "json_object": "JSON mode", "": "schema left out and noted"}[kind]
+
+
+def _errors(model: OpenAI) -> str:
+    response = one(model, chat("[poison]"))
+    assert response.status == "error"
+    assert "HTTP 400: the text is not accepted" in response.reason
+    return "error body"
+
+
+def _thinking(name: str, model: OpenAI) -> list[str]:
+    provider = PROVIDERS[name]
+    assert set(ek.presets()[name].reasoning) == {*provider.thinking, *(["hidden"] if provider.hides else [])}
+    for shape in provider.thinking:
+        response = one(model, chat(f"[{shape}]"))
+        assert (response.status, response.text, response.reasoning) == ("ok", ANSWER, THINKING)
+    if provider.hides:
+        response = one(model, chat("[hidden]"))
+        assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
+    shapes = [*provider.thinking, *(["hidden"] if provider.hides else [])]
+    return [f"thinking ({', '.join(shapes)})"]
+
+
+def _limits(name: str, model: OpenAI) -> str:
+    """A 429 without Retry-After is waited for as the headers say; they are shown as they came."""
+    names = [each.lower() for each in PROVIDERS[name].limits()]
+    prefix = ek.presets()[name].rate_limits
+    model.record_rate_limits()
+    assert one(model, chat("[limit]")).status == "ok"
+    assert sorted(model.rate_limits) == sorted(names)
+    assert all(each.startswith(prefix) for each in names)
+    assert bool(prefix) == bool(names)
+    return f"`{prefix}…` headers" if prefix else ""
+
+
+# The table of the documentation
+
+
+def table(folder: Path) -> str:
+    """The presets as a table in Markdown: what is known of each, and what the loopback server verified."""
+    lines = [
+        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking "
+        "| verified on loopback |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, preset in ek.presets().items():
+        json = [
+            word
+            for word, feature in (("schema", "json_schema"), ("mode", "json_mode"))
+            if preset.supports.get(feature)
+        ]  # type: ignore[call-overload]
+        unknown = "json_schema" not in preset.supports
+        seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset.supports.get("seed"))
+        lines.append(
+            f"| `{name}:` | {preset.base_url or f'`{preset.host_variable}`'} | "
+            f"{f'`{preset.key}`' if preset.key else 'none'} | {seed} | "
+            f"{', '.join(json) or ('not confirmed' if unknown else 'no')} | "
+            f"{_word(preset.supports.get('embeddings'))} | {_word(preset.supports.get('prompt_logprobs'))} | "
+            f"{', '.join(preset.reasoning)} | {'; '.join(verify(name, folder))} |"
+        )
+    return "\n".join(lines)
+
+
+def _word(supported: bool | None) -> str:
+    return {True: "yes", False: "no", None: "not confirmed"}[supported]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The table of presets, as the loopback server verifies it.")
+    parser.add_argument("--write", action="store_true", help="put it into docs/integrations.md")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        text = table(Path(folder))
+    if arguments.write:
+        page = DOCS.read_text(encoding="utf-8")
+        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+        DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Every preset speaks its provider's dialect, and the table of the documentation says what was verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import dialects
+import evenkeel as ek
+from dialects import PROVIDERS, ProviderServer, chat, named_at, one, opened
+from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.models.openai.protocol import read_chat
+from evenkeel.models.openai.transport import requested_wait
+from evenkeel.types import Generate, Sampling
+
+
+def test_every_preset_has_a_dialect_to_be_verified_in() -> None:
+    assert set(PROVIDERS) == set(ek.presets())
+
+
+def test_the_table_of_presets_is_what_the_server_verified(tmp_path: Path) -> None:
+    page = dialects.DOCS.read_text(encoding="utf-8")
+    written = page.partition(dialects.BEGIN)[2].partition(dialects.END)[0].strip()
+    assert written == dialects.table(tmp_path), "run: python tests/dialects.py --write"
+
+
+def test_a_temperature_that_the_server_lowers_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ProviderServer(PROVIDERS["anthropic"], words=8) as server:
+        for name, value in named_at("anthropic", server, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        model = opened("anthropic")
+        one(model, chat("a", temperature=1.0))
+        assert model.notes() == []
+        one(model, chat("b", temperature=1.5))
+        assert model.notes() == ["Anthropic lowers a temperature of 1.5 to 1."]
+
+
+def test_what_a_provider_does_not_have_is_refused_before_it_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ProviderServer(PROVIDERS["groq"]) as server:
+        for name, value in named_at("groq", server, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        model = opened("groq")
+        assert model.capabilities == {"generate"}
+        with pytest.raises(CapabilityError, match="Groq has no /completions"):
+            list(model.answer([Generate(prompt="plain", sampling=Sampling())]))
+        assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "budget"),
+    [
+        ("openrouter", "max_tokens", {"reasoning": {"max_tokens": 900}}),
+        ("anthropic", "max_tokens", {"thinking": {"type": "enabled", "budget_tokens": 900}}),
+        ("groq", "max_completion_tokens", {}),
+    ],
+)
+def test_tokens_for_thinking_come_beside_those_of_the_answer(
+    name: str, field: str, budget: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ProviderServer(PROVIDERS[name], words=8) as server:
+        for variable, value in named_at(name, server, tmp_path).items():
+            monkeypatch.setenv(variable, value)
+        model = opened(name, reasoning_tokens="900")
+        assert one(model, chat("think")).status == "ok"
+        assert "reasoning_tokens" in model.identity()
+        assert "reasoning_tokens" not in opened(name).identity()
+    body = server.received[-1]
+    assert body[field] == 950
+    assert {key: body[key] for key in ("reasoning", "thinking") if key in body} == budget
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "reasoning"),
+    [
+        ({"content": "a", "reasoning": "r", "reasoning_details": [{"text": "r"}]}, "a", "r"),
+        ({"content": "a", "reasoning_details": [{"summary": "s"}, {"data": "x"}, "odd", 7]}, "a", "s\nodd"),
+        ({"content": [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "a"}]}, "a", "t"),
+        ({"content": "<thought>t</thought>a"}, "a", "t"),
+        ({"content": "a", "thinking": {"text": {"text": {"text": {"text": {"text": "deep"}}}}}}, "a", ""),
+        ({"content": "a", "reasoning": 7, "reasoning_content": [[[[[["deep"]]]]]]}, "a", ""),
+    ],
+)
+def test_thinking_is_found_in_any_shape_and_only_there(
+    message: dict[str, object], text: str, reasoning: str
+) -> None:
+    reply = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    response = read_chat(msgspec.json.encode(reply))
+    assert (response.status, response.text, response.reasoning) == ("ok", text, reasoning)
+
+
+@pytest.mark.parametrize(
+    ("reset", "low", "high"),
+    [
+        ("6m0s", 360, 360), ("12ms", 0.012, 0.012), ("1h2m3.5s", 3723.5, 3723.5), ("30", 30, 30),
+        ("2000-01-01T00:00:00Z", 0, 0), ("9999999999999", 1e9, 1e13), ("soon", None, None),
+        ("9" * 400, None, None), ("1s" * 9, None, None), ("2026-99-99", None, None),
+    ],
+)  # fmt: skip
+def test_a_used_up_limit_is_waited_for_until_it_begins_anew(
+    reset: str, low: float | None, high: float | None
+) -> None:
+    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset}
+    wait = requested_wait(headers)
+    if low is None or high is None:
+        assert wait is None
+    else:
+        assert wait is not None
+        assert low <= wait <= high
+    assert requested_wait({**headers, "x-ratelimit-remaining-requests": "4"}) is None
+    assert requested_wait({**headers, "Retry-After": "2"}) == 2
+
+
+def test_a_provider_needs_the_name_of_a_model() -> None:
+    with pytest.raises(UsageError, match=r"Groq: give the name of a model, such as llama-3.3-70b-versatile"):
+        ek.load_model("groq:")

@@ -1,0 +1,114 @@
+"""Prices: a dated table, a person's own, and limits in dollars that are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import evenkeel as ek
+from commandline import evenkeel
+from dialects import PROVIDERS, ProviderServer, named_at
+from evenkeel.errors import BudgetReached, DataError, UsageError
+from evenkeel.models.prices import price_of, price_table
+from evenkeel.run.budget import Budget, Limits, Price
+from evenkeel.types import Generate, ModelRef, Response, Sampling
+
+GROQ = "groq:llama-3.3-70b-versatile"
+
+
+def test_the_table_is_dated_and_of_known_providers() -> None:
+    table = price_table()
+    assert table.date >= "2026-11-17"
+    assert set(table.providers) <= set(ek.presets())
+    for name, provider in table.providers.items():
+        assert provider.source.startswith("https://")
+        assert not ek.presets()[name].on_this_machine
+        assert all(0 < cost.input <= cost.output < 1000 for cost in provider.models.values())
+
+
+def test_a_price_is_that_of_the_providers_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert price_of(ModelRef(GROQ)) == (0.59, 0.79, f"table of {price_table().date}")
+    assert price_of(ModelRef(f"{GROQ}?base_url=http://127.0.0.1:9/v1")) is None
+    assert price_of(ModelRef(GROQ, {"base_url": "http://127.0.0.1:9/v1"})) is None
+    assert price_of(ModelRef("groq:other")) is None
+    assert price_of(ModelRef("openai:gpt-4o-mini")) is not None
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert price_of(ModelRef("openai:gpt-4o-mini")) is None
+    for spec in ("embedded", "hf:x", "ollama:x"):
+        assert price_of(ModelRef(spec)) == (0, 0, "")
+    monkeypatch.setenv("OLLAMA_HOST", "https://ollama.com")
+    assert price_of(ModelRef("ollama:x")) is None
+
+
+def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -> None:
+    command = ("run", "mirae", "--data", questions, "--dry-run")
+    done = evenkeel(*command, "--model", GROQ)
+    assert "The cost is at most about $0.0" in done.stdout
+    assert f"{GROQ} $0.59 in, $0.79 out (table of {price_table().date})" in done.stdout
+    plan = ek.dry_run("mirae", GROQ, data=questions)
+    assert plan.usd == pytest.approx(
+        (plan.tokens_in["generate"] * 0.59 + plan.tokens_out["generate"] * 0.79) / 1e6
+    )
+    assert "the price of groq:other is not known" in evenkeel(*command, "--model", "groq:other").stdout
+    settings = tmp_path / "evenkeel.toml"
+    settings.write_text(f'[prices."{GROQ}"]\ninput = 2\noutput = 4.5\n')
+    own = evenkeel(*command, "--model", GROQ, EVENKEEL_CONFIG=str(settings))
+    assert f"$2 in, $4.5 out ({settings})" in own.stdout
+    given = evenkeel(*command, "--model", GROQ, "--price-out", "3")
+    assert "table of" not in given.stdout
+    assert "without the tokens read" in given.stdout
+
+
+def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
+    budget = Budget(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
+    for role, usd in (("model", 0.001), ("judge", 0.101)):
+        request = Generate(prompt="a", sampling=Sampling(max_tokens=1), role=role)
+        assert list(budget.admit([request])) == [request]
+        budget.spend(request, Response(status="ok", tokens_in=400, tokens_out=600))
+        assert budget.usd == pytest.approx(usd)
+    long = Generate(prompt="word " * 20_000, sampling=Sampling(max_tokens=1), role="judge")
+    assert list(budget.admit([long])) == []
+    assert budget.exhausted == "--max-usd 1"
+    assert list(budget.admit([msgspec_replace(long)])) != []
+
+
+def msgspec_replace(request: Generate) -> Generate:
+    """The same, asked of the cheaper model."""
+    return Generate(prompt=request.prompt, sampling=request.sampling, role="model")
+
+
+def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"data": questions, "progress": False}
+    with pytest.raises(UsageError, match=r"the price of groq:other is not known.*\[prices.\"groq:other\"\]"):
+        ek.run("mirae", "groq:other", max_usd=1, out=tmp_path / "no", **settings)  # type: ignore[arg-type]
+    assert not (tmp_path / "no").exists()
+    with ProviderServer(PROVIDERS["groq"], words=8) as server:
+        environment = named_at("groq", server, tmp_path)
+        path = Path(environment["EVENKEEL_CONFIG"])
+        path.write_text(path.read_text() + '[prices."groq:loop"]\ninput = 1000\noutput = 1000\n')
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(BudgetReached, match="--max-usd"):
+            ek.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
+        assert 0 < len(server.received) < 30
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("input = 1\n", "output"),
+        ("input = -1\noutput = 1\n", "at least 0"),
+        ("input = 'x'\noutput = 1\n", "number"),
+    ],
+)
+def test_a_mistake_in_a_price_is_named_with_its_line(
+    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "evenkeel.toml"
+    path.write_text(f'\n[prices."{GROQ}"]\n{text}')
+    monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
+    with pytest.raises(DataError, match=rf"evenkeel.toml, line [23].*{problem}"):
+        price_of(ModelRef(GROQ))
