@@ -13,6 +13,7 @@ from aiohttp import web
 from commandline import Outcome, evenkeel
 from dialects import PROVIDERS, Provider, ProviderServer, named_at
 from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
+from models.tiny import tiny_model
 
 
 class Trying(ProviderServer):
@@ -111,12 +112,12 @@ def test_options_of_a_model_need_a_model() -> None:
     assert evenkeel("doctor", "--model", "grok:x").code == 2
 
 
-def test_the_embedded_model_can_be_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    done = evenkeel("doctor", "--model", "embedded", "--json")
+def test_a_model_on_this_machine_can_be_tried(tmp_path: Path) -> None:
+    done = evenkeel("doctor", "--model", f"hf:{tiny_model(tmp_path)}", "--json")
     assert done.code == 0
     states = tried(done)
-    assert states["chat"] == states["repeats"] == states["seed"] == states["JSON schema"] == "ok"
-    assert states["log-probabilities of the prompt"] == "ok"
+    assert states["chat"] == states["repeats"] == states["seed"] == states["plain text"] == "ok"
+    assert states["log-probabilities of the prompt"] == states["embeddings"] == "ok"
 
 
 # list models
@@ -143,7 +144,7 @@ def test_servers_are_asked_for_their_models_within_bounds(
         text.write_text("".join(f'[presets.{name}]\nbase_url = "http://127.0.0.1:9/v1"\n' for name in others))
         shown = evenkeel("list", "models", "--ask", **environment)
         listed = json.loads(evenkeel("list", "models", "--ask", "--json", **environment).stdout)
-        server.models = tuple(f"model-number-{n}" for n in range(1_000_000))
+        server.models = tuple(f"{n:0180d}" for n in range(50_000))  # 10 MB
         flooded = evenkeel("list", "models", "--ask", **environment)
     assert "    ollama:loop\n" in shown.stdout
     assert "and 11 more" in shown.stdout

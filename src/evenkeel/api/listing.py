@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from msgspec import Struct
 
 from evenkeel.errors import UsageError
@@ -70,7 +72,8 @@ def _described(preset: Preset, listed: Listed) -> ListedProvider:
     try:
         address = _endpoint(preset).shown
     except UsageError as error:
-        address = str(error)
+        named = preset.base_url or os.environ.get(preset.host_variable)
+        address = str(error).rstrip(".") if named else f"{preset.host_variable} not set"
     return ListedProvider(
         name=preset.name,
         title=preset.title,

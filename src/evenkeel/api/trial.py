@@ -37,6 +37,7 @@ REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 50
 """How the reason of a failure begins where a server does not take such a request."""
 FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "reply ")
 """How the reason of any other failure begins."""
+MAX_TOKENS = 48
 LONGEST = 200
 """Characters of an answer or a message that are shown."""
 
@@ -280,7 +281,7 @@ class _Trying:
 
 
 def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0, stop: tuple[str, ...] = ()) -> Generate:
-    sampling = Sampling(temperature=temperature, max_tokens=64, stop=stop)
+    sampling = Sampling(temperature=temperature, max_tokens=MAX_TOKENS, stop=stop)
     return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat)
 
 
