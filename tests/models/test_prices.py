@@ -60,6 +60,20 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
     assert "without the tokens read" in given.stdout
 
 
+def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
+    plain, thinking = (
+        ek.dry_run("mirae", GROQ, data=questions, limit=1, model_args=args)
+        for args in ({}, {"reasoning_tokens": "1000"})
+    )
+    more = thinking.tokens_out["generate"] - plain.tokens_out["generate"]
+    assert more == 1000 * plain.requests["generate"]
+    assert thinking.usd is not None
+    assert plain.usd is not None
+    assert thinking.usd - plain.usd == pytest.approx(more * 0.79 / 1e6)
+    with pytest.raises(UsageError, match="reasoning_tokens"):
+        ek.run("mirae", GROQ, data=questions, model_args={"reasoning_tokens": "many"}, progress=False)
+
+
 def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
     budget = Budget(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
     for role, usd in (("model", 0.001), ("judge", 0.101)):

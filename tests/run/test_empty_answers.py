@@ -209,6 +209,23 @@ def test_the_terminal_and_the_page_say_why_and_what_to_do(
     assert "reasoning_effort" in page
 
 
+def test_a_run_that_was_mostly_cut_off_while_thinking_says_so_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Answering(lambda prompt, turn: EMPTY_CHOICES["open"][0] if turn % 4 else text("Paris")) as server:
+        evenkeel(
+            "run", "rgb", "--model", "deepseek:m", "--base-url", server.url, "--lang", "en",
+            "--limit", 4, "--ability", "noise", "--noise-rates", "0", "--out", tmp_path / "run",
+        )  # fmt: skip
+    out = " ".join(capsys.readouterr().out.split())
+    most = "Most answers were cut off while the model was still thinking: 3 of 4 requests have no answer"
+    remedies = ("reasoning_tokens=8192", """extra_body='{"thinking":{"type":"disabled"}}'""")
+    assert all(words in out for words in (most, *remedies))
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert most in page
+    assert "reasoning_tokens=8192" in page
+
+
 def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:
     with Answering(lambda prompt, turn: text(f"well {turn % 5}", "length" if turn > 1 else "stop")) as server:
         done = run(server, tmp_path / "run")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.api.run import note_stored_answers, open_journal
-from evenkeel.api.setup import model_refs, open_models, prices_of, probe
+from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
@@ -17,7 +17,7 @@ from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.budget import Limits
 from evenkeel.run.control import assigned_folder, controlled
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class
@@ -72,7 +72,7 @@ def build(
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
         refs = model_refs(builder, benchmark_name(benchmark), ref, base_url, model_args=model_args)
-        prices = prices_of(limits, refs, builder, watching)
+        budget = budget_for(limits, refs, builder, watching)
         models = open_models(running, builder, benchmark_name(benchmark), refs)
         probe(builder, models, watching)
         beside = target / "journal.sqlite" if in_folder else target.with_name(f"{target.stem}.journal.sqlite")
@@ -83,7 +83,7 @@ def build(
             journal,
             {role: model.identity() for role, model in models.items()},
             opener=models.__getitem__,
-            budget=Budget(limits, prices),
+            budget=budget,
             progress=watching,
         )
         with note_stored_answers(journal, f"{beside}: the same command goes on from there."):

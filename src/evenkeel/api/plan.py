@@ -21,7 +21,13 @@ from msgspec import Struct
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.journal.journal import Journal
-from evenkeel.models.prices import is_local, prices_by_role, require_prices, shown_prices
+from evenkeel.models.prices import (
+    is_local,
+    prices_by_role,
+    require_prices,
+    shown_prices,
+    thinking_by_role,
+)
 from evenkeel.models.registry import check_spec
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import FREE, Budget, Limits, Plan, Price, estimate
@@ -87,16 +93,21 @@ def dry_run(
     elif unpriced or not named:
         prices = {}
     return msgspec.structs.replace(
-        count_requests(loaded, samples, prices),
+        count_requests(loaded, samples, prices, thinking_by_role(refs)),
         local=named and all(is_local(each) for each in refs.values()),
         prices=tuple(shown_prices(prices, refs)),
         unpriced=tuple(unpriced),
     )
 
 
-def count_requests(benchmark: Benchmark, samples: Sequence[Sample], prices: Mapping[str, Price]) -> Plan:
+def count_requests(
+    benchmark: Benchmark,
+    samples: Sequence[Sample],
+    prices: Mapping[str, Price],
+    thinking: Mapping[str, int],
+) -> Plan:
     """Send every request of a run past a counting model; the cost is that of the roles with a price."""
-    counting = CountingModel({role for role in benchmark.helpers if ":" not in role})
+    counting = CountingModel({role for role in benchmark.helpers if ":" not in role}, thinking)
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Journal(Path(folder) / "journal.sqlite")) as journal,
@@ -126,13 +137,14 @@ class CountingModel:
 
     capabilities: frozenset[Capability] = frozenset(KIND_NEEDS.values())
 
-    def __init__(self, named_roles: set[str]) -> None:
+    def __init__(self, named_roles: set[str], thinking: Mapping[str, int]) -> None:
         self.requests: Counter[str] = Counter()
         self.tokens_in: Counter[str] = Counter()
         self.tokens_out: Counter[str] = Counter()
         self.paid: dict[str, tuple[int, int]] = {}
         """Tokens read and written of what is paid for, by role."""
         self._named_roles = named_roles
+        self._thinking = thinking
         self._numbers = count()
 
     def identity(self) -> dict[str, Any]:
@@ -146,14 +158,14 @@ class CountingModel:
             kind: str = KIND_NEEDS[type(request)]
             if kind == "generate" and request.role in self._named_roles:
                 kind = request.role
-            tokens_in, tokens_out = estimate(request)
+            tokens_in, tokens_out = estimate(request, self._thinking)
             self.requests[kind] += 1
             self.tokens_in[kind] += tokens_in
             self.tokens_out[kind] += tokens_out
             if not isinstance(request, FREE):
                 before = self.paid.get(request.role, (0, 0))
                 self.paid[request.role] = before[0] + tokens_in, before[1] + tokens_out
-            yield request, self._stand_in(request, tokens_out)
+            yield request, self._stand_in(request, estimate(request)[1])
 
     def _stand_in(self, request: Request, tokens: int) -> Response:
         match request:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import (
     Setup,
+    budget_for,
     identities,
     make_spec,
     model_refs,
@@ -21,7 +22,6 @@ from evenkeel.api.setup import (
     note_other_server,
     open_models,
     prepare,
-    prices_of,
     probe,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
@@ -86,12 +86,10 @@ def run(
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     watching = watcher(progress)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    loaded, name = (
-        load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed),
-        benchmark_name(benchmark),
-    )
+    name = benchmark_name(benchmark)
+    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     ref = ModelRef(model, dict(model_args or {})) if model else None
-    prices = prices_of(limits, model_refs(loaded, name, ref, base_url), loaded, watching)
+    budget = budget_for(limits, model_refs(loaded, name, ref, base_url), loaded, watching)
     with load_engine(where, concurrency=concurrency) as running:
         setup = prepare(
             running,
@@ -105,7 +103,6 @@ def run(
             progress=watching,
         )
         folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
-        budget = Budget(limits, prices)
         return _carry_out(setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching)
 
 

@@ -21,11 +21,11 @@ from evenkeel.files import datasets
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
-from evenkeel.models.prices import prices_by_role, require_prices, shown_prices
+from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
 from evenkeel.models.registry import on_server, own_preset, split_spec
 from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data
-from evenkeel.run.budget import Limits, Price
+from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
@@ -143,15 +143,15 @@ def open_models(
     return models
 
 
-def prices_of(
+def budget_for(
     limits: Limits, refs: Mapping[str, ModelRef], benchmark: Benchmark | Builder, progress: Progress
-) -> dict[str, Price]:
-    """The price of each model, for a limit in dollars; an error where the limit could not be kept."""
+) -> Budget:
+    """A run's budget with the price of each model; an error where a limit in dollars could not be kept."""
     prices, unknown = prices_by_role(limits, refs, benchmark.roles)
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
-    return prices
+    return Budget(limits, prices, thinking_by_role(refs))
 
 
 def _plural(role: str) -> str:

@@ -159,8 +159,8 @@ base_url_option = compose(
         "--base-url",
         multiple=True,
         callback=lambda ctx, param, values: ",".join(values) or None,
-        help="The address of an OpenAI-compatible server, for openai: models; repeat for several that hold "
-        "the same model.",
+        help="The address of an OpenAI-compatible server, for openai: models and local servers by name; of a "
+        "provider, where there is no such model; repeat for several that hold the same model.",
     ),
     click.option(
         "--verbose",

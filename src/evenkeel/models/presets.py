@@ -139,7 +139,7 @@ def presets() -> dict[str, Preset]:
 
 def find_preset(name: str) -> Preset | None:
     """The preset of a name; None for `openai`, which is any server, and where there is none."""
-    if name == "openai" or not NAME.fullmatch(name):
+    if name in RESERVED or not NAME.fullmatch(name):
         return None
     return presets().get(name)
 

@@ -93,6 +93,15 @@ def prices_by_role(
     return {role: price for role, price in known.items() if price is not None}, list(dict.fromkeys(unknown))
 
 
+def thinking_by_role(refs: Mapping[str, ModelRef]) -> dict[str, int]:
+    """How many tokens each model may think with beside its answers."""
+    given = {
+        role: str({**ref.args, **split_spec(ref.spec)[1]}.get("reasoning_tokens", ""))
+        for role, ref in refs.items()
+    }
+    return {role: int(number) for role, number in given.items() if number.isdecimal()}
+
+
 def require_prices(limits: Limits, unknown: list[str]) -> None:
     """Refuse a limit in dollars that could not be kept."""
     if limits.max_usd is not None and unknown:

@@ -86,9 +86,16 @@ class Budget:
     own, hence the lock.
     """
 
-    def __init__(self, limits: Limits, prices: Mapping[str, Price] | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        prices: Mapping[str, Price] | None = None,
+        thinking: Mapping[str, int] | None = None,
+    ) -> None:
         self.limits = limits
         self._prices = prices or {}
+        self._thinking = thinking or {}
+        """By role: tokens that a model may write beside its answer."""
         self._usual_price = limits.price or Price(0.0, 0.0)
         self.usd = 0.0
         self._flying_usd = 0.0
@@ -109,7 +116,7 @@ class Budget:
             if isinstance(request, FREE):
                 yield request
                 continue
-            cost = estimate(request) if self._counts_tokens else (0, 0)
+            cost = estimate(request, self._thinking) if self._counts_tokens else (0, 0)
             with self._lock:
                 self.exhausted = self._broken_by(request.role, *cost)
                 if self.exhausted:
@@ -156,8 +163,9 @@ class Budget:
         return ""
 
 
-def estimate(request: Request) -> tuple[int, int]:
-    """An estimate of the tokens that a request reads, and the most it may write."""
+def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:
+    """An estimate of the tokens that a request reads, and the most it may write; with what a model may think,
+    by role."""
     match request:
         case Generate():
             prompt = request.prompt
@@ -166,7 +174,8 @@ def estimate(request: Request) -> tuple[int, int]:
             most = sampling.max_tokens
             if sampling.length_of:
                 most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
-            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens)
+            thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
+            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
         case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():

@@ -239,7 +239,8 @@ class Transport:
                 data = await read_body(reply, body, large=self._large, stall_s=min(self._timeout, STALL_S))
                 redacted, headers = self._endpoint.redacted, reply.headers
                 if self._endpoint.rate_limits is not None:
-                    self._endpoint.rate_limits |= rate_limits(headers)
+                    limits = rate_limits(headers)
+                    self._endpoint.rate_limits |= {name: redacted.text(limits[name]) for name in limits}
                 return Reply(
                     reply.status,
                     reply.content_type.lower(),
