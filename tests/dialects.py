@@ -25,6 +25,7 @@ from aiohttp import web
 import evenkeel as ek
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
+from evenkeel.models.presets import Feature
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
@@ -376,11 +377,8 @@ def table(folder: Path) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, preset in ek.presets().items():
-        json = [
-            word
-            for word, feature in (("schema", "json_schema"), ("mode", "json_mode"))
-            if preset.supports.get(feature)
-        ]  # type: ignore[call-overload]
+        kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
+        json = [word for feature, word in kinds.items() if preset.supports.get(feature)]
         unknown = "json_schema" not in preset.supports
         seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset.supports.get("seed"))
         lines.append(

@@ -34,7 +34,7 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 from aiohttp import web
@@ -139,7 +139,7 @@ class Loopback:
 
     # Running
 
-    def __enter__(self) -> Loopback:
+    def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="loopback", daemon=True)
         self._thread.start()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
+from msgspec import Struct
 
 from commandline import Outcome, evenkeel
 from dialects import PROVIDERS, Provider, ProviderServer, named_at
 from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
-from models.tiny import tiny_model
+from evenkeel.models.registry import BACKENDS, Backend
+from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response
 
 
 class Trying(ProviderServer):
@@ -112,12 +115,42 @@ def test_options_of_a_model_need_a_model() -> None:
     assert evenkeel("doctor", "--model", "grok:x").code == 2
 
 
-def test_a_model_on_this_machine_can_be_tried(tmp_path: Path) -> None:
-    done = evenkeel("doctor", "--model", f"hf:{tiny_model(tmp_path)}", "--json")
+class Local:
+    """A model of this machine, which answers by prompt and repeat, and follows no schema."""
+
+    class Options(Struct, frozen=True, kw_only=True):
+        pass
+
+    capabilities = frozenset({"generate", "loglikelihood"})
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name = name
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": f"local:{self.name}"}
+
+    def probe(self, needs: frozenset[str]) -> None: ...
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for request in requests:
+            if isinstance(request, LogLikelihood):
+                yield request, Response(status="ok", logprobs=Logprobs((" blue",), (-1.5,)))
+            elif isinstance(request, Generate):
+                text = f"whales, seals and squid {request.repeat} swim about in it"
+                stop = request.sampling.stop
+                yield request, Response(status="ok", text=text.partition(stop[0])[0] if stop else text)
+
+    def close(self) -> None: ...
+
+
+def test_a_model_on_this_machine_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BACKENDS, "local", Backend(f"{__name__}:Local", True, "of this machine"))
+    done = evenkeel("doctor", "--model", "local:x", "--json")
     assert done.code == 0
     states = tried(done)
-    assert states["chat"] == states["repeats"] == states["seed"] == states["plain text"] == "ok"
-    assert states["log-probabilities of the prompt"] == states["embeddings"] == "ok"
+    works = ("chat", "repeats", "seed", "stop", "plain text", "log-probabilities of the prompt")
+    assert {states[name] for name in works} == {"ok"}
+    assert states["JSON schema"] == states["embeddings"] == "not supported"
 
 
 # list models

@@ -287,7 +287,7 @@ def test_the_only_model_of_a_local_server_is_taken(
             model = load_model(spec)
             assert isinstance(model, OpenAI)
             assert model.identity()["spec"] == "ollama:llama3.2"
-        assert one(model, chat("hello")).status == "ok"
+            assert one(model, chat("hello")).status == "ok"
         assert server.received[-1]["model"] == "llama3.2"
 
 

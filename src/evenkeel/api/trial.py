@@ -16,7 +16,7 @@ from evenkeel.files.package_data import read_json
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.run.model import Model
 from evenkeel.run.registry import load_benchmark, usable_benchmarks
-from evenkeel.text.answers import is_blank
+from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import (
     Capability,
     Embed,
@@ -291,8 +291,9 @@ def _usable(response: Response) -> tuple[State, str]:
         return "ok", response.text
     if response.status == "error":
         return _failure(response.reason)
-    thinking = " (--model-arg reasoning_tokens=N gives it tokens to think with)" if response.reasoning else ""
-    return "failed", f"{response.status}: {response.reason or 'nothing in the answer'}{thinking}"
+    thought = response.reasoning or IN_REASONING in response.reason
+    remedy = " (--model-arg reasoning_tokens=8192 gives it tokens to think with)" if thought else ""
+    return "failed", f"{response.status}: {response.reason or 'nothing in the answer'}{remedy}"
 
 
 def _failure(reason: str) -> tuple[State, str]:

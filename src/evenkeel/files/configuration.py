@@ -58,8 +58,10 @@ def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataErr
 
 @cache
 def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str, Any]]]:
-    if size > LARGEST or not path.is_file():
-        raise DataError(path, f"a file of settings has at most {LARGEST:,} bytes.")
+    if not path.is_file():
+        raise DataError(path, "is not a file.")
+    if size > LARGEST:
+        raise DataError(path, f"has more than {LARGEST:,} bytes, which no file of settings has.")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

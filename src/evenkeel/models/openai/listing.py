@@ -49,8 +49,8 @@ _decoder = msgspec.json.Decoder(_Models | list[_Entry])
 
 def list_models(endpoints: Mapping[str, Endpoint], *, timeout: float = TIMEOUT_S) -> dict[str, Listed]:
     """The models of several servers, which are asked at the same time; by the names that the servers have."""
-    [listed] = iterate(partial(_ask_all, endpoints, timeout))
-    return listed
+    replies: list[dict[str, Listed]] = list(iterate(partial(_ask_all, endpoints, timeout)))
+    return replies[0]
 
 
 def sole_model(endpoint: Endpoint, preset: Preset) -> str:
