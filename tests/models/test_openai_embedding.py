@@ -100,8 +100,8 @@ def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[R
     with Numbering(unnumbered, record=True) as server:
         assert vectors_of(embed(server, TEXTS)) == vectors_of(right)
     assert len(server.bodies) == 1
-    with Loopback() as server:  # in reverse, by their numbers
-        assert vectors_of(embed(server, TEXTS)) == vectors_of(right)
+    with Loopback() as numbered:  # in reverse, by their numbers
+        assert vectors_of(embed(numbered, TEXTS)) == vectors_of(right)
 
 
 def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
