@@ -326,7 +326,7 @@ def _preset(preset: Preset, key: str) -> str | None:
             "warn",
         )
     else:
-        show.text(f"A server on this machine: {preset.base_url}. No key is needed.", "soft")
+        show.text(f"The server is at {preset.address()}. No key is needed.", "soft")
     name = _model_name(chosen or "")
     return preset.spec(name) if name else None
 

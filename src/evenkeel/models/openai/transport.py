@@ -56,6 +56,8 @@ DETAIL_LENGTH = 300
 RATE_LIMIT = "ratelimit"
 """In the name of a header: `x-ratelimit-remaining-requests`, `anthropic-ratelimit-tokens-reset`."""
 MOST_LIMITS, LONGEST_LIMIT = 20, 60
+LONGEST_RESET_S = 60.0
+"""A limit is often back in full only much later than the first request is let through again."""
 AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
 DURATION = re.compile(rf"(?:{AMOUNT.pattern}){{1,5}}")
 
@@ -300,13 +302,14 @@ def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until every limit of which nothing is left begins anew; None where no header says so."""
+    """Seconds until every limit of which nothing is left begins anew, at most LONGEST_RESET_S; None where no
+    header says so."""
     waits = []
     for name, value in headers.items():
         if RATE_LIMIT in name.lower() and "remaining" in name.lower() and _number(value) == 0:
             reset = headers.get(name.lower().replace("remaining", "reset"), "")
             waits.append(_seconds_until(reset.strip()))
-    return max((wait for wait in waits if wait is not None), default=None)
+    return max((min(wait, LONGEST_RESET_S) for wait in waits if wait is not None), default=None)
 
 
 def _seconds_until(reset: str) -> float | None:
