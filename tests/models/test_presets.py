@@ -92,18 +92,24 @@ def test_the_list_given_is_the_callers_own() -> None:
 # Keys
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://evil.example/v1", "https://api.groq.com.evil.example/v1", "http://api.groq.com/openai/v1",
-        "https://api.groq.com:8443/openai/v1", "https://api.groq.com:1@evil.example/v1", "http://127.0.0.1:9/v1",
-        "http://127.0.0.1:9/https://api.groq.com/v1", "http://127.0.0.1:9/v1,http://127.0.0.1:10/v1",
-    ],
-)  # fmt: skip
-def test_a_key_goes_to_no_host_but_its_own(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+ELSEWHERE = [
+    "http://evil.example/v1",
+    "https://api.groq.com.evil.example/v1",
+    "http://api.groq.com/openai/v1",
+    "https://api.groq.com:8443/openai/v1",
+    "https://api.groq.com:1@evil.example/v1",
+    "http://127.0.0.1:9/v1",
+    "http://127.0.0.1:9/https://api.groq.com/v1",
+    "http://127.0.0.1:9/v1,http://127.0.0.1:10/v1",
+]
+"""Addresses that are not Groq's, though some look like it."""
+
+
+def test_a_key_goes_to_no_host_but_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert not [value for value in sent("groq:x", base_url=address).values() if KEY in value]
+    for address in ELSEWHERE:
+        assert not [value for value in sent("groq:x", base_url=address).values() if KEY in value], address
 
 
 def test_a_key_goes_to_its_own_host_and_to_one_for_which_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,26 +148,25 @@ def test_base_url_goes_to_local_models_before_providers() -> None:
 # Addresses
 
 
-@pytest.mark.parametrize(
-    ("host", "address"),
-    [
-        ("gpu", "http://gpu:11434/v1"), ("gpu:9000", "http://gpu:9000/v1"), (":9000", "http://127.0.0.1:9000/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"), ("https://gpu.example/", "https://gpu.example/v1"),
-        ("http://gpu:1/api/v1", "http://gpu:1/api/v1"), ("[::1]:9", "http://[::1]:9/v1"),
-    ],
-)  # fmt: skip
-def test_ollama_is_found_where_its_variable_says(
-    host: str, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", host)
-    assert endpoints(None, None, preset=find_preset("ollama"))[0].shown == address
+HOSTS = {
+    "gpu": "http://gpu:11434/v1",
+    "gpu:9000": "http://gpu:9000/v1",
+    ":9000": "http://127.0.0.1:9000/v1",
+    "0.0.0.0": "http://127.0.0.1:11434/v1",
+    "https://gpu.example/": "https://gpu.example/v1",
+    "http://gpu:1/api/v1": "http://gpu:1/api/v1",
+    "[::1]:9": "http://[::1]:9/v1",
+}
 
 
-@pytest.mark.parametrize("host", ["gpu:port", "ftp://gpu", "http://[::1"])
-def test_a_variable_that_holds_no_address_is_named(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", host)
-    with pytest.raises(UsageError, match="OLLAMA_HOST"):
-        load_model("ollama:x")
+def test_ollama_is_found_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for host, address in HOSTS.items():
+        monkeypatch.setenv("OLLAMA_HOST", host)
+        assert endpoints(None, None, preset=find_preset("ollama"))[0].shown == address
+    for host in ("gpu:port", "ftp://gpu", "http://[::1"):
+        monkeypatch.setenv("OLLAMA_HOST", host)
+        with pytest.raises(UsageError, match="OLLAMA_HOST"):
+            load_model("ollama:x")
 
 
 def test_azure_asks_a_deployment_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,32 +213,30 @@ def test_a_person_adds_presets_and_changes_known_ones(
         load_model("lab:m")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "problem"),
-    [
-        ("[presets.lab]\ntitle = 'x'\n", 1, "give its address"),
-        ("\n[presets.lab]\nbase_url = 'ftp://x'\n", 3, "must begin with http"),
-        ("[presets.lab]\nbase_url = 'https://me:pw-4f9a0c2d@x/v1'\n", 2, "may not hold a user"),
-        ("[presets.lab]\nbase_url = 'http://x'\n# a\nkey = 'sk-4f9a0c2d7b61e835'\n", 4, "variable"),
-        ("[presets.lab]\nbase_url = 'http://x'\nbase_urk = 1\n", 3, "Did you mean 'base_url'"),
-        ("[presets.lab]\nbase_url = 'http://x'\nsupports = {seed = 'yes'}\n", 3, "true or false"),
-        ("[presets.hf]\nbase_url = 'http://x'\n", 1, "is taken"),
-        ("[presets.openai]\nbase_url = 'http://x'\n", 1, "is taken"),
-        ('[presets."a b"]\nbase_url = "http://x"\n', 1, "a-z"),
-        ("[preset.lab]\n", 1, "Did you mean 'presets'"),
-        ("presets = 3\n", 1, "expected a table"),
-        ("[presets.lab]\nbase_url = \n", 2, "is not TOML"),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_the_settings_is_named_with_its_line(
-    text: str, line: int, problem: str, settings: Settings
-) -> None:
-    path = settings(text)
-    with pytest.raises(DataError) as raised:
-        ek.presets()
-    assert str(raised.value).startswith(f"{path}, line {line}")
-    assert problem in str(raised.value)
-    assert "4f9a0c2d" not in str(raised.value)
+MISTAKES = [
+    ("[presets.lab]\ntitle = 'x'\n", 1, "give its address"),
+    ("\n[presets.lab]\nbase_url = 'ftp://x'\n", 3, "must begin with http"),
+    ("[presets.lab]\nbase_url = 'https://me:pw-4f9a0c2d@x/v1'\n", 2, "may not hold a user"),
+    ("[presets.lab]\nbase_url = 'http://x'\n# a\nkey = 'sk-4f9a0c2d7b61e835'\n", 4, "variable"),
+    ("[presets.lab]\nbase_url = 'http://x'\nbase_urk = 1\n", 3, "Did you mean 'base_url'"),
+    ("[presets.lab]\nbase_url = 'http://x'\nsupports = {seed = 'yes'}\n", 3, "true or false"),
+    ("[presets.hf]\nbase_url = 'http://x'\n", 1, "is taken"),
+    ("[presets.openai]\nbase_url = 'http://x'\n", 1, "is taken"),
+    ('[presets."a b"]\nbase_url = "http://x"\n', 1, "a-z"),
+    ("[preset.lab]\n", 1, "Did you mean 'presets'"),
+    ("presets = 3\n", 1, "expected a table"),
+    ("[presets.lab]\nbase_url = \n", 2, "is not TOML"),
+]
+
+
+def test_a_mistake_in_the_settings_is_named_with_its_line(settings: Settings) -> None:
+    for text, line, problem in MISTAKES:
+        path = settings(text)
+        with pytest.raises(DataError) as raised:
+            ek.presets()
+        assert str(raised.value).startswith(f"{path}, line {line}"), text
+        assert problem in str(raised.value)
+        assert "4f9a0c2d" not in str(raised.value)
 
 
 def test_settings_in_the_working_directory_are_not_read(
