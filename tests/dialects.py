@@ -1,7 +1,8 @@
 """The loopback server in the dialect of each provider, and what the client is found to do with it.
 
-A dialect is written down from the provider's documentation, not from `presets.json`: the server refuses what
-the provider does not take, so that a wrong preset fails. `verify` speaks to it through the whole client.
+A dialect is written down apart from `presets.json`, from documentation and reports as far as they were found:
+the server refuses what the provider is not known to take. No provider was asked. `verify` speaks to it
+through the whole client.
 
     python tests/dialects.py          print the table of docs/integrations.md
     python tests/dialects.py --write  put it there
@@ -25,7 +26,7 @@ from aiohttp import web
 import evenkeel as ek
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
-from evenkeel.models.presets import Feature
+from evenkeel.models.presets import Feature, Preset
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
@@ -293,7 +294,11 @@ def verify(name: str, folder: Path) -> list[str]:
         verified.append(f"key in {provider.key_header}" if preset.key else "no key sent")
         seed, schema = _seed(name, server), _schema(name, server)
         confirmed = {"seed": seed, "json_schema": schema}  # by the provider's documentation
-        verified += [label for feature, label in confirmed.items() if feature in preset.supports]
+        verified += [
+            label
+            for feature, label in confirmed.items()
+            if feature in preset.supports and feature not in preset.unconfirmed
+        ]
         verified.append(_errors(model))
         verified += _thinking(name, model)
         if limits := _limits(name, model):
@@ -379,20 +384,23 @@ def table(folder: Path) -> str:
     for name, preset in ek.presets().items():
         kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
         json = [word for feature, word in kinds.items() if preset.supports.get(feature)]
-        unknown = "json_schema" not in preset.supports
-        seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset.supports.get("seed"))
+        unknown = "json_schema" not in preset.supports or "json_schema" in preset.unconfirmed
+        seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset, "seed")
         lines.append(
             f"| `{name}:` | {preset.base_url or f'`{preset.host_variable}`'} | "
             f"{f'`{preset.key}`' if preset.key else 'none'} | {seed} | "
-            f"{', '.join(json) or ('not confirmed' if unknown else 'no')} | "
-            f"{_word(preset.supports.get('embeddings'))} | {_word(preset.supports.get('prompt_logprobs'))} | "
+            f"{(', '.join(json) or 'no') if not unknown else ', '.join([*json, 'not confirmed'])} | "
+            f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} | "
             f"{', '.join(preset.reasoning)} | {'; '.join(verify(name, folder))} |"
         )
     return "\n".join(lines)
 
 
-def _word(supported: bool | None) -> str:
-    return {True: "yes", False: "no", None: "not confirmed"}[supported]
+def _word(preset: Preset, feature: Feature) -> str:
+    if feature not in preset.supports:
+        return "not confirmed"
+    word = "yes" if preset.supports[feature] else "no"
+    return f"{word}, not confirmed" if feature in preset.unconfirmed else word
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from evenkeel.models.prices import price_of, price_table
 from evenkeel.run.budget import Budget, Limits, Price
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 
-GROQ = "groq:llama-3.3-70b-versatile"
+GROQ = "groq:openai/gpt-oss-120b"
+REPORTED = f"table of {price_table().date}, from reports of the provider's page"
 
 
 def test_the_table_is_dated_and_of_known_providers() -> None:
@@ -28,10 +29,12 @@ def test_the_table_is_dated_and_of_known_providers() -> None:
 
 
 def test_a_price_is_that_of_the_providers_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert price_of(ModelRef(GROQ)) == (0.59, 0.79, f"table of {price_table().date}")
+    assert price_of(ModelRef(GROQ)) == (0.15, 0.6, REPORTED)
     assert price_of(ModelRef(f"{GROQ}?base_url=http://127.0.0.1:9/v1")) is None
     assert price_of(ModelRef(GROQ, {"base_url": "http://127.0.0.1:9/v1"})) is None
     assert price_of(ModelRef("groq:other")) is None
+    official = price_of(ModelRef("anthropic:claude-sonnet-5-5"))
+    assert official == (2, 10, f"table of {price_table().date}")
     assert price_of(ModelRef("openai:gpt-4o-mini")) is not None
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert price_of(ModelRef("openai:gpt-4o-mini")) is None
@@ -45,10 +48,10 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
     command = ("run", "mirae", "--data", questions, "--dry-run")
     done = evenkeel(*command, "--model", GROQ)
     assert "The cost is at most about $0.0" in done.stdout
-    assert f"{GROQ} $0.59 in, $0.79 out (table of {price_table().date})" in done.stdout
+    assert f"{GROQ} $0.15 in, $0.6 out ({REPORTED})" in done.stdout
     plan = ek.dry_run("mirae", GROQ, data=questions)
     assert plan.usd == pytest.approx(
-        (plan.tokens_in["generate"] * 0.59 + plan.tokens_out["generate"] * 0.79) / 1e6
+        (plan.tokens_in["generate"] * 0.15 + plan.tokens_out["generate"] * 0.6) / 1e6
     )
     assert "the price of groq:other is not known" in evenkeel(*command, "--model", "groq:other").stdout
     settings = tmp_path / "evenkeel.toml"
@@ -69,7 +72,7 @@ def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
     assert more == 1000 * plain.requests["generate"]
     assert thinking.usd is not None
     assert plain.usd is not None
-    assert thinking.usd - plain.usd == pytest.approx(more * 0.79 / 1e6)
+    assert thinking.usd - plain.usd == pytest.approx(more * 0.6 / 1e6)
     with pytest.raises(UsageError, match="reasoning_tokens"):
         ek.run("mirae", GROQ, data=questions, model_args={"reasoning_tokens": "many"}, progress=False)
 

@@ -1,7 +1,8 @@
 """Providers and local servers by name: `groq:llama-3.3-70b-versatile`, all reached through the one client.
 
-What is known of each is data (`presets.json`, with its sources); a person adds more, or changes one, in their
-own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read here.
+What is known of each is data (`presets.json`, with what was not confirmed); a person adds or changes some,
+in their own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read
+here.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
     """What it takes and what it does not; of a feature that is not here, nothing is known."""
+    unconfirmed: tuple[Feature, ...] = ()
+    """Of what it supports or not: what its documentation was not seen to say."""
     max_temperature: float | None = None
     """A higher one is lowered to this by the server."""
     extra_body: dict[str, Any] = {}
@@ -73,7 +76,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_limits: str = ""
     """What the names of its headers about rate limits begin with."""
     sources: tuple[str, ...] = ()
-    """Where this was read."""
+    """Its documentation, for whoever checks this; `unconfirmed` says what was not seen there."""
 
     def __post_init__(self) -> None:
         if self.base_url and (problem := _address_problem(self.base_url)):

@@ -36,13 +36,15 @@ class Cost(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
+    official: bool
+    """Whether the source itself was read, in a stored copy; else several reports of it that agree."""
     models: dict[str, Cost]
     note: str = ""
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
     date: str
-    """When the prices were read at their sources."""
+    """When the table was put together; `Provider.official` and its note say from what."""
     providers: dict[str, Provider]
 
 
@@ -64,7 +66,10 @@ def price_of(ref: ModelRef) -> Price | None:
     table = price_table()
     provider = table.providers.get(scheme)
     cost = provider.models.get(name) if provider else None
-    return Price(cost.input, cost.output, f"table of {table.date}") if cost else None
+    if provider is None or cost is None:
+        return None
+    reported = "" if provider.official else ", from reports of the provider's page"
+    return Price(cost.input, cost.output, f"table of {table.date}{reported}")
 
 
 def is_local(ref: ModelRef) -> bool:
