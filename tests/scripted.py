@@ -27,4 +27,5 @@ class Scripted(Loopback):
         prompt = "\n".join(turn.content for turn in body.messages)
         self.answered[prompt] += 1
         message = {"role": "assistant", "content": self.rule(prompt)}
-        return msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
+        choice = {"message": message, "finish_reason": "stop"}
+        return msgspec.json.encode({"model": "loop", "choices": [choice]})

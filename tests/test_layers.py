@@ -24,6 +24,7 @@ LAYERS = (
     "benchmarks",
     "report",
     "api",
+    "inspect",
     "app",
     "cli",
 )
@@ -126,6 +127,7 @@ def test_no_folder_is_crowded() -> None:
         ("jinja2", {"models", "report"}),
         ("sqlite3", {"journal"}),
         ("ray", {"models"}),
+        ("inspect_ai", {"inspect"}),
     ],
 )
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:

@@ -44,6 +44,8 @@ from evenkeel.run.scoring import UNCAUGHT
 from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
+RECORDED = ("recorded", "inspect")
+"""Sources of data that come with the answers."""
 
 
 def run(
@@ -162,10 +164,15 @@ def score(
         if recorded.embedder:
             about["embedder"] = recorded.embedder
         spec = make_spec(name, loaded, models, about)
-        probe(loaded, models, watching)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else default_folder(name, recorded.model)
-        return _carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=watching)
+        return score_setup(setup, folder, fresh=fresh, progress=watching)
+
+
+def score_setup(setup: Setup, folder: Path, *, fresh: bool, progress: Progress) -> Run:
+    """Score answers that were given elsewhere: the models of the setup give them again."""
+    probe(setup.benchmark, setup.models, progress)
+    return _carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=progress)
 
 
 def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:
@@ -318,7 +325,7 @@ def _carry_out(
             opener=setup.models.__getitem__,
             budget=budget,
             progress=progress,
-            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == "recorded" else TITLES,
+            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] in RECORDED else TITLES,
             reuse=recording,
         )
         with note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."):

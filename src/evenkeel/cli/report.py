@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -83,6 +83,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
         "evenkeel export runs/mine --to parquet --out mine.parquet",
         "evenkeel export runs/mine --to published --out folder",
         "evenkeel export runs/mine --to marks",
+        "evenkeel export runs/mine --to inspect --out logs/mine.eval",
     ),
 )
 @run_argument
@@ -90,15 +91,16 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published", "marks"]),
-    help="A table, the files in the benchmark's published formats, or the scores that people marked.",
+    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect"]),
+    help="A table, the files in the benchmark's published formats, the scores that people marked, or a log "
+    "that `inspect view` opens (needs the package inspect-ai).",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="The file to write; for published and marks, the folder.  [default: RUN/export/records.csv, …]",
 )
-def export_command(run: str, form: Form, out: Path | None) -> None:
+def export_command(run: str, form: Form | Literal["inspect"], out: Path | None) -> None:
     """Write a run for other programs: one row for each sample, every column typed, every answer in full.
 
     A row holds the sample's id and group, its tags, the statuses of its requests, its values, the answers
@@ -109,5 +111,10 @@ def export_command(run: str, form: Form, out: Path | None) -> None:
     from evenkeel.report.export import export
     from evenkeel.run.folder import load_run
 
+    if form == "inspect":
+        from evenkeel.inspect.export import export_log
+
+        say(export_log(load_run(run), out))
+        return
     for path in export(load_run(run), form, out):
         say(path)

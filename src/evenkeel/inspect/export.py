@@ -1,0 +1,356 @@
+"""A run as a log of Inspect, which `inspect view` opens: `evenkeel export RUN --to inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import evenkeel
+from evenkeel.api.setup import identities
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.files.cache import replacing
+from evenkeel.inspect.questions import (
+    FIELD,
+    NOT_RECORDED,
+    Question,
+    answered,
+    encode_answers,
+    make_questions,
+)
+from evenkeel.inspect.scoring import explain, with_intervals
+from evenkeel.journal.journal import LOOKUP, make_key, model_digest
+from evenkeel.journal.recording import Recording
+from evenkeel.models.replay import RecordedAnswers
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.folder import Run, member
+from evenkeel.run.registry import load_stored
+from evenkeel.types import Figure, Generate, Record, Request, Response, Sample, to_jsonable
+
+SCORER = "evenkeel"
+STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
+NORMAL = 1.959964
+"""Standard errors from a mean to the end of its 95 % interval, where that is symmetric."""
+TEXTS = ("target", "answer", "positive")
+"""Fields of a sample's inputs that say what is right."""
+
+
+def export_log(run: Run, out: Path | None = None) -> Path:
+    """Write a run as `.eval` (or, by the name of `out`, `.json`)."""
+    try:
+        from inspect_ai.log import write_eval_log
+    except ImportError:
+        raise MissingExtra(
+            "export --to inspect", package="inspect-ai", install="pip install inspect-ai"
+        ) from None
+    target = out or run.path / "export" / f"{run.spec.benchmark}.eval"
+    if target.is_dir() or target.suffix not in (".eval", ".json"):
+        raise UsageError(f"--out {target}: give a file that ends in .eval or .json.")
+    with replacing(target) as draft:
+        named = draft.with_name(f"{draft.name}{target.suffix}")  # Inspect goes by the ending
+        try:
+            write_eval_log(make_log(run), str(named))
+            named.replace(draft)
+        finally:
+            named.unlink(missing_ok=True)
+    return target
+
+
+def make_log(run: Run) -> Any:
+    """The log of a run: samples with their repeats as epochs, scores, figures, tokens."""
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalPlan, EvalPlanStep, EvalSpec, EvalStats
+    from inspect_ai.log import EvalScorer, HeadlineMetric  # isort: skip
+
+    spec, benchmark = run.spec, load_stored(run.spec)
+    records = {record.sample.id: record for record in run.records()}
+    questions = make_questions(benchmark, [record.sample for record in records.values()])
+    model = spec.models["model"]["spec"] if "model" in spec.models else spec.subject
+    talks = _Talks(run, benchmark)
+    samples = [
+        _sample(question, epoch, records, benchmark, model, talks)
+        for question in questions
+        for epoch in range(1, max(1, len(question.epochs)) + 1)
+    ]
+    created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
+    usage = _sum_usage(samples, model)
+    ids = [question.id for question in questions]
+    headline = benchmark.metrics[0].name
+    return EvalLog(
+        status="success",
+        eval=EvalSpec(
+            created=created,
+            task=f"evenkeel/{spec.benchmark}",
+            task_id=run.path.name,
+            run_id=run.path.name,
+            eval_id=run.path.name,
+            task_version=evenkeel.__version__,
+            task_description=benchmark.layout.question,
+            task_args={**spec.options, "seed": spec.seed, "limit": spec.limit},
+            dataset=EvalDataset(name=str(spec.data.get("source", "")), samples=len(ids), sample_ids=ids),
+            model=model,
+            config=EvalConfig(epochs=max([1, *(len(question.epochs) for question in questions)])),
+            packages={"evenkeel": str(spec.provenance.get("evenkeel", ""))},
+            scorers=[EvalScorer(name=SCORER)],
+            headline_metric=HeadlineMetric(scorer=SCORER, metric=headline),
+            metadata={
+                FIELD: {
+                    "benchmark": spec.benchmark,
+                    "options": spec.options,
+                    "seed": spec.seed,
+                    "data": spec.data,
+                    "models": {role: each["spec"] for role, each in spec.models.items()},
+                }
+            },
+        ),
+        plan=EvalPlan(steps=[EvalPlanStep(solver="evenkeel/ask")]),
+        results=_results(run, benchmark, len(ids), samples),
+        stats=EvalStats(started_at=created, completed_at=created, model_usage=usage),
+        samples=samples,
+        reductions=_reductions(questions, records),
+    )
+
+
+def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any]) -> Any:
+    from inspect_ai.log import EvalMetric, EvalResults, EvalScore, HeadlineMetric
+
+    chosen = [name for name in with_intervals(run.summary, benchmark.subject) if name in run.summary]
+    headline = benchmark.metrics[0].name
+    metrics = {
+        name: EvalMetric(name=name, value=figure.value, metadata=figure_metadata(figure))
+        for name in sorted(chosen, key=lambda each: each != headline)
+        if (figure := run.summary[name]).value is not None
+    }
+    scored = sum(sample.scores is not None and sample.error is None for sample in samples)
+    return EvalResults(
+        total_samples=len(samples),
+        completed_samples=scored,
+        scores=[
+            EvalScore(
+                name=SCORER,
+                scorer=SCORER,
+                scored_samples=count,
+                metrics=metrics,
+                metadata={"coverage": run.headline.coverage},
+            )
+        ],
+        headline=HeadlineMetric(scorer=SCORER, score=SCORER, metric=headline)
+        if headline in metrics
+        else None,
+        metadata={"figures": {name: figure_metadata(each) for name, each in run.summary.items()}},
+    )
+
+
+def figure_metadata(figure: Figure) -> dict[str, Any]:
+    """A figure with its 95 % interval; the standard error is half of that, over 1.96."""
+    known = figure.low is not None and figure.high is not None
+    width = (figure.high or 0.0) - (figure.low or 0.0)
+    fields = to_jsonable(figure)
+    return {
+        **{
+            name: fields[name]
+            for name in ("value", "method", "n", "clusters", "coverage", "unit", "statuses")
+        },
+        **({"basis": figure.basis} if figure.basis else {}),
+        **({"p": figure.p} if figure.p is not None else {}),
+        "ci": [figure.low, figure.high] if known else None,
+        "stderr": width / (2 * NORMAL) if known else None,
+    }
+
+
+def _sample(
+    question: Question,
+    epoch: int,
+    records: Mapping[str, Record],
+    benchmark: Benchmark,
+    model: str,
+    talks: _Talks,
+) -> Any:
+    """One epoch of a question, with what was asked and answered in it."""
+    from inspect_ai._util.error import EvalError
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ChatMessageUser
+
+    asked = question.epochs[epoch - 1] if question.epochs else ()
+    answers = _answers(question, records, benchmark)
+    responses = {RecordedAnswers.key(each): answers[RecordedAnswers.key(each)] for each in asked}
+    request = question.request(epoch)
+    whole = [each for each in question.samples if _is_whole(benchmark, each, responses)] or question.samples
+    talk = list(talks.of(whole, answers))
+    prompt: list[Any] = messages(request) if request else []
+    turns: list[Any] = [*prompt]
+    output = None
+    if request is not None:
+        output = as_output(responses[RecordedAnswers.key(request)], model)
+        turns.append(output.message)
+    for other, response in talk:
+        responses[RecordedAnswers.key(other)] = response
+        if isinstance(other, Generate):
+            output = output or as_output(response, model)
+            turns += [*messages(other), as_output(response, model).message]
+    failed = [each for each in responses.values() if each.status == "error"]
+    failure = "; ".join(dict.fromkeys(each.reason for each in failed))
+    usage = _usage(responses.values())
+    return EvalSample(
+        id=question.id,
+        epoch=epoch,
+        input=prompt or [ChatMessageUser(content=_as_text(question.samples[0]))],
+        target=targets(question.samples[0]),
+        messages=turns,
+        **({"output": output} if output is not None else {}),
+        scores={SCORER: _score([records[each.id] for each in whole], list(responses.values()), benchmark)},
+        metadata=question.metadata,
+        store={FIELD: encode_answers(responses)},
+        model_usage={model: usage} if usage else {},
+        error=EvalError(message=failure, traceback="", traceback_ansi="") if failed else None,
+    )
+
+
+def _answers(
+    question: Question, records: Mapping[str, Record], benchmark: Benchmark
+) -> dict[bytes, Response]:
+    return {
+        RecordedAnswers.key(request): response
+        for sample in question.samples
+        for request, response in zip(benchmark.requests(sample), records[sample.id].answers, strict=True)
+    }
+
+
+def _is_whole(benchmark: Benchmark, sample: Sample, responses: Mapping[bytes, Response]) -> bool:
+    requests = list(benchmark.requests(sample))
+    return bool(requests) and all(RecordedAnswers.key(request) in responses for request in requests)
+
+
+class _Talks:
+    """What the judges and writers of a run were asked and answered, from its journal."""
+
+    def __init__(self, run: Run, benchmark: Benchmark) -> None:
+        roles = {role: needs for role, needs in benchmark.roles.items() if role != "model"}
+        self._benchmark = benchmark
+        self._roles = {role for role, needs in roles.items() if needs & {"generate", "loglikelihood"}}
+        self._digests = {role: model_digest(each) for role, each in identities(run.spec).items()}
+        journal = member(run.path, "journal.sqlite") if self._roles else None
+        self._recording = Recording(journal) if journal else None
+
+    def of(
+        self, samples: Sequence[Sample], answers: Mapping[bytes, Response]
+    ) -> Iterator[tuple[Request, Response]]:
+        """Each request of scoring these samples that asks for a text, or how likely one is."""
+        if self._recording is None:
+            return
+        scoring: Any = self._benchmark.score([answered(self._benchmark, each, answers) for each in samples])
+        requests = next(scoring, None)
+        while requests is not None:
+            keys = [make_key(self._digests[each.role], each).key for each in requests]
+            stored = self._find(keys)
+            responses = [stored.get(key, NOT_RECORDED) for key in keys]
+            yield from (pair for pair in zip(requests, responses, strict=True) if pair[0].role in self._roles)
+            try:
+                requests = scoring.send(responses)
+            except StopIteration:
+                return
+
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        assert self._recording is not None
+        responses: dict[bytes, Response] = {}
+        for start in range(0, len(keys), LOOKUP):
+            responses |= self._recording.find_keys(keys[start : start + LOOKUP])
+        return responses
+
+
+def messages(request: Generate) -> list[Any]:
+    """The prompt of a request as Inspect's messages."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    if isinstance(request.prompt, str):
+        return [ChatMessageUser(content=request.prompt)]
+    return [kinds[message.role](content=message.content) for message in request.prompt]
+
+
+def as_output(response: Response, model: str) -> Any:
+    """A response as the output of a model."""
+    from inspect_ai.model import (
+        ChatCompletionChoice,
+        ChatMessageAssistant,
+        ContentReasoning,
+        ContentText,
+        ModelOutput,
+    )
+
+    text: Any = response.text
+    if response.reasoning:
+        text = [ContentReasoning(reasoning=response.reasoning), ContentText(text=response.text)]
+    return ModelOutput(
+        model=model,
+        choices=[
+            ChatCompletionChoice(
+                message=ChatMessageAssistant(content=text, model=model, source="generate"),
+                stop_reason=STOP_REASONS.get(response.status, "unknown"),
+            )
+        ],
+        usage=_usage([response]),
+        error=response.reason if response.status in ("refused", "error") else None,
+    )
+
+
+def _usage(responses: Iterable[Response]) -> Any:
+    """The tokens of some responses; None where none of them was counted."""
+    from inspect_ai.model import ModelUsage
+
+    counts = [(each.tokens_in or 0, each.tokens_out or 0) for each in responses]
+    read, written = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+    if not read + written:
+        return None
+    return ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
+
+
+def _sum_usage(samples: Sequence[Any], model: str) -> dict[str, Any]:
+    usages = [sample.model_usage[model] for sample in samples if model in sample.model_usage]
+    return {model: sum(usages[1:], usages[0])} if usages else {}
+
+
+def _score(records: Sequence[Record], responses: Sequence[Response], benchmark: Benchmark) -> Any:
+    from inspect_ai.scorer import Score
+
+    failed = [each.status for each in responses if each.status not in ("ok", "truncated")]
+    return Score(
+        value=_values(records),
+        answer="\n\n".join(response.text for response in responses if response.text) or None,
+        explanation="\n\n".join(explain(benchmark.metrics, record) for record in records) or None,
+        reason=failed[0] if failed else None,
+    )
+
+
+def _values(records: Sequence[Record]) -> dict[str, float | None]:
+    """The values of a sample; of several that share their answers, the mean of each."""
+    names = dict.fromkeys(name for record in records for name in record.score.values)
+    known = {
+        name: [value for record in records if (value := record.score.values.get(name)) is not None]
+        for name in names
+    }
+    return {name: sum(values) / len(values) if values else None for name, values in known.items()}
+
+
+def _reductions(questions: Sequence[Question], records: Mapping[str, Record]) -> Any:
+    """One score for all epochs of each question."""
+    from inspect_ai.log import EvalSampleReductions, EvalSampleScore
+
+    scores = [
+        EvalSampleScore(value=_values([records[each.id] for each in question.samples]), sample_id=question.id)
+        for question in questions
+    ]
+    return [EvalSampleReductions(scorer=SCORER, reducer="all_epochs", samples=scores)]
+
+
+def targets(sample: Sample) -> list[str]:
+    """What is right, for the eye."""
+    inputs = to_jsonable(sample.inputs)
+    value = next((inputs[name] for name in TEXTS if inputs.get(name)), [])
+    parts = value if isinstance(value, list) else [value]
+    return [str(each) for part in parts for each in (part if isinstance(part, list) else [part])]
+
+
+def _as_text(sample: Sample) -> str:
+    """The texts of a sample's inputs, each under its name."""
+    inputs = to_jsonable(sample.inputs)
+    return "\n\n".join(f"{name}: {text}" for name, text in inputs.items() if isinstance(text, str) and text)

@@ -1,0 +1,206 @@
+"""Scores and figures of an Inspect task, by the very functions that score a run of Evenkeel.
+
+Inspect scores one epoch of one sample at a time, and its metrics see all of them at the end. So a score holds
+the answers and those values that need no other sample; the figures are made of all answers together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from evenkeel.api.run import summarise
+from evenkeel.api.setup import open_models, probe
+from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
+from evenkeel.models.engines.engine import LocalEngine
+from evenkeel.models.replay import RecordedAnswers
+from evenkeel.page.format import known
+from evenkeel.page.metrics import declaration, scope_of
+from evenkeel.run.model import Model
+from evenkeel.run.progress import Silent
+from evenkeel.run.registry import load_benchmark, record_type
+from evenkeel.run.runner import by_role, in_chunks
+from evenkeel.run.scoring import Portion, Scored
+from evenkeel.types import Answered, Asking, ModelRef, Record, Request, Response, Sample, Score, Summary
+
+INSPECT = "inspect"
+"""The spec of a helper that is Inspect's model, `inspect:ROLE` of the model in a role there."""
+BY_OTHERS = ("no_clean_version",)
+"""Values that depend on other samples and whose metrics do not say so."""
+
+
+def is_inspect(spec: str) -> bool:
+    return spec.partition(":")[0] == INSPECT
+
+
+class WithRecorded(LocalEngine):
+    """Opens models as ever; those of Inspect, and further ones, as what they answered."""
+
+    def __init__(
+        self, recorded: RecordedAnswers, specs: Collection[str] = (), *, concurrency: int | None = None
+    ) -> None:
+        super().__init__(concurrency=concurrency)
+        self._recorded = recorded
+        self._specs = specs
+
+    def _make(self, ref: ModelRef) -> Model:
+        answered = is_inspect(ref.spec) or ref.spec in self._specs
+        return self._recorded if answered else super()._make(ref)
+
+
+class Session:
+    """A benchmark with its options and its helpers, for as long as a task runs."""
+
+    def __init__(self, name: str, settings: str) -> None:
+        raw = msgspec.json.decode(settings, type=dict[str, Any])
+        self.name, self.settings = name, settings
+        self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
+        self._helpers = open_models(WithRecorded(RecordedAnswers({}, {})), self.benchmark, name, None, None)
+        probe(self.benchmark, self._helpers, Silent())
+        self._responses: dict[tuple[str, bytes], Response] = {}
+        self._questions: dict[str, Question] = {}
+
+    @property
+    def inspected(self) -> dict[str, str]:
+        """The roles that a model of Inspect has, each with the name of its role there, if it has one."""
+        specs = self.benchmark.helpers.items()
+        return {role: spec.partition(":")[2] for role, spec in specs if is_inspect(spec)}
+
+    def question(self, metadata: Any) -> Question:
+        """The question of a sample's metadata. It is kept, to be found by its id."""
+        question = read_question(self.benchmark, metadata or {})
+        return self._questions.setdefault(question.id, question)
+
+    def known(self, question_id: str) -> Question:
+        return self._questions[question_id]
+
+    def whole_samples(self, question: Question, epoch: int) -> list[Sample]:
+        """The samples all of whose requests are asked in one epoch."""
+        keys = set(map(RecordedAnswers.key, question.epochs[epoch - 1])) if question.epochs else set()
+        requests = self.benchmark.requests
+        return [
+            each for each in question.samples if keys.issuperset(map(RecordedAnswers.key, requests(each)))
+        ]
+
+    def helpers_of_inspect(self, items: Sequence[Answered], answers: Answers) -> Asking[None]:
+        """What scoring asks of Inspect's models: yields those requests, and is sent their responses."""
+        known = dict(answers)
+        scoring: Any = self.benchmark.score(items)
+        requests = next(scoring, None) if not isinstance(scoring, list) else None
+        while requests is not None:
+            asked = [r for r in requests if r.role in self.inspected and RecordedAnswers.key(r) not in known]
+            if asked:
+                responses = yield asked
+                known.update(zip(map(RecordedAnswers.key, asked), responses, strict=True))
+            try:
+                requests = scoring.send(self._answer(requests, known))
+            except StopIteration:
+                return
+
+    def score(self, questions: Sequence[Question], answers: Answers) -> list[Scored]:
+        """The scores of all samples of some questions, together."""
+        return self.score_samples(in_order(questions), answers)
+
+    def score_samples(self, samples: Sequence[Sample], answers: Answers) -> list[Scored]:
+        def answer(requests: Sequence[Request]) -> list[Response]:
+            return self._answer(requests, answers)
+
+        portions = (
+            Portion(self.benchmark, [answered(self.benchmark, sample, answers) for sample in chunk], answer)
+            for chunk in in_chunks(self.benchmark, samples)
+        )
+        return list(chain.from_iterable(portion.scored() for portion in portions))
+
+    def figures(self, questions: Sequence[Question], answers: Answers) -> dict[str, float]:
+        """The figures of all samples of some questions, each with its interval, and the coverage."""
+        scores = [scored.score for scored in self.score(questions, answers)]
+        summary = summarise(self.benchmark, scores)
+        return {**with_intervals(summary, self.benchmark.subject), "coverage": coverage(scores)}
+
+    def values(self, samples: Sequence[Sample], answers: Answers) -> tuple[dict[str, float | None], str]:
+        """The values that samples have by themselves, the mean of each, and what to say of them."""
+        scored = self.score_samples(samples, answers)
+        values: defaultdict[str, list[float]] = defaultdict(list)
+        for score, _ in scored:
+            for name, value in score.values.items():
+                if not self._by_others(name):
+                    values[name] += [] if value is None else [value]
+        means = {name: sum(each) / len(each) if each else None for name, each in values.items()}
+        return means, "\n\n".join(self._explanation(each) for each in scored)
+
+    def _by_others(self, name: str) -> bool:
+        """Whether a value depends on which other samples there are."""
+        metric = declaration(self.benchmark.metrics, name)
+        subjects = [name.partition("@")[2]] if "@" in name else list(self.benchmark.subjects)
+        computed = any(
+            not self.benchmark.roles_of(subject) for subject in subjects if self.benchmark.subjects
+        )
+        joint = metric is not None and bool(metric.by_others or metric.against or metric.mean_over)
+        return joint or computed or name in BY_OTHERS
+
+    def _explanation(self, scored: Scored) -> str:
+        record: Record = msgspec.json.decode(scored.line, type=record_type(type(self.benchmark)))
+        return explain(self.benchmark.metrics, record)
+
+    def _answer(self, requests: Sequence[Request], answers: Answers) -> list[Response]:
+        """Answers to what scoring asks: of Inspect's models those in `answers`, of others asked once."""
+        for role, group in by_role(requests).items():
+            if role not in self.inspected:
+                new = {RecordedAnswers.key(r): r for r in group}
+                missing = [request for key, request in new.items() if (role, key) not in self._responses]
+                for request, response in self._helpers[role].answer(missing) if missing else ():
+                    self._responses[role, RecordedAnswers.key(request)] = response
+        recorded = RecordedAnswers({}, answers)
+        return [
+            next(recorded.answer([request]))[1]
+            if request.role in self.inspected
+            else self._responses[request.role, RecordedAnswers.key(request)]
+            for request in requests
+        ]
+
+
+def explain(metrics: Sequence[Any], record: Record) -> str:
+    """A sample's values under the titles of their metrics, and what went wrong with it."""
+    lines = [] if record.score.sample_id == record.sample.id else [record.sample.id]
+    for name, value in record.score.values.items():
+        metric = declaration(metrics, name)
+        subject = name.partition("@")[2]
+        if metric is not None and value is not None:
+            lines.append(f"- {metric.title}{f' ({subject})' if subject else ''}: {known(value, metric.unit)}")
+    lines += [f"- {failure}" for failure in record.score.failures]
+    lines += [
+        f"- not an answer ({each.status}{f': {each.reason}' if each.reason else ''})"
+        for each in record.answers
+        if each.status not in ("ok", "truncated")
+    ]
+    return "\n".join(lines)
+
+
+def with_intervals(summary: Summary, subject: str) -> dict[str, float]:
+    """The figures of a summary that are not of some samples only, each with the ends of its interval."""
+    values: dict[str, float] = {}
+    for name, figure in summary.items():
+        if figure.value is None or set(scope_of(name)[1]) - {subject}:
+            continue
+        values[name] = figure.value
+        for end, value in (("low", figure.low), ("high", figure.high)):
+            if value is not None:
+                values[f"{name} ({end})"] = value
+    return values
+
+
+@cache
+def open_session(name: str, settings: str) -> Session:
+    """The session of a task; `settings` is the JSON of its options and its seed."""
+    return Session(name, settings)
+
+
+def coverage(scores: Sequence[Score]) -> float:
+    """Answered requests over requests asked."""
+    asked = sum(sum(score.statuses.values()) for score in scores)
+    return sum(score.answered for score in scores) / asked if asked else 0.0

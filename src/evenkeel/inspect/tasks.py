@@ -1,0 +1,347 @@
+"""The benchmarks as tasks of Inspect: `inspect eval evenkeel/rgb --model …`. Inspect loads this module.
+
+A task asks Inspect's model what the benchmark asks, and its scorer and its metrics are the benchmark's own.
+The options of a benchmark, and `data`, `lang`, `limit` and `seed`, are the parameters: `-T ability=noise`.
+"""
+
+from __future__ import annotations
+
+import logging
+import types
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, Union, get_args, get_origin
+
+import msgspec
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.model import ChatMessageUser, GenerateConfig, ModelOutput, get_model
+from inspect_ai.model import Model as InspectModel
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, score_reducer, scorer
+from inspect_ai.solver import Generate as GenerateFunction
+from inspect_ai.solver import Solver, TaskState, solver
+from inspect_ai.util import collect
+
+import evenkeel
+from evenkeel.api.run import parse_data, parse_langs
+from evenkeel.api.setup import read_samples
+from evenkeel.errors import CapabilityError, EvenkeelError, UsageError
+from evenkeel.inspect.export import SCORER, messages, targets
+from evenkeel.inspect.outputs import Output, response_of
+from evenkeel.inspect.questions import (
+    FIELD,
+    Answers,
+    Question,
+    answered,
+    decode_answers,
+    encode_answers,
+    make_questions,
+)
+from evenkeel.inspect.scoring import Session, open_session
+from evenkeel.models.replay import RecordedAnswers
+from evenkeel.options import describe
+from evenkeel.run.registry import BENCHMARKS, chosen_class
+from evenkeel.types import Generate, Request, Response, Sample
+
+logger = logging.getLogger(__name__)
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    # Inspect's models give neither log-probabilities of a text nor a count of its tokens.
+    "miron": {"confidence": "no", "stop": "word"},
+    "multiview": {"method": ("judge:inspect",)},
+}
+"""Defaults that differ from those of `evenkeel run`."""
+CONTINUES = ("openai-api-completions", "vllm-completions", "mockllm")
+"""Inspect's providers that continue a plain text; every other puts it into a chat."""
+RUN_PARAMETERS: Mapping[str, Any] = {"data": "starter", "lang": None, "limit": None, "seed": 0}
+
+
+# Tasks
+
+
+def make_task(name: str) -> Any:
+    """The task of a benchmark, whose parameters are its options."""
+    cls = chosen_class(name)
+    defaults = {option.name: option.default for option in describe(cls.Options)}
+    parameters = {**RUN_PARAMETERS, **defaults, **DEFAULTS.get(name, {})}
+
+    def create(**arguments: Any) -> Task:
+        return build_task(name, {**parameters, **arguments})
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = cls.layout.question
+    create.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(key, Parameter.KEYWORD_ONLY, default=value) for key, value in parameters.items()],
+        return_annotation=Task,
+    )
+    return task(create)
+
+
+def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
+    """A task from the values of its parameters, as Inspect reads them off its command line."""
+    kinds = {option.name: option.type for option in describe(chosen_class(name).Options)}
+    options = {key: as_option(value, kinds[key]) for key, value in parameters.items() if key in kinds}
+    seed = parameters["seed"]
+    settings = msgspec.json.encode({"options": options, "seed": seed}, order="sorted").decode()
+    session = open_session(name, settings)
+    benchmark = session.benchmark
+    if "loglikelihood" in frozenset().union(*(benchmark.roles[role] for role in inspected_roles(session))):
+        raise CapabilityError(
+            f"{name}: Inspect's models give no log-likelihoods. Leave that out (miron: -T confidence=no -T "
+            f"stop=word), or use `evenkeel run {name}`.",
+            lacking=frozenset({"loglikelihood"}),
+        )
+    data = parse_data(as_list(parameters["data"]))
+    langs = parse_langs(as_option(parameters["lang"], str))
+    samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
+    questions = make_questions(benchmark, samples)
+    epochs = max(len(question.epochs) for question in questions)
+    if epochs > 1 and any(len(question.epochs) != epochs for question in questions):
+        raise UsageError(f"{name}: some prompts are asked more often than others, which epochs cannot be.")
+    if session.inspected and epochs > 1 and not session.whole_samples(questions[0], 1):
+        raise UsageError(f"{name}: scoring needs all answers to a prompt: name a model of Evenkeel for it.")
+    return Task(
+        dataset=MemoryDataset([as_sample(session, question) for question in questions], name=name),
+        solver=asking(name, settings),
+        scorer=benchmark_scorer(name, settings),
+        epochs=Epochs(max(1, epochs), [all_epochs()]),
+        fail_on_error=False,
+        score_on_error=True,
+        version=evenkeel.__version__,
+        headline_metric=HeadlineMetric(scorer=SCORER, metric=benchmark.metrics[0].name),
+        metadata={FIELD: {"benchmark": name, "data": source, "seed": seed, "options": options}},
+        description=benchmark.layout.question,
+    )
+
+
+def inspected_roles(session: Session) -> list[str]:
+    """The roles in which a model of Inspect answers."""
+    return [*session.inspected, *(["model"] if "model" in session.benchmark.roles else [])]
+
+
+def as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def as_option(value: Any, kind: Any) -> Any:
+    """A value as an option takes it: Inspect makes numbers and lists of what is a text here (1,4,7)."""
+    kinds = get_args(kind) if get_origin(kind) in (types.UnionType, Union) else (kind,)
+    if value is None or str not in kinds:
+        return value
+    return ",".join(str(each) for each in as_list(value))
+
+
+def as_sample(session: Session, question: Question) -> InspectSample:
+    """A question as Inspect's sample."""
+    request = question.request(1) or first_request(session, question)
+    prompt = messages(request) if request else [ChatMessageUser(content=question.id)]
+    return InspectSample(
+        id=question.id, input=prompt, target=targets(question.samples[0]), metadata=question.metadata
+    )
+
+
+def first_request(session: Session, question: Question) -> Generate | None:
+    """What a benchmark that asks only while it scores asks Inspect's model first."""
+    items = [answered(session.benchmark, sample, {}) for sample in question.samples]
+    for requests in session.helpers_of_inspect(items, {}):
+        return next((request for request in requests if isinstance(request, Generate)), None)
+    return None
+
+
+# Asking
+
+
+def as_config(request: Generate) -> GenerateConfig:
+    sampling = request.sampling
+    return GenerateConfig(
+        temperature=sampling.temperature,
+        max_tokens=sampling.max_tokens,
+        top_p=sampling.top_p if sampling.top_p != 1 else None,
+        stop_seqs=list(sampling.stop) or None,
+    )
+
+
+def check_continues(model: InspectModel) -> None:
+    provider = str(model).partition("/")[0]
+    if provider not in CONTINUES:
+        raise CapabilityError(
+            f"this benchmark has a model continue a plain text, and Inspect's provider '{provider}' puts "
+            f"every text into a chat. Available: {', '.join(CONTINUES)}; or `evenkeel run` without Inspect.",
+            lacking=frozenset({"generate"}),
+        )
+
+
+async def generated(model: InspectModel, request: Generate) -> ModelOutput:
+    if isinstance(request.prompt, str):
+        check_continues(model)
+    return await model.generate(messages(request), config=as_config(request))
+
+
+def as_response(output: ModelOutput, request: Generate) -> Response:
+    read = msgspec.convert(output.model_dump(), Output, strict=False)
+    return response_of(read, plain=isinstance(request.prompt, str))
+
+
+async def ask_helpers(
+    session: Session, samples: Sequence[Sample], answers: Answers, state: TaskState | None = None
+) -> dict[bytes, Response]:
+    """Have Inspect's models answer what scoring these samples asks of them. The talk is put into `state`."""
+    items = [answered(session.benchmark, sample, answers) for sample in samples]
+    asking = session.helpers_of_inspect(items, answers)
+    helped: dict[bytes, Response] = {}
+    requests = next(asking, None)
+    while requests is not None:
+        outputs = await collect(*(_ask_helper(session, request) for request in requests))
+        responses = [as_response(out, req) for out, req in zip(outputs, requests, strict=True)]
+        helped.update(zip(map(RecordedAnswers.key, requests), responses, strict=True))
+        if state is not None:
+            state.output = outputs[-1]
+            talk = zip(requests, outputs, strict=True)
+            state.messages = [
+                *(state.messages if len(helped) > len(requests) else []),
+                *(message for request, out in talk for message in (*messages(request), out.message)),
+            ]
+        try:
+            requests = asking.send(responses)
+        except StopIteration:
+            break
+    return helped
+
+
+async def _ask_helper(session: Session, request: Request) -> ModelOutput:
+    assert isinstance(request, Generate)
+    role = session.inspected[request.role]
+    return await generated(get_model(role=role) if role else get_model(), request)
+
+
+def _asking(benchmark: str, settings: str) -> Solver:
+    """Ask what the benchmark asks in this epoch; where it asks only while it scores, that."""
+    session = open_session(benchmark, settings)
+
+    async def solve(state: TaskState, generate: GenerateFunction) -> TaskState:
+        question = session.question(state.metadata)
+        if not question.epochs:
+            answers = await ask_helpers(session, question.samples, {}, state)
+            state.store.set(FIELD, encode_answers(answers))
+            return state
+        request = question.request(state.epoch)
+        if request is None:
+            raise UsageError(
+                f"{benchmark} asks each prompt {len(question.epochs)} times, and this is epoch "
+                f"{state.epoch}: leave out --epochs, and set the number with -T (mirae: samples, rgb: "
+                "repeats)."
+            )
+        state.output = await generated(get_model(), request)
+        state.messages.append(state.output.message)
+        return state
+
+    return solve
+
+
+# Scoring
+
+
+def _benchmark_scorer(benchmark: str, settings: str) -> Scorer:
+    """The values of what one epoch asked, as far as they need no other sample, and its answers."""
+    session = open_session(benchmark, settings)
+
+    async def score(state: TaskState, target: Target) -> Score:
+        question = session.question(state.metadata)
+        answers = decode_answers(state.store.get(FIELD, {}))
+        request = question.request(state.epoch)
+        if request is not None:
+            answers[RecordedAnswers.key(request)] = as_response(state.output, request)
+        samples = session.whole_samples(question, state.epoch)
+        if session.inspected and question.epochs:
+            answers |= await ask_helpers(session, samples, answers)
+            state.store.set(FIELD, encode_answers(answers))
+        return as_score(session, question, samples, answers)
+
+    return score
+
+
+def as_score(session: Session, question: Question, samples: Sequence[Sample], answers: Answers) -> Score:
+    """The values of some samples of a question; of an epoch that is only a part of one, whether it counts."""
+    counts = [session.benchmark.answers.counts(response) for response in answers.values()]
+    values: dict[str, float | None] = {"answered": sum(counts) / len(counts) if counts else 0.0}
+    explanation = ""
+    if samples:
+        by_themselves, explanation = session.values(samples, answers)
+        values |= by_themselves
+    failed = [response for response in answers.values() if response.status not in ("ok", "truncated")]
+    return Score(
+        value=values,
+        answer="\n\n".join(response.text for response in answers.values()) or None,
+        explanation=explanation or None,
+        reason=failed[0].status if failed else None,
+        metadata={
+            FIELD: {
+                "benchmark": session.name,
+                "settings": session.settings,
+                "question": question.id,
+                "answers": encode_answers(answers),
+            }
+        },
+    )
+
+
+def session_of(score: Score) -> Session:
+    fields = (score.metadata or {})[FIELD]
+    return open_session(fields["benchmark"], fields["settings"])
+
+
+def answers_of(scores: Sequence[Score]) -> dict[bytes, Response]:
+    """The answers that scores hold."""
+    answers: dict[bytes, Response] = {}
+    for each in scores:
+        answers |= decode_answers((each.metadata or {})[FIELD]["answers"])
+    return answers
+
+
+def _all_epochs() -> Any:
+    """All epochs of a question as one score: the values that its samples have by themselves."""
+
+    def reduce(scores: list[Score]) -> Score:
+        session = session_of(scores[0])
+        question = session.known((scores[0].metadata or {})[FIELD]["question"])
+        return as_score(session, question, question.samples, answers_of(scores))
+
+    return reduce
+
+
+def _figures() -> Metric:
+    """The benchmark's figures, of all answers together, each with its 95 % interval; and the coverage."""
+
+    def compute(scores: list[SampleScore]) -> Any:
+        if not scores:
+            return {}
+        session = session_of(scores[0].score)
+        questions = {each.id: each for each in (session.question(s.sample_metadata) for s in scores)}
+        try:
+            return session.figures(list(questions.values()), answers_of([each.score for each in scores]))
+        except EvenkeelError as error:  # the answers are in the log: `evenkeel score … --from-inspect`
+            logger.warning("%s: no figures: %s", session.name, error)
+            return {}
+
+    return compute
+
+
+def _answered() -> Metric:
+    """The share of the questions' requests that were answered."""
+
+    def compute(scores: list[SampleScore]) -> Any:
+        shares = [each.score.as_dict()["answered"] for each in scores]
+        return sum(float(share or 0) for share in shares) / len(shares) if shares else 0.0
+
+    return compute
+
+
+asking = solver(name="ask")(_asking)
+all_epochs = score_reducer(name="evenkeel/all_epochs")(_all_epochs)
+all_figures = metric(name="figures", scores="unreduced")(_figures)
+answered_share = metric(name="answered", scores="reduced")(_answered)
+benchmark_scorer = scorer(metrics=[all_figures(), answered_share()], name=SCORER)(_benchmark_scorer)
+
+mirae, rgb, miron, multiview = map(make_task, BENCHMARKS)
