@@ -58,8 +58,16 @@ def export_log(run: Run, out: Path | None = None) -> Path:
 
 def make_log(run: Run) -> Any:
     """The log of a run: samples with their repeats as epochs, scores, figures, tokens."""
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalPlan, EvalPlanStep, EvalSpec, EvalStats
-    from inspect_ai.log import EvalScorer, HeadlineMetric  # isort: skip
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalPlan,
+        EvalPlanStep,
+        EvalSpec,
+        EvalStats,
+        HeadlineMetric,
+    )
 
     spec, benchmark = run.spec, load_stored(run.spec)
     records = {record.sample.id: record for record in run.records()}
@@ -75,7 +83,7 @@ def make_log(run: Run) -> Any:
     usage = _sum_usage(samples, model)
     ids = [question.id for question in questions]
     headline = benchmark.metrics[0].name
-    return EvalLog(
+    log = EvalLog(
         status="success",
         eval=EvalSpec(
             created=created,
@@ -90,7 +98,6 @@ def make_log(run: Run) -> Any:
             model=model,
             config=EvalConfig(epochs=max([1, *(len(question.epochs) for question in questions)])),
             packages={"evenkeel": str(spec.provenance.get("evenkeel", ""))},
-            scorers=[EvalScorer(name=SCORER)],
             headline_metric=HeadlineMetric(scorer=SCORER, metric=headline),
             metadata={
                 FIELD: {
@@ -106,8 +113,9 @@ def make_log(run: Run) -> Any:
         results=_results(run, benchmark, len(ids), samples),
         stats=EvalStats(started_at=created, completed_at=created, model_usage=usage),
         samples=samples,
-        reductions=_reductions(questions, records),
     )
+    log.reductions = _reductions(questions, records)
+    return log
 
 
 def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any]) -> Any:
@@ -166,8 +174,7 @@ def _sample(
     talks: _Talks,
 ) -> Any:
     """One epoch of a question, with what was asked and answered in it."""
-    from inspect_ai._util.error import EvalError
-    from inspect_ai.log import EvalSample
+    from inspect_ai.log import EvalError, EvalSample
     from inspect_ai.model import ChatMessageUser
 
     asked = question.epochs[epoch - 1] if question.epochs else ()
@@ -316,7 +323,7 @@ def _score(records: Sequence[Record], responses: Sequence[Response], benchmark: 
     return Score(
         value=_values(records),
         answer="\n\n".join(response.text for response in responses if response.text) or None,
-        explanation="\n\n".join(explain(benchmark.metrics, record) for record in records) or None,
+        explanation="\n\n".join(explain(benchmark.metrics, each, each.score.values) for each in records),
         reason=failed[0] if failed else None,
     )
 

@@ -20,7 +20,7 @@ from evenkeel.inspect.questions import Answers, Question, answered, in_order, re
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.page.format import known
-from evenkeel.page.metrics import declaration, scope_of
+from evenkeel.page.metrics import Metric, declaration, scope_of
 from evenkeel.run.model import Model
 from evenkeel.run.progress import Silent
 from evenkeel.run.registry import load_benchmark, record_type
@@ -131,7 +131,7 @@ class Session:
                 if not self._by_others(name):
                     values[name] += [] if value is None else [value]
         means = {name: sum(each) / len(each) if each else None for name, each in values.items()}
-        return means, "\n\n".join(self._explanation(each) for each in scored)
+        return means, "\n\n".join(self._explanation(each, means) for each in scored)
 
     def _by_others(self, name: str) -> bool:
         """Whether a value depends on which other samples there are."""
@@ -143,9 +143,9 @@ class Session:
         joint = metric is not None and bool(metric.by_others or metric.against or metric.mean_over)
         return joint or computed or name in BY_OTHERS
 
-    def _explanation(self, scored: Scored) -> str:
+    def _explanation(self, scored: Scored, names: Collection[str]) -> str:
         record: Record = msgspec.json.decode(scored.line, type=record_type(type(self.benchmark)))
-        return explain(self.benchmark.metrics, record)
+        return explain(self.benchmark.metrics, record, names)
 
     def _answer(self, requests: Sequence[Request], answers: Answers) -> list[Response]:
         """Answers to what scoring asks: of Inspect's models those in `answers`, of others asked once."""
@@ -164,21 +164,17 @@ class Session:
         ]
 
 
-def explain(metrics: Sequence[Any], record: Record) -> str:
-    """A sample's values under the titles of their metrics, and what went wrong with it."""
-    lines = [] if record.score.sample_id == record.sample.id else [record.sample.id]
-    for name, value in record.score.values.items():
-        metric = declaration(metrics, name)
-        subject = name.partition("@")[2]
+def explain(metrics: Sequence[Metric], record: Record, names: Collection[str]) -> str:
+    """Some values of a sample with what they measure, and what went wrong with it; Markdown."""
+    lines = [f"**{record.sample.id}**", ""]
+    for name in names:
+        metric, value = declaration(metrics, name), record.score.values.get(name)
         if metric is not None and value is not None:
-            lines.append(f"- {metric.title}{f' ({subject})' if subject else ''}: {known(value, metric.unit)}")
-    lines += [f"- {failure}" for failure in record.score.failures]
-    lines += [
-        f"- not an answer ({each.status}{f': {each.reason}' if each.reason else ''})"
-        for each in record.answers
-        if each.status not in ("ok", "truncated")
-    ]
-    return "\n".join(lines)
+            lines.append(f"- `{name}` {known(value, metric.unit)}: {metric.title}")
+    failed = [answer for answer in record.answers if answer.status not in ("ok", "truncated")]
+    reasons = [f"{each.status}: {each.reason}" if each.reason else each.status for each in failed]
+    failures = dict.fromkeys([*record.score.failures, *reasons])
+    return "\n".join([*lines, *(f"- {failure}" for failure in failures)])
 
 
 def with_intervals(summary: Summary, subject: str) -> dict[str, float]:

@@ -6,6 +6,7 @@ The options of a benchmark, and `data`, `lang`, `limit` and `seed`, are the para
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import types
 from collections.abc import Mapping, Sequence
@@ -93,6 +94,8 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             f"stop=word), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
+    with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
+        check_model(session, get_model())
     data = parse_data(as_list(parameters["data"]))
     langs = parse_langs(as_option(parameters["lang"], str))
     samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
@@ -161,6 +164,12 @@ def as_config(request: Generate) -> GenerateConfig:
         top_p=sampling.top_p if sampling.top_p != 1 else None,
         stop_seqs=list(sampling.stop) or None,
     )
+
+
+def check_model(session: Session, model: InspectModel) -> None:
+    """Refuse a chat before anything is asked, where a plain text is to be continued."""
+    if session.name == "miron":
+        check_continues(model)
 
 
 def check_continues(model: InspectModel) -> None:
