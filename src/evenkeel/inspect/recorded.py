@@ -149,7 +149,7 @@ def _task_fields(path: Path, task: str, metadata: Mapping[str, Any] | None, name
         fields = msgspec.convert(raw, TaskFields)
     except msgspec.ValidationError as error:
         fault = explain(error, raw)
-        raise DataError(path, f"{fault.problem}.", where=f"eval.metadata.{FIELD}.{fault.field}") from None
+        raise DataError(path, f"{fault.problem}.", where=f"eval.metadata.{FIELD}, {fault.field}") from None
     if fields.benchmark != name:
         raise DataError(
             path,
@@ -175,8 +175,8 @@ def _question(path: Path, where: str, sample: LoggedSample, benchmark: Benchmark
         return read_question(benchmark, sample.metadata)
     except msgspec.ValidationError as error:
         fault = explain(error, sample.metadata.get(FIELD))
-        place = ".".join(filter(None, ("metadata", FIELD, fault.field)))
-        raise DataError(path, f"{fault.problem}.", where=f"{where}, {place}") from None
+        place = ", ".join(filter(None, (where, f"metadata.{FIELD}", fault.field)))
+        raise DataError(path, f"{fault.problem}.", where=place) from None
     except Exception as error:  # noqa: BLE001  # fields of the right types may still make no sense together
         problem = f"this is not a sample of {type(benchmark).__name__} ({type(error).__name__}: {error})."
         raise DataError(path, problem, where=where) from None

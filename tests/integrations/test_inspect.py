@@ -1,0 +1,263 @@
+"""Inspect's tasks, against the real inspect-ai: what it measures is what Evenkeel measures.
+
+inspect-ai has an environment of its own, which `make inspect` makes. Everything is asked of one server, first
+by Evenkeel and then by Inspect, which is run twice: by its command, and by a script (evaluated.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from scripted import Scripted
+
+ROOT = Path(__file__).parents[2]
+VENV = Path(os.environ.get("EVENKEEL_INSPECT_VENV", ROOT / ".venv-inspect"))
+RGB = {"limit": 1, "ability": "noise,rejection,counterfactual", "noise_rates": "0,0.8"}
+MIRAE = {"limit": 2, "levels": "1-2", "samples": 3}
+MULTIVIEW = {"limit": 1}
+MIRON = {"limit": 8, "confidence": "no", "stop": "word"}
+JUDGED = {"limit": 2, "ability": "rejection", "repeats": 2}
+
+pytestmark = pytest.mark.skipif(
+    not (VENV / "bin" / "inspect").exists(), reason=f"inspect-ai is not installed in {VENV}: make inspect"
+)
+
+
+class Answering(Scripted):
+    """Answers by the prompt and, where MIRAE asks, by how often it was asked; refuses some; counts tokens."""
+
+    def __init__(self) -> None:
+        super().__init__(self.text)
+        self._varies = False
+
+    def text(self, prompt: str) -> str:
+        number = zlib.crc32(prompt.encode())
+        if "more_alike" in prompt:
+            return f'{{"more_alike": "{("first", "second", "tie")[number % 3]}"}}'
+        if "JSON" in prompt:
+            return '{"declines": true, "verdict": "yes", "rejects": true}'
+        words = re.findall(r"\w+", prompt)
+        turn = self.answered[prompt] % 3 if self._varies else 0
+        return " ".join(words[number % 3 + turn :: 3][:40]) or "so"
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+        self._varies = body.temperature == 0.7
+        if path == "/v1/completions":
+            text = f" {self.text(body.prompt)}"
+            self.answered[body.prompt] += 1
+            choice = {"index": 0, "text": text, "finish_reason": "stop", "logprobs": None}
+            return msgspec.json.encode({"id": "1", "model": "loop", "choices": [choice], "usage": usage})
+        reply = msgspec.json.decode(super()._answer(path, body, key))
+        if "choices" in reply:
+            closed_book = "from what you know" in str(body.messages)
+            reply["choices"][0]["finish_reason"] = "content_filter" if closed_book else "stop"
+            reply["usage"] = usage
+        return msgspec.json.encode(reply)
+
+
+class Evaluated(NamedTuple):
+    folder: Path
+    runs: dict[str, ek.Run]
+    inspect: dict[str, Any]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+    folder = tmp_path_factory.mktemp("inspect")
+    with Answering() as server:
+        embedder = {"embedder": f"openai:e?base_url={server.url}"}
+        judge = f"openai:m?base_url={server.url}"
+        common: dict[str, Any] = {"progress": False}
+        model = {**common, "model": "openai:m", "base_url": server.url}
+        runs = {
+            "rgb": ek.run("rgb", **model, out=folder / "rgb", **RGB),
+            "mirae": ek.run("mirae", **model, out=folder / "mirae", **MIRAE, **embedder),
+            "miron": ek.run("miron", **model, out=folder / "miron", **MIRON),
+            "judged": ek.run("rgb", **model, out=folder / "judged", **JUDGED, judge=judge),
+            "multiview": ek.run(
+                "multiview",
+                **common,
+                out=folder / "multiview",
+                method=[f"j=judge:{judge}", "bm25"],
+                **MULTIVIEW,
+            ),
+        }
+        chat, completions = "openai-api/loop/m", "openai-api-completions/loop/m"
+        methods = {"method": ["j=judge:inspect", "bm25"]}
+        jobs = {
+            "tasks": {
+                "mirae": _job("mirae", chat, MIRAE, embedder),
+                "miron": _job("miron", completions, MIRON),
+                "judged": _job("rgb", chat, JUDGED, {"judge": "inspect"}),
+                "multiview": _job("multiview", chat, MULTIVIEW, methods),
+                "chat": _job("miron", chat, {**MIRON, "limit": 1}),
+            },
+            "scored": {
+                "rgb": ("rgb", {}),
+                "mirae": ("mirae", embedder),
+                "miron": ("miron", {}),
+                "judged": ("rgb", {}),
+                "multiview": ("multiview", {}),
+            },
+            "exported": {
+                "rgb": ("rgb", {}),
+                "mirae": ("mirae", embedder),
+                "multiview": ("multiview", {}),
+                "judged": ("rgb", {}),
+            },
+        }
+        environment = {**os.environ, "LOOP_API_KEY": "x", "LOOP_BASE_URL": server.url, "NO_COLOR": "1"}
+        environment |= {"PYTHONPATH": str(ROOT / "src"), "INSPECT_DISPLAY": "plain"}
+        flags = [part for name, value in RGB.items() for part in ("-T", f"{name}={value}")]
+        command = [VENV / "bin" / "inspect", "eval", "evenkeel/rgb", "--model", chat, *flags]
+        command += ["--log-dir", folder / "logs" / "rgb"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        script = [VENV / "bin" / "python", Path(__file__).with_name("evaluated.py"), folder]
+        results = subprocess.run(
+            script, env=environment, input=msgspec.json.encode(jobs), capture_output=True, check=False
+        )
+        assert results.returncode == 0, results.stderr.decode()
+    return Evaluated(folder, runs, msgspec.json.decode(results.stdout), done.stdout)
+
+
+def _job(benchmark: str, model: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+    merged = {name: value for each in parameters for name, value in each.items()}
+    return {"benchmark": benchmark, "model": model, "parameters": merged}
+
+
+def values(run: ek.Run) -> dict[str, dict[str, float | None]]:
+    return {record.sample.id: dict(record.score.values) for record in run.records()}
+
+
+def close(value: float | None) -> Any:
+    """Answers to one prompt came in another order: sums of float32 differ in their last digits."""
+    return value if value is None else pytest.approx(value, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", ["rgb", "mirae", "miron", "judged", "multiview"])
+def test_a_log_of_inspect_is_scored_as_a_run_of_the_same_answers(name: str, evaluated: Evaluated) -> None:
+    ours, scored = evaluated.runs[name], ek.load_run(evaluated.folder / f"{name}-scored")
+    assert list(values(scored)) == list(values(ours))
+    for sample, expected in values(ours).items():
+        assert values(scored)[sample] == {metric: close(value) for metric, value in expected.items()}
+    assert list(scored.summary) == list(ours.summary)
+    for metric, figure in ours.summary.items():
+        other = scored.summary[metric]
+        assert (other.value, other.low, other.high) == tuple(
+            map(close, (figure.value, figure.low, figure.high))
+        )
+        assert (other.n, other.coverage, other.statuses) == (figure.n, figure.coverage, figure.statuses)
+
+
+@pytest.mark.parametrize("name", ["mirae", "miron", "judged", "multiview"])
+def test_the_metrics_of_a_task_are_the_figures_of_a_run(name: str, evaluated: Evaluated) -> None:
+    metrics = evaluated.inspect[name]["metrics"]
+    # Exactly those of the answers in the log; `evaluated` has them as a run.
+    summary = ek.load_run(evaluated.folder / f"{name}-scored").summary
+    for metric, figure in summary.items():
+        if metric in metrics:
+            assert metrics[metric]["value"] == figure.value
+            if figure.low is not None:
+                assert metrics[f"{metric} (low)"]["value"] == figure.low
+                assert metrics[f"{metric} (high)"]["value"] == figure.high
+    headlines = ek.load_run(evaluated.folder / f"{name}-scored").headlines
+    assert all(name in metrics for name, figure in headlines.items() if figure.value is not None)
+    assert metrics["coverage"]["value"] == pytest.approx(_coverage(evaluated.runs[name]))
+
+
+def _coverage(run: ek.Run) -> float:
+    scores = [record.score for record in run.records()]
+    return sum(s.answered for s in scores) / sum(sum(s.statuses.values()) for s in scores)
+
+
+def test_the_command_of_inspect_runs_a_task_and_prints_its_figures(evaluated: Evaluated) -> None:
+    assert "macro_published" in evaluated.printed
+    assert "published (low)" in evaluated.printed
+
+
+@pytest.mark.parametrize("name", ["miron", "judged", "multiview"])
+def test_a_score_has_the_values_that_a_run_gives_the_sample(name: str, evaluated: Evaluated) -> None:
+    expected = values(evaluated.runs[name])
+    compared = 0
+    for sample in evaluated.inspect[name]["samples"]:
+        repeat = f"-repeat{sample['epoch']}" if sample["epoch"] > 1 else ""
+        for metric, value in sample["values"].items():
+            if metric != "answered":
+                assert value == close(expected[f"{sample['id']}{repeat}"][metric]), (sample["id"], metric)
+                compared += 1
+    assert compared > 20
+
+
+def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evaluated: Evaluated) -> None:
+    expected, result = values(evaluated.runs["mirae"]), evaluated.inspect["mirae"]
+    assert sorted(sample["epoch"] for sample in result["samples"]) == sorted([1, 2, 3] * 4)
+    for sample, reduced in result["reductions"].items():
+        assert {"drift", "chance_floor"}.isdisjoint(reduced)  # they depend on other prompts
+        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "answer_tokens"):
+            assert reduced[metric] == close(expected[sample][metric])
+    assert result["metrics"]["answered"]["value"] == 1
+
+
+def test_a_judge_is_inspects_model_and_its_talk_is_in_the_log(evaluated: Evaluated) -> None:
+    sample = evaluated.inspect["multiview"]["samples"][0]
+    assert len(sample["messages"]) == 4  # both orders, each with its verdict
+    assert "more_alike" in sample["messages"][1]
+
+
+def test_a_chat_is_refused_where_a_text_is_to_be_continued(evaluated: Evaluated) -> None:
+    errors = [sample["error"] for sample in evaluated.inspect["chat"]["samples"]]
+    assert errors
+    assert all("puts every text into a chat" in error for error in errors)
+    assert evaluated.inspect["chat"]["metrics"]["coverage"]["value"] == 0
+
+
+@pytest.mark.parametrize("name", ["rgb", "mirae", "multiview", "judged"])
+def test_an_exported_run_is_read_by_inspect_and_scored_again_to_the_letter(
+    name: str, evaluated: Evaluated
+) -> None:
+    run, log = evaluated.runs[name], evaluated.inspect[f"{name}-exported"]
+    assert log["status"] == "success"
+    assert log["task"] == f"evenkeel/{run.spec.benchmark}"
+    for metric, figure in log["metrics"].items():
+        ours = run.summary[metric]
+        assert figure["value"] == ours.value
+        assert figure["metadata"]["ci"] == ([ours.low, ours.high] if ours.low is not None else None)
+        assert figure["metadata"]["coverage"] == ours.coverage
+    assert {name for name, figure in run.headlines.items() if figure.value is not None} <= set(log["metrics"])
+    again = ek.load_run(evaluated.folder / f"{name}-exported")
+    assert values(again) == values(run)
+    assert {n: (f.value, f.low, f.high) for n, f in again.summary.items()} == {
+        n: (f.value, f.low, f.high) for n, f in run.summary.items()
+    }
+
+
+def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated: Evaluated) -> None:
+    log = evaluated.inspect["mirae-exported"]
+    assert sorted(sample["epoch"] for sample in log["samples"]) == sorted([1, 2, 3] * 4)
+    assert log["usage"] == {
+        "openai:m": {**_no_usage(log), "input_tokens": 84, "output_tokens": 60, "total_tokens": 144}
+    }
+    for sample in log["samples"]:
+        assert sample["messages"][-1] == sample["answer"]
+        assert "mean_similarity" in sample["explanation"]
+    refused = [
+        s
+        for s in evaluated.inspect["rgb-exported"]["samples"]
+        if "- refused: content_filter" in s["explanation"]
+    ]
+    assert len(refused) == 1
+    judged = evaluated.inspect["judged-exported"]["samples"]
+    assert {sample["epoch"] for sample in judged} == {1, 2}
+    assert all(len(sample["messages"]) >= 3 for sample in judged)  # question, answer, and the judge's
