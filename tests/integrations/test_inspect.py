@@ -246,9 +246,8 @@ def test_an_exported_run_is_read_by_inspect_and_scored_again_to_the_letter(
 def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated: Evaluated) -> None:
     log = evaluated.inspect["mirae-exported"]
     assert sorted(sample["epoch"] for sample in log["samples"]) == sorted([1, 2, 3] * 4)
-    assert log["usage"] == {
-        "openai:m": {**_no_usage(log), "input_tokens": 84, "output_tokens": 60, "total_tokens": 144}
-    }
+    counted = {name: count for name, count in log["usage"]["openai:m"].items() if count is not None}
+    assert counted == {"input_tokens": 84, "output_tokens": 60, "total_tokens": 144}
     for sample in log["samples"]:
         assert sample["messages"][-1] == sample["answer"]
         assert "mean_similarity" in sample["explanation"]

@@ -111,7 +111,7 @@ def make_log(run: Run) -> Any:
         ),
         plan=EvalPlan(steps=[EvalPlanStep(solver="evenkeel/ask")]),
         results=_results(run, benchmark, len(ids), samples),
-        stats=EvalStats(started_at=created, completed_at=created, model_usage=usage),
+        stats=EvalStats(started_at=created, model_usage=usage),
         samples=samples,
     )
     log.reductions = _reductions(questions, records)

@@ -15,6 +15,7 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 from inspect_ai import Epochs, Task, task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.log import HeadlineMetric
@@ -28,7 +29,7 @@ from inspect_ai.util import collect
 import evenkeel
 from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.setup import read_samples
-from evenkeel.errors import CapabilityError, EvenkeelError, UsageError
+from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
 from evenkeel.inspect.export import SCORER, messages, targets
 from evenkeel.inspect.outputs import Output, response_of
 from evenkeel.inspect.questions import (
@@ -69,12 +70,24 @@ def make_task(name: str) -> Any:
     parameters = {**RUN_PARAMETERS, **defaults, **DEFAULTS.get(name, {})}
 
     def create(**arguments: Any) -> Task:
-        return build_task(name, {**parameters, **arguments})
+        arguments.pop("model", None)  # Inspect offers it to every task
+        if unknown := next((key for key in arguments if key not in parameters), None):
+            hint = suggestion(unknown, parameters)
+            raise PrerequisiteError(
+                f"evenkeel/{name} has no parameter '{unknown}'.{hint} Available: {', '.join(parameters)}."
+            )
+        try:
+            return build_task(name, {**parameters, **arguments})
+        except EvenkeelError as error:  # which Inspect prints without a traceback
+            raise PrerequisiteError(f"evenkeel/{name}: {error}") from error
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = cls.layout.question
     create.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter(key, Parameter.KEYWORD_ONLY, default=value) for key, value in parameters.items()],
+        [
+            *(Parameter(key, Parameter.KEYWORD_ONLY, default=value) for key, value in parameters.items()),
+            Parameter("unknown", Parameter.VAR_KEYWORD),  # refused: Inspect would only warn of them
+        ],
         return_annotation=Task,
     )
     return task(create)
