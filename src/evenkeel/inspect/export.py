@@ -352,7 +352,7 @@ def _reductions(questions: Sequence[Question], records: Mapping[str, Record]) ->
 def targets(sample: Sample) -> list[str]:
     """What is right, for the eye."""
     inputs = to_jsonable(sample.inputs)
-    value = next((inputs[name] for name in TEXTS if inputs.get(name)), [])
+    value: Any = next((inputs[name] for name in TEXTS if inputs.get(name)), [])
     parts = value if isinstance(value, list) else [value]
     return [str(each) for part in parts for each in (part if isinstance(part, list) else [part])]
 

@@ -93,9 +93,9 @@ def score_log(
         if "model" in loaded.roles:
             models = {"model": recorded, **models}
         about = {"source": "inspect", "sha256": [identity["sha256"]], "lang": None}
-        spec = make_spec(benchmark, loaded, models, about, seed=loaded.seed)
+        asked = make_spec(benchmark, loaded, models, about, seed=loaded.seed)
         folder = Path(out) if out else default_folder(benchmark, log.model)
-        return score_setup(Setup(loaded, spec, log.samples, models), folder, fresh=fresh, progress=watching)
+        return score_setup(Setup(loaded, asked, log.samples, models), folder, fresh=fresh, progress=watching)
 
 
 def _may_be_asked(spec: str, options: Mapping[str, Any]) -> bool:

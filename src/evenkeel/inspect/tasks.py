@@ -216,11 +216,11 @@ async def ask_helpers(
     requests = next(asking, None)
     while requests is not None:
         outputs = await collect(*(_ask_helper(session, request) for request in requests))
-        responses = [as_response(out, req) for out, req in zip(outputs, requests, strict=True)]
+        talk = list(zip(map(as_generate, requests), outputs, strict=True))
+        responses = [as_response(output, request) for request, output in talk]
         helped.update(zip(map(RecordedAnswers.key, requests), responses, strict=True))
         if state is not None:
             state.output = outputs[-1]
-            talk = zip(requests, outputs, strict=True)
             state.messages = [
                 *(state.messages if len(helped) > len(requests) else []),
                 *(message for request, out in talk for message in (*messages(request), out.message)),
@@ -233,9 +233,14 @@ async def ask_helpers(
 
 
 async def _ask_helper(session: Session, request: Request) -> ModelOutput:
-    assert isinstance(request, Generate)
     role = session.inspected[request.role]
-    return await generated(get_model(role=role) if role else get_model(), request)
+    return await generated(get_model(role=role) if role else get_model(), as_generate(request))
+
+
+def as_generate(request: Request) -> Generate:
+    """A request to a model of Inspect, which can only write: `build_task` refuses what needs more."""
+    assert isinstance(request, Generate)
+    return request
 
 
 def _asking(benchmark: str, settings: str) -> Solver:
