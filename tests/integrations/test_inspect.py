@@ -213,6 +213,8 @@ def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evalu
 
 def test_a_judge_is_inspects_model_and_its_talk_is_in_the_log(evaluated: Evaluated) -> None:
     sample = evaluated.inspect["multiview"]["samples"][0]
+    exported = evaluated.inspect["multiview-exported"]["samples"][0]
+    assert exported["messages"] == sample["messages"]
     assert len(sample["messages"]) == 4  # both orders, each with its verdict
     assert "more_alike" in sample["messages"][1]
 

@@ -138,7 +138,9 @@ def _make_score(name: str) -> click.Command:
     @options.outcome_options
     @click.pass_context
     def score(ctx: click.Context, /, from_inspect: Path | None, **settings: Any) -> None:
-        if bool(settings["files"]) == bool(from_inspect):
+        if not settings["files"] and not from_inspect:
+            raise click.UsageError("Missing argument 'FILE…': recorded answers, or --from-inspect LOG.", ctx)
+        if settings["files"] and from_inspect:
             raise UsageError("give either files of recorded answers, or --from-inspect LOG.")
         if from_inspect:
             options = [option.name for option in describe(chosen_class(name).Options)]

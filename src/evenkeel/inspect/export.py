@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ def make_log(run: Run) -> Any:
         for epoch in range(1, max(1, len(question.epochs)) + 1)
     ]
     created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
+    began, ended = talks.times() or (created, created)
+    talks.close()
     usage = _sum_usage(samples, model)
     ids = [question.id for question in questions]
     headline = benchmark.metrics[0].name
@@ -111,7 +114,7 @@ def make_log(run: Run) -> Any:
         ),
         plan=EvalPlan(steps=[EvalPlanStep(solver="evenkeel/ask")]),
         results=_results(run, benchmark, len(ids), samples),
-        stats=EvalStats(started_at=created, model_usage=usage),
+        stats=EvalStats(started_at=began, completed_at=ended, model_usage=usage),
         samples=samples,
     )
     log.reductions = _reductions(questions, records)
@@ -183,12 +186,14 @@ def _sample(
     request = question.request(epoch)
     whole = [each for each in question.samples if _is_whole(benchmark, each, responses)] or question.samples
     talk = list(talks.of(whole, answers))
-    prompt: list[Any] = messages(request) if request else []
-    turns: list[Any] = [*prompt]
+    first = request or next((each for each, _ in talk if isinstance(each, Generate)), None)
+    prompt: list[Any] = messages(first) if first else []
+    turns: list[Any] = [*prompt] if request else []
     output = None
     if request is not None:
         output = as_output(responses[RecordedAnswers.key(request)], model)
         turns.append(output.message)
+    counted = list(responses.values())
     for other, response in talk:
         responses[RecordedAnswers.key(other)] = response
         if isinstance(other, Generate):
@@ -204,7 +209,11 @@ def _sample(
         target=targets(question.samples[0]),
         messages=turns,
         **({"output": output} if output is not None else {}),
-        scores={SCORER: _score([records[each.id] for each in whole], list(responses.values()), benchmark)},
+        scores={
+            SCORER: _score(
+                [records[each.id] for each in whole], counted or list(responses.values()), benchmark
+            )
+        },
         metadata=question.metadata,
         store={FIELD: encode_answers(responses)},
         model_usage={model: usage} if usage else {},
@@ -235,14 +244,26 @@ class _Talks:
         self._benchmark = benchmark
         self._roles = {role for role, needs in roles.items() if needs & {"generate", "loglikelihood"}}
         self._digests = {role: model_digest(each) for role, each in identities(run.spec).items()}
-        journal = member(run.path, "journal.sqlite") if self._roles else None
+        journal = member(run.path, "journal.sqlite")
         self._recording = Recording(journal) if journal else None
+
+    def times(self) -> tuple[str, str] | None:
+        """When the first and the last answer came."""
+        times = self._recording.times() if self._recording else None
+        if times is None:
+            return None
+        first, last = (datetime.fromtimestamp(each, UTC).isoformat() for each in times)
+        return first, last
+
+    def close(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
 
     def of(
         self, samples: Sequence[Sample], answers: Mapping[bytes, Response]
     ) -> Iterator[tuple[Request, Response]]:
         """Each request of scoring these samples that asks for a text, or how likely one is."""
-        if self._recording is None:
+        if self._recording is None or not self._roles:
             return
         scoring: Any = self._benchmark.score([answered(self._benchmark, each, answers) for each in samples])
         requests = next(scoring, None)

@@ -7,7 +7,7 @@ the answers and those values that need no other sample; the figures are made of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -71,13 +71,15 @@ class Session:
         specs = self.benchmark.helpers.items()
         return {role: spec.partition(":")[2] for role, spec in specs if is_inspect(spec)}
 
-    def question(self, metadata: Any) -> Question:
-        """The question of a sample's metadata. It is kept, to be found by its id."""
-        question = read_question(self.benchmark, metadata or {})
-        return self._questions.setdefault(question.id, question)
+    def add(self, questions: Iterable[Question]) -> None:
+        """Keep questions, to be found by their ids."""
+        self._questions.update((question.id, question) for question in questions)
 
-    def known(self, question_id: str) -> Question:
-        return self._questions[question_id]
+    def question(self, question_id: str | int | None, metadata: Any) -> Question:
+        """The question of an id; where a log is scored again, it is read from the sample's metadata."""
+        if question_id not in self._questions:
+            self.add([read_question(self.benchmark, metadata or {})])
+        return self._questions[str(question_id)]
 
     def whole_samples(self, question: Question, epoch: int) -> list[Sample]:
         """The samples all of whose requests are asked in one epoch."""
@@ -192,7 +194,7 @@ def with_intervals(summary: Summary, subject: str) -> dict[str, float]:
 
 @cache
 def open_session(name: str, settings: str) -> Session:
-    """The session of a task; `settings` is the JSON of its options and its seed."""
+    """The session of a task; `settings` is the JSON of its options, its seed and its choice of data."""
     return Session(name, settings)
 
 

@@ -97,8 +97,12 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     """A task from the values of its parameters, as Inspect reads them off its command line."""
     kinds = {option.name: option.type for option in describe(chosen_class(name).Options)}
     options = {key: as_option(value, kinds[key]) for key, value in parameters.items() if key in kinds}
+    for key in ("limit", "seed"):
+        if type(parameters[key]) is not int and not (key == "limit" and parameters[key] is None):
+            raise UsageError(f"{key}={parameters[key]}: must be a whole number.")
     seed = parameters["seed"]
-    settings = msgspec.json.encode({"options": options, "seed": seed}, order="sorted").decode()
+    chosen = {key: parameters[key] for key in RUN_PARAMETERS}  # another choice of data has other questions
+    settings = msgspec.json.encode({"options": options, **chosen}, order="sorted").decode()
     session = open_session(name, settings)
     benchmark = session.benchmark
     if "loglikelihood" in frozenset().union(*(benchmark.roles[role] for role in inspected_roles(session))):
@@ -113,6 +117,7 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     langs = parse_langs(as_option(parameters["lang"], str))
     samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
     questions = make_questions(benchmark, samples)
+    session.add(questions)
     epochs = max(len(question.epochs) for question in questions)
     if epochs > 1 and any(len(question.epochs) != epochs for question in questions):
         raise UsageError(f"{name}: some prompts are asked more often than others, which epochs cannot be.")
@@ -142,8 +147,10 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_option(value: Any, kind: Any) -> Any:
-    """A value as an option takes it: Inspect makes numbers and lists of what is a text here (1,4,7)."""
+    """A value as an option takes it: Inspect reads YAML, where `1,4,7` is a list and `no` is false."""
     kinds = get_args(kind) if get_origin(kind) in (types.UnionType, Union) else (kind,)
+    if isinstance(value, bool) and bool not in kinds:
+        return "yes" if value else "no"
     if value is None or str not in kinds:
         return value
     return ",".join(str(each) for each in as_list(value))
@@ -248,7 +255,7 @@ def _asking(benchmark: str, settings: str) -> Solver:
     session = open_session(benchmark, settings)
 
     async def solve(state: TaskState, generate: GenerateFunction) -> TaskState:
-        question = session.question(state.metadata)
+        question = session.question(state.sample_id, state.metadata)
         if not question.epochs:
             answers = await ask_helpers(session, question.samples, {}, state)
             state.store.set(FIELD, encode_answers(answers))
@@ -275,7 +282,7 @@ def _benchmark_scorer(benchmark: str, settings: str) -> Scorer:
     session = open_session(benchmark, settings)
 
     async def score(state: TaskState, target: Target) -> Score:
-        question = session.question(state.metadata)
+        question = session.question(state.sample_id, state.metadata)
         answers = decode_answers(state.store.get(FIELD, {}))
         request = question.request(state.epoch)
         if request is not None:
@@ -291,16 +298,18 @@ def _benchmark_scorer(benchmark: str, settings: str) -> Scorer:
 
 def as_score(session: Session, question: Question, samples: Sequence[Sample], answers: Answers) -> Score:
     """The values of some samples of a question; of an epoch that is only a part of one, whether it counts."""
-    counts = [session.benchmark.answers.counts(response) for response in answers.values()]
+    keys = [RecordedAnswers.key(request) for asked in question.epochs for request in asked] or list(answers)
+    responses = [answers[key] for key in keys if key in answers]
+    counts = [session.benchmark.answers.counts(response) for response in responses]
     values: dict[str, float | None] = {"answered": sum(counts) / len(counts) if counts else 0.0}
     explanation = ""
     if samples:
         by_themselves, explanation = session.values(samples, answers)
         values |= by_themselves
-    failed = [response for response in answers.values() if response.status not in ("ok", "truncated")]
+    failed = [response for response in responses if response.status not in ("ok", "truncated")]
     return Score(
         value=values,
-        answer="\n\n".join(response.text for response in answers.values()) or None,
+        answer="\n\n".join(response.text for response in responses) or None,
         explanation=explanation or None,
         reason=failed[0].status if failed else None,
         metadata={
@@ -332,7 +341,9 @@ def _all_epochs() -> Any:
 
     def reduce(scores: list[Score]) -> Score:
         session = session_of(scores[0])
-        question = session.known((scores[0].metadata or {})[FIELD]["question"])
+        question = session.question((scores[0].metadata or {})[FIELD]["question"], None)
+        if len(question.epochs) <= 1:
+            return scores[0]
         return as_score(session, question, question.samples, answers_of(scores))
 
     return reduce
@@ -345,7 +356,9 @@ def _figures() -> Metric:
         if not scores:
             return {}
         session = session_of(scores[0].score)
-        questions = {each.id: each for each in (session.question(s.sample_metadata) for s in scores)}
+        questions = {
+            each.sample_id: session.question(each.sample_id, each.sample_metadata) for each in scores
+        }
         try:
             return session.figures(list(questions.values()), answers_of([each.score for each in scores]))
         except EvenkeelError as error:  # the answers are in the log: `evenkeel score … --from-inspect`
