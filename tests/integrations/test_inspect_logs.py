@@ -104,7 +104,8 @@ def test_the_command_line_scores_a_log(tmp_path: Path) -> None:
 def test_a_missing_epoch_and_an_error_are_no_answers_and_missing_samples_are_said(tmp_path: Path) -> None:
     log = make_log()
     first, second, third, _ = log["samples"]
-    second["error"] = {"message": "HTTP 500: the keel is cracked"}
+    traceback = "Request:\n{}\n\nHTTP 500: the keel is cracked\n"
+    second["error"] = {"message": "ModelGenerateError(…)", "traceback": traceback}
     log["eval"]["dataset"]["sample_ids"].append("en-7-rejection")
     log["samples"] = [first, second, third]
     run = score(write_json(tmp_path / "log.json", log), tmp_path / "run")

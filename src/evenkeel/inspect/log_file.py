@@ -27,6 +27,8 @@ LARGEST_MEMBER = 256 << 20
 MOST_MEMBERS = 2_000_000
 HEADERS = ("header.json", "_journal/start.json")
 """Where a log says what it is; the second, while the evaluation goes on or after it was killed."""
+LONGEST_REASON = 300
+"""Characters of an error's message."""
 ZSTANDARD = 93
 INSTALL = "pip install zstandard"
 
@@ -50,7 +52,16 @@ class Header(Struct):
 
 
 class Error(Struct):
+    """Why an epoch of a sample failed. A message of Inspect's may begin with the whole request."""
+
     message: str = ""
+    traceback: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The last line, which names the error itself, and no more than the beginning of a long one."""
+        lines = [line.strip() for line in (self.traceback or self.message).splitlines() if line.strip()]
+        return lines[-1][:LONGEST_REASON] if lines else "no reason given"
 
 
 class LoggedSample(Struct):

@@ -21,7 +21,6 @@ from evenkeel.inspect.log_file import LoggedSample, open_log
 from evenkeel.inspect.outputs import response_of
 from evenkeel.inspect.questions import (
     FIELD,
-    NOT_RECORDED,
     Question,
     decode_answers,
     in_order,
@@ -37,9 +36,6 @@ from evenkeel.run.folder import Run
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_class, load_benchmark
 from evenkeel.types import Response, Sample
-
-LONGEST_REASON = 300
-"""Characters of an error's message."""
 
 
 class TaskFields(Struct):
@@ -197,8 +193,7 @@ def _answers(path: Path, where: str, sample: LoggedSample, question: Question) -
         plain = isinstance(request.prompt, str)
         response = response_of(sample.output, plain=plain)
         if sample.error is not None:
-            reason = sample.error.message.strip()[:LONGEST_REASON] or NOT_RECORDED.reason
-            response = Response(status="error", reason=reason)
+            response = Response(status="error", reason=sample.error.reason)
         answers.setdefault(RecordedAnswers.key(request), response)
     return answers
 

@@ -83,7 +83,8 @@ class Session:
 
     def whole_samples(self, question: Question, epoch: int) -> list[Sample]:
         """The samples all of whose requests are asked in one epoch."""
-        keys = set(map(RecordedAnswers.key, question.epochs[epoch - 1])) if question.epochs else set()
+        asked = chain.from_iterable(question.epochs[epoch - 1 : epoch])
+        keys = set(map(RecordedAnswers.key, asked))
         requests = self.benchmark.requests
         return [
             each for each in question.samples if keys.issuperset(map(RecordedAnswers.key, requests(each)))
