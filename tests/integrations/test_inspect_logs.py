@@ -227,6 +227,8 @@ def test_a_log_names_no_model_that_this_machine_would_ask(tmp_path: Path) -> Non
     path = write_json(tmp_path / "mirae.json", log)
     with pytest.raises(ek.UsageError, match="nothing is asked of a model that you do not name"):
         score_log("mirae", path, out=tmp_path / "mirae", progress=False)
+    with pytest.raises(ek.UsageError, match="nothing is asked of a model that you do not name"):
+        score_log("mirae", path, out=tmp_path / "mirae", progress=False, meaning_distance=0.3)
 
 
 def _mirae_sample() -> dict[str, Any]:

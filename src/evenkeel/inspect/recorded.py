@@ -6,7 +6,7 @@ it answered in the log counts, and what it did not is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.run import default_folder, score_setup
-from evenkeel.api.setup import Setup, make_spec, open_models
+from evenkeel.api.setup import Setup, make_spec, model_refs, open_models
 from evenkeel.errors import DataError, UsageError, explain
 from evenkeel.files.datasets import data_file
 from evenkeel.inspect.log_file import LoggedSample, open_log
@@ -76,7 +76,8 @@ def score_log(
     identity = {"spec": f"replay:{path.name}", "model": log.model, "sha256": data_file(path).sha256}
     recorded = RecordedAnswers(identity, log.answers, log.warnings)
     loaded = log.benchmark
-    others = {role: spec for role, spec in loaded.helpers.items() if not _may_be_asked(spec, options)}
+    named = {each for each in load_benchmark(benchmark, options).helpers.values() if not is_inspect(each)}
+    others = {role: spec for role, spec in loaded.helpers.items() if not _may_be_asked(spec, named)}
     for role, spec in others.items():
         if not loaded.roles[role] <= RecordedAnswers.capabilities:
             raise UsageError(
@@ -85,7 +86,8 @@ def score_log(
                 f"{benchmark} --help`."
             )
     with WithRecorded(recorded, set(others.values()), concurrency=concurrency) as engine:
-        models = {**open_models(engine, loaded, benchmark, None, base_url)}
+        refs = model_refs(loaded, benchmark, None, base_url)
+        models = open_models(engine, loaded, benchmark, refs)
         if "model" in loaded.roles:
             models = {"model": recorded, **models}
         about = {"source": "inspect", "sha256": [identity["sha256"]], "lang": None}
@@ -94,11 +96,9 @@ def score_log(
         return score_setup(Setup(loaded, asked, log.samples, models), folder, fresh=fresh, progress=watching)
 
 
-def _may_be_asked(spec: str, options: Mapping[str, Any]) -> bool:
+def _may_be_asked(spec: str, named: Collection[str]) -> bool:
     """Whether a helper is bundled, or one that a person named."""
-    if spec in BACKENDS:
-        return not BACKENDS[spec].named
-    return not is_inspect(spec) and any(spec in str(value) for value in options.values())
+    return spec in named or (spec in BACKENDS and not BACKENDS[spec].named)
 
 
 def read_log(name: str, path: Path, options: Mapping[str, Any]) -> Log:

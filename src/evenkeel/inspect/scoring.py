@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evenkeel.api.run import summarise
-from evenkeel.api.setup import open_models, probe
+from evenkeel.api.setup import model_refs, open_models, probe
 from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
@@ -60,7 +60,8 @@ class Session:
         raw = msgspec.json.decode(settings, type=dict[str, Any])
         self.name, self.settings = name, settings
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
-        self._helpers = open_models(WithRecorded(RecordedAnswers({}, {})), self.benchmark, name, None, None)
+        refs = model_refs(self.benchmark, name, None, None)
+        self._helpers = open_models(WithRecorded(RecordedAnswers({}, {})), self.benchmark, name, refs)
         probe(self.benchmark, self._helpers, Silent())
         self._responses: dict[tuple[str, bytes], Response] = {}
         self._questions: dict[str, Question] = {}
