@@ -50,10 +50,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Count | None, Meta(description="End a run before this many tokens, in and out.")
     ] = None
     max_usd: Annotated[
-        Dollars | None, Meta(description="End a run before this many dollars; needs prices.")
+        Dollars | None,
+        Meta(description="End a run before this many dollars, by known prices or those given."),
     ] = None
-    price_in: Annotated[Price | None, Meta(description="Dollars per million tokens read.")] = None
-    price_out: Annotated[Price | None, Meta(description="Dollars per million tokens written.")] = None
+    price_in: Annotated[
+        Price | None, Meta(description="Dollars per million tokens read, in place of known prices.")
+    ] = None
+    price_out: Annotated[
+        Price | None, Meta(description="Dollars per million tokens written, in place of known prices.")
+    ] = None
 
 
 class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,7 +111,7 @@ class BenchmarkEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=
 class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all runs together may cost, those of earlier calls with the same folder included."""
 
-    usd: Annotated[Dollars | None, Meta(description="Dollars; needs the prices of models on servers.")] = None
+    usd: Annotated[Dollars | None, Meta(description="Dollars, by known prices or those given.")] = None
     requests: Annotated[Count | None, Meta(description="Requests.")] = None
     tokens: Annotated[Count | None, Meta(description="Tokens, in and out.")] = None
 
