@@ -2,7 +2,7 @@
 
     python benchmarks/suite.py
 
-Their leaderboards must be equal byte for byte. It takes half a minute on two cores.
+Their leaderboards must be equal byte for byte. It takes about two minutes of CPU time.
 """
 
 from __future__ import annotations
