@@ -19,8 +19,8 @@ settings.load_profile("steady")
 
 SLOW = {
     "subprocess", "browsers", "torch", "transformers", "sentence_transformers", "playwright", "nbclient",
-    "ray", "loopback", "dialects", "scripted", "librarian", "multiview_judge", "rgb_rules", "models",
-    "commandline.command", "commandline.evenkeel_process", "designs",
+    "ray", "loopback", "suites", "dialects", "scripted", "librarian", "multiview_judge", "rgb_rules",
+    "models", "commandline.command", "commandline.evenkeel_process", "designs",
 }  # fmt: skip
 """What starts a process, a server, a browser or a model, or simulates at length."""
 

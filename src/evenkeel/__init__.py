@@ -8,6 +8,7 @@
 What there is, under the names of the command line:
 
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
+    suite                    benchmarks on several models from one file, and their leaderboards
     dry_run                  what a run would ask, and what that would cost
     data_problem             why a benchmark cannot read a data set
     build, review            make a data set, from a seed or from your own texts; look through it
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from evenkeel.api.plan import dry_run
     from evenkeel.api.readable import data_problem
     from evenkeel.api.run import rescore, run, score
+    from evenkeel.api.suite.suite import suite
     from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
     from evenkeel.benchmarks.miron.benchmark import MironOptions
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
@@ -98,6 +100,7 @@ _MODULES = {
     "evenkeel.api.plan": "dry_run",
     "evenkeel.api.readable": "data_problem",
     "evenkeel.api.run": "rescore run score",
+    "evenkeel.api.suite.suite": "suite",
     "evenkeel.benchmarks.mirae.benchmark": "MiraeOptions",
     "evenkeel.benchmarks.miron.benchmark": "MironOptions",
     "evenkeel.benchmarks.multiview.benchmark": "MultiviewOptions",
@@ -176,6 +179,7 @@ __all__ = [
     "start_build",
     "started",
     "stop",
+    "suite",
     "tables",
 ]
 

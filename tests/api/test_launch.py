@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.api.launch import Started, _run_arguments, start, start_again, start_build, started
+from evenkeel.api.launch import Started, run_arguments, start, start_again, start_build, started
 from evenkeel.cli.run import run_command
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.run.control import stop
@@ -147,7 +147,7 @@ def test_settings_become_arguments_that_mean_the_same(
 ) -> None:
     command = run_command.get_command(click.Context(run_command), benchmark)
     assert command is not None
-    parsed = command.make_context("run", _run_arguments(benchmark, model, dict(settings))).params
+    parsed = command.make_context("run", run_arguments(benchmark, model, dict(settings))).params
     expected = dict(settings)
     if "options" in expected:
         expected |= {"levels": expected.pop("options").levels}

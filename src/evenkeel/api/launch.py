@@ -114,7 +114,7 @@ def start(
     The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
-    arguments = _run_arguments(benchmark, model, dict(settings))
+    arguments = run_arguments(benchmark, model, dict(settings))
     name = split_spec(model)[0] if model else "-".join(_methods(benchmark, settings))
     title = f"{benchmark_name(benchmark)}-{slug(_short(name))}" if name else benchmark_name(benchmark)
     return _begin(Path(runs_folder), "run", title, str(benchmark), arguments, out="")
@@ -175,10 +175,10 @@ def start_again(process: Started) -> Started:
     for each in CONTROL:
         (target / each).unlink(missing_ok=True)
     command = [sys.executable, *process.command[1:]]
-    return _launch(about.parent.parent, about, target, process.kind, command)
+    return _launch(about.parent.parent, about, target, process.kind, command)[0]
 
 
-def _run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
+def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
     """The settings of `evenkeel.run`, checked, as arguments of the command line."""
     _refuse(settings, "out", "fresh", "progress")
     shared = {name: settings.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
@@ -291,12 +291,37 @@ def _short(name: str) -> str:
 def _begin(root: Path, kind: Kind, title: str, benchmark: str, arguments: list[str], *, out: str) -> Started:
     folder, target = _new_folders(root, kind, title)
     destination = target.resolve() / out if out else target.resolve()
+    return _launch(root, folder, target, kind, _command(kind, benchmark, arguments, destination))[0]
+
+
+def start_named(
+    root: Path, name: str, benchmark: str, arguments: Sequence[str], environment: Mapping[str, str]
+) -> tuple[Started, subprocess.Popen[bytes]]:
+    """Begin a run in the folder `root`/`name`, which may hold a part of it, and give its process too."""
+    folder, target = root / FOLDER / name, _target(root, "run", name)
+    for each in (root / FOLDER, folder, target):
+        if each.is_symlink():
+            raise UsageError(f"{each} is a link: remove it.")
+        each.mkdir(parents=True, exist_ok=True)
+    for control in CONTROL:
+        (target / control).unlink(missing_ok=True)
+    command = _command("run", benchmark, arguments, target.resolve())
+    return _launch(root, folder, target, "run", command, environment)
+
+
+def _command(kind: Kind, benchmark: str, arguments: Sequence[str], out: Path) -> list[str]:
     # -P: whatever lies in the working directory is not imported.
-    command = [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={destination}"]
-    return _launch(root, folder, target, kind, command)
+    return [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={out}"]
 
 
-def _launch(root: Path, folder: Path, target: Path, kind: Kind, command: list[str]) -> Started:
+def _launch(
+    root: Path,
+    folder: Path,
+    target: Path,
+    kind: Kind,
+    command: list[str],
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Started, subprocess.Popen[bytes]]:
     """Begin a process whose folders are there; its log begins anew."""
     process = _Process(kind, command, datetime.now(UTC).isoformat(timespec="milliseconds"))
     write_whole(folder / "started.json", msgspec.json.encode(process))
@@ -309,7 +334,12 @@ def _launch(root: Path, folder: Path, target: Path, kind: Kind, command: list[st
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # a signal to this process's group, or its end, does not reach it
-                env={**os.environ, VARIABLE: str(target.resolve()), "PYTHONUNBUFFERED": "1"},
+                env={
+                    **os.environ,
+                    VARIABLE: str(target.resolve()),
+                    "PYTHONUNBUFFERED": "1",
+                    **(environment or {}),
+                },
             )
         except (OSError, ValueError) as error:
             raise UsageError(f"the process cannot be started: {error}.") from None
@@ -317,7 +347,7 @@ def _launch(root: Path, folder: Path, target: Path, kind: Kind, command: list[st
         _PROCESSES.append(child)
     process = msgspec.structs.replace(process, pid=child.pid, began=_began(child.pid))
     write_whole(folder / "started.json", msgspec.json.encode(process))
-    return _as_started(root, folder, process)
+    return _as_started(root, folder, process), child
 
 
 def _new_folders(root: Path, kind: Kind, title: str) -> tuple[Path, Path]:

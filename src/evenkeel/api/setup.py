@@ -27,6 +27,7 @@ from evenkeel.options import identity_options
 from evenkeel.run.benchmark import Benchmark, Data
 from evenkeel.run.budget import Budget, Limits
 from evenkeel.run.folder import FORMAT, RunFolder, served_at
+from evenkeel.run.ledger import assigned_ledger
 from evenkeel.run.model import Echoing, Model
 from evenkeel.run.progress import Progress, watch
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
@@ -151,7 +152,7 @@ def budget_for(
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
-    return Budget(limits, prices, thinking_by_role(refs))
+    return Budget(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
 
 
 def _plural(role: str) -> str:

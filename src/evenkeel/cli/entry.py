@@ -26,6 +26,7 @@ from evenkeel.run.plugins import PluginWarning
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),
     "run": ("run", "Ask a model, score its answers, write the report."),
+    "suite": ("suite", "Run benchmarks on several models from one file, and rank them."),
     "score": ("run", "Score answers recorded elsewhere, in the published formats."),
     "rescore": ("run", "Score a run's stored answers again."),
     "build": ("data", "Make a data set, from a seed or from your own texts."),
@@ -56,6 +57,7 @@ EPILOG = f"""{
         "evenkeel run rgb --model openai:llama --base-url http://127.0.0.1:8000/v1",
         "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
         "evenkeel compare runs/old runs/new",
+        "evenkeel suite suite.yaml",
     )
 }
 

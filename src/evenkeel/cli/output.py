@@ -60,16 +60,11 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
 
 def check_coverage(run: Run, floor: float) -> int:
     """1, with an error, where a coverage is below the floor or a file of the run could not be written."""
-    from evenkeel.run.registry import benchmark_class
-
     for problem in run.problems:
         say_error(f"{run.path}: {problem}")
-    coverages = {"coverage": run.headline.coverage}
-    for metric in benchmark_class(run.spec.benchmark).covered:
-        if metric in run.summary:
-            coverages[f"coverage of {metric}"] = run.summary[metric].coverage
-    for name, coverage in coverages.items():
+    for metric, coverage in run.coverages.items():
         if coverage < floor:
+            name = f"coverage of {metric}" if metric else "coverage"
             failures = run.failures()
             for reason in SCORED_REASONS:
                 del failures[reason]

@@ -30,6 +30,8 @@ LARGEST = 4096
 """Bytes that are read of it: more is no such file."""
 READERS_SECONDS = 0.2
 """How long a writer waits for one who only looks."""
+TURN_SECONDS = 0.005
+"""Between two tries to hold a file that another holds for a moment, where the system has no lock."""
 NONE = contextlib.nullcontext()
 UNSUPPORTED = {
     errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL,
@@ -72,6 +74,38 @@ def writing_file(path: Path) -> Iterator[None]:
             finally:
                 beside.unlink(missing_ok=True)
         return
+
+
+@contextlib.contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Hold a file for a moment, after whoever holds it now. The lock is a hidden file beside it."""
+    with contextlib.ExitStack() as stack:
+        beside = path.with_name(f".{path.name}.lock")
+        if fcntl is None or not stack.enter_context(_waited(beside)):
+            owner = path.with_name(f".{path.name}.owner")
+            while True:
+                with contextlib.suppress(RunConflict):
+                    stack.enter_context(_owned(owner, path))
+                    break
+                time.sleep(TURN_SECONDS)
+        yield
+
+
+@contextlib.contextmanager
+def _waited(path: Path) -> Iterator[bool]:
+    """The system's lock on a file, once it is free; False where there is none."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            held = True
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+            held = False
+        yield held
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ objects of a program. A date is a text as it is written, and so is a key (`no:`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +25,36 @@ class Entry(NamedTuple):
     value: Any
 
 
+class Document(NamedTuple):
+    """A whole file, and the line of each value in it."""
+
+    entries: list[Entry] | None
+    """None where there is neither a mapping nor a list."""
+    lines: dict[tuple[str | int, ...], int]
+    """By the keys and positions that lead to a value, `("models", 0, "name")`: where it begins."""
+
+    def line(self, path: Iterable[str | int]) -> int:
+        """The line of a value; of one that is not there, that of the value around it."""
+        steps = tuple(path)
+        while steps and steps not in self.lines:
+            steps = steps[:-1]
+        return self.lines.get(steps, 1)
+
+
 def read_entries(path: Path | str, content: str) -> list[Entry] | None:
     """The entries of the outermost mapping or list, in order; None where there is neither."""
+    return read_document(path, content).entries
+
+
+def read_document(path: Path | str, content: str) -> Document:
+    """The same, with the lines of all values."""
     import yaml
 
     try:
         if len(content) > LARGEST:
             raise DataError(path, f"the file is too large: at most {LARGEST:,} characters are read.")
-        return _Reader(path, content).document()
+        reader = _Reader(path, content)
+        return Document(reader.document(), reader.lines)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise DataError(path, f"this is not YAML: {error.problem}.", line=line) from None
@@ -49,7 +71,10 @@ class _Reader:
     def __init__(self, path: Path | str, content: str) -> None:
         import yaml
 
+        self.lines: dict[tuple[str | int, ...], int] = {}
         self._path = path
+        self._steps: list[str | int] = []
+        """From the outermost value to the one that is read."""
         self._yaml = yaml
         self._resolve: Any = yaml.SafeLoader("").resolve
         self._events: Iterator[Any] = yaml.parse(content, Loader=yaml.SafeLoader)
@@ -100,8 +125,11 @@ class _Reader:
         return _text(event)
 
     def _items(self, depth: int) -> Iterator[tuple[int, Any]]:
+        position = 0
         while not isinstance(event := next(self._events), self._yaml.SequenceEndEvent):
-            yield event.start_mark.line + 1, self._value(event, depth)
+            line = event.start_mark.line + 1
+            yield line, self._at(position, line, event, depth)
+            position += 1
 
     def _pairs(self, depth: int) -> Iterator[Entry]:
         seen: dict[str, int] = {}
@@ -116,7 +144,15 @@ class _Reader:
             if key in seen and depth > 1:
                 raise self._error(event, f"the key '{key}' duplicates line {seen[key]}")
             seen[key] = line
-            yield Entry(line, key, self._value(next(self._events), depth))
+            yield Entry(line, key, self._at(key, line, next(self._events), depth))
+
+    def _at(self, step: str | int, line: int, event: Any, depth: int) -> Any:
+        """The value of a key or at a position of a list."""
+        self._steps.append(step)
+        self.lines[tuple(self._steps)] = line
+        value = self._value(event, depth)
+        self._steps.pop()
+        return value
 
     def _check(self, event: Any, depth: int) -> None:
         yaml = self._yaml

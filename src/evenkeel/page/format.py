@@ -186,6 +186,12 @@ def harmless(text: str) -> str:
     return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
+def as_markdown(text: str) -> str:
+    """A text for a table of Markdown: nothing in it is read as markup."""
+    line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
+
+
 def as_json(value: Any) -> str:
     """A value as JSON to be read, with every character that a terminal would obey as a \\u escape."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

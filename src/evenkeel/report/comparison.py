@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from rich.console import Console
 from rich.text import Text
 
 from evenkeel.analysis.comparison import Comparison, Difference
-from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.analysis.leaderboard import Leaderboard, Standing
 from evenkeel.page.format import (
     FLOOR,
     capitalised,
@@ -155,15 +153,20 @@ def board_lines(board: Leaderboard) -> list[str]:
     return [*([board.note] if board.note else []), *([SHARED] if len(board.rows) > 1 else [])]
 
 
+def rank_of(board: Leaderboard, row: Standing) -> str:
+    """`2`, `1 shared`, or a dash."""
+    shared = sum(each.rank == row.rank for each in board.rows) > 1
+    return "–" if row.rank is None else f"{row.rank}{' shared' if shared else ''}"
+
+
 def board_table(board: Leaderboard) -> Grid:
-    sizes = Counter(row.rank for row in board.rows)
     return Grid(
         "",
         "rank",
         ["name", "value", "95% interval", "coverage", "samples"],
         [
             (
-                "–" if row.rank is None else f"{row.rank}{' shared' if sizes[row.rank] > 1 else ''}",
+                rank_of(board, row),
                 [
                     Cell(row.name),
                     Cell(value(row.figure), "strong"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from xml.etree import ElementTree
 
 from evenkeel.analysis.gate import Check, Gate
-from evenkeel.page.format import as_json, visible
+from evenkeel.page.format import as_json, as_markdown, visible
 from evenkeel.page.tables import Cell, Content, Grid
 
 
@@ -44,21 +44,16 @@ def _text(gate: Gate) -> str:
 
 def _markdown(gate: Gate) -> str:
     """A table, as for the summary of a CI job; nothing in it is read as markup."""
-
-    def escaped(text: str) -> str:
-        line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
-        return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
-
     outcome = "passed" if gate.passed else "failed"
     lines = [
-        f"**Gate {outcome}**: {escaped(gate.run)} against {escaped(gate.baseline)}",
+        f"**Gate {outcome}**: {as_markdown(gate.run)} against {as_markdown(gate.baseline)}",
         "",
         "| | check | why |",
         "| --- | --- | --- |",
     ]
     for check in _failed_first(gate):
         result = "pass" if check.passed else "**FAIL**"
-        lines.append(f"| {result} | {escaped(check.name)} | {escaped(check.reason)} |")
+        lines.append(f"| {result} | {as_markdown(check.name)} | {as_markdown(check.reason)} |")
     if gate.correction:
         lines += ["", *_correction(gate)]
     return "\n".join([*lines, ""])

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from evenkeel.errors import EvenkeelError
 from evenkeel.page.notebook import RENDERERS, Renderer
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.page.view import View
     from evenkeel.report.pictures import Drawn
     from evenkeel.report.scorecard import Scorecard
+    from evenkeel.report.suite import SuiteResult
     from evenkeel.run.budget import Plan
     from evenkeel.run.folder import Run
 
@@ -106,6 +109,24 @@ def leaderboard_text(board: Leaderboard) -> str:
     from evenkeel.report.terminal.tables import printed
 
     return printed(lambda console: show_leaderboard(console, board))
+
+
+def suite_html(result: SuiteResult) -> str:
+    from evenkeel.report.comparison import board_table
+    from evenkeel.report.suite import gate_grid, outcome, unranked
+    from evenkeel.report.templates import render
+
+    boards = [replace(board_table(board), title=board.title) for board in result.boards if board.rows]
+    others = [grid for grid in (unranked(result), gate_grid(result)) if grid is not None]
+    title = f"Leaderboards of {result.name}"
+    return render("notebook.html", title=title, lines=[outcome(result)], grids=[*boards, *others])
+
+
+def suite_text(result: SuiteResult) -> str:
+    from evenkeel.report.suite import show_suite
+    from evenkeel.report.terminal.tables import printed
+
+    return printed(lambda console: show_suite(console, result))
 
 
 def explained_html(metric: Explained) -> str:
@@ -195,6 +216,7 @@ RENDERERS.update(
     Grid=Renderer(grid_html),
     Explained=Renderer(explained_html, explained_text),
     Leaderboard=Renderer(leaderboard_html, leaderboard_text),
+    SuiteResult=Renderer(suite_html, suite_text),
     View=Renderer(view_html, view_text),
     Drawn=Renderer(drawn_html, drawn_text),
 )

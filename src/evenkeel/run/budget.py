@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
 from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
 from evenkeel.options import parse
 from evenkeel.page.notebook import Displayed
+from evenkeel.run.ledger import BILLIONTH, Cost, Ledger
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank, Entail)
+WAIT_SECONDS = 0.2
+"""Before a request is tried again that others' requests keep from being sent."""
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
@@ -83,7 +88,7 @@ class Budget:
     A request in flight is counted with what it may cost at most, so that a limit is not overrun by
     answers that are still on their way. Generation and log-likelihoods are counted, in any role;
     embedding and ranking, which cost next to nothing, are not. Backends read the stream in threads of their
-    own, hence the lock.
+    own, hence the lock. With `shared`, the limits of several processes together hold besides.
     """
 
     def __init__(
@@ -91,8 +96,13 @@ class Budget:
         limits: Limits,
         prices: Mapping[str, Price] | None = None,
         thinking: Mapping[str, int] | None = None,
+        *,
+        shared: Ledger | None = None,
     ) -> None:
         self.limits = limits
+        self._shared = shared
+        self._others = False
+        """Whether only the requests of other processes held the last one back."""
         self._prices = prices or {}
         self._thinking = thinking or {}
         """By role: tokens that a model may write beside its answer."""
@@ -103,7 +113,9 @@ class Budget:
         self.tokens_in = 0
         self.tokens_out = 0
         self.exhausted = ""
-        self._counts_tokens = limits.max_tokens_total is not None or limits.max_usd is not None
+        self._counts_tokens = (
+            limits.max_tokens_total is not None or limits.max_usd is not None or shared is not None
+        )
         self._in_flight: dict[int, tuple[int, int]] = {}
         self._flying_in = 0
         self._flying_out = 0
@@ -118,7 +130,7 @@ class Budget:
                 continue
             cost = estimate(request, self._thinking) if self._counts_tokens else (0, 0)
             with self._lock:
-                self.exhausted = self._broken_by(request.role, *cost)
+                self.exhausted = self._broken_by(request.role, *cost) or self._reserve(request.role, *cost)
                 if self.exhausted:
                     return
                 self.requests += 1
@@ -145,6 +157,28 @@ class Budget:
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out
             self.usd += self._cost(request.role, tokens_in, tokens_out)
+            if self._shared is not None:
+                reserved = self._shared_cost(request.role, foreseen_in, foreseen_out)
+                self._shared.settle(reserved, self._shared_cost(request.role, tokens_in, tokens_out))
+
+    def wait_for_others(self) -> bool:
+        """Wait a moment where only other processes' requests, still on their way, held the last one back."""
+        if self._others:
+            time.sleep(WAIT_SECONDS)
+        return self._others
+
+    def _reserve(self, role: str, tokens_in: int, tokens_out: int) -> str:
+        """The limit of the shared budget that a request would break; it is reserved where there is none."""
+        self._others = False
+        if self._shared is None:
+            return ""
+        refusal, self._others = self._shared.reserve(self._shared_cost(role, tokens_in, tokens_out))
+        return refusal
+
+    def _shared_cost(self, role: str, tokens_in: int, tokens_out: int) -> Cost:
+        """In whole billionths of a dollar; a part of one counts as one."""
+        usd = self._cost(role, tokens_in, tokens_out)
+        return Cost(ceil(round(usd * BILLIONTH, 3)), tokens_in + tokens_out)
 
     def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:
         return self._prices.get(role, self._usual_price).usd(tokens_in, tokens_out)

@@ -30,6 +30,8 @@ from evenkeel.types import Response
 
 VARIABLE = "EVENKEEL_CONTROL"
 """The folder in which a process that `start` began says how far it is and is asked to stop."""
+PARENT_VARIABLE = "EVENKEEL_PARENT"
+"""The number of the process without which this one ends; not set for one that goes on alone."""
 SECONDS = 0.5
 """Between two looks at the folder, and two writes to it."""
 SILENT_SECONDS = 10.0
@@ -95,15 +97,20 @@ def assigned_folder() -> Path | None:
 
 @contextlib.contextmanager
 def obeying(folder: Path | None) -> Iterator[None]:
-    """While the block runs, a file `stop` in the folder interrupts the main thread."""
+    """While the block runs, a file `stop` in the folder interrupts the main thread, and so does the end of
+    the process that this one depends on."""
     if folder is None:
         yield
         return
     ended = threading.Event()
+    parent = os.environ.get(PARENT_VARIABLE, "")
 
     def look() -> None:
+        orphaned = False
         while not ended.wait(SECONDS):
-            if _take_stop(folder):
+            left_alone = not orphaned and bool(parent) and str(os.getppid()) != parent
+            orphaned = orphaned or left_alone
+            if _take_stop(folder) or left_alone:
                 _interrupt_main_thread()
 
     thread = threading.Thread(target=look, name="evenkeel-stop", daemon=True)

@@ -132,6 +132,12 @@ class Run(Displayed):
         return self.figure(self._benchmark.metrics[0].name)
 
     @property
+    def coverages(self) -> dict[str, float]:
+        """What must reach the coverage floor: the headline, and metrics that the benchmark names."""
+        covered = (name for name in self._benchmark.covered if name in self.summary)
+        return {"": self.headline.coverage, **{name: self.summary[name].coverage for name in covered}}
+
+    @property
     def subject(self) -> str:
         """What its benchmark tests: `model`, or the option (and tag) whose values are set side by side."""
         return self._benchmark.subject

@@ -127,7 +127,7 @@ class RequestPath:
             self._progress.answered(response, usd=self.budget.usd)
             settled += response.status != "error"
         # A pass that settled nothing would be followed by the same again: what failed is for the next run.
-        if self.budget.exhausted and not settled:
+        if self.budget.exhausted and not settled and not self.budget.wait_for_others():
             raise BudgetReached(
                 f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
             )

@@ -1,0 +1,233 @@
+"""The file of a suite: what may be in it, and how it is read, with the line of whatever is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.analysis.comparison import MIN_GROUPS
+from evenkeel.analysis.gate import MIN_OVERLAP
+from evenkeel.errors import DataError, explain, sentence, suggestion
+from evenkeel.files.tables import read_text
+from evenkeel.files.yamlfile import Document, read_document
+from evenkeel.models.openai.redaction import is_random
+from evenkeel.page.format import FLOOR
+
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Price: TypeAlias = Annotated[float, Meta(ge=0)]
+Dollars: TypeAlias = Annotated[float, Meta(gt=0)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=60)]
+Scalar: TypeAlias = str | bool | int | float
+Options: TypeAlias = dict[str, Scalar | list[Scalar]]
+
+MOST_RUNS = 1000
+"""Runs of a suite: more than that is a slip of the pen."""
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be set for all runs, for a benchmark, or for a model: the last of these decides."""
+
+    data: Annotated[
+        str | list[str] | None,
+        Meta(description="A path (relative to this file), 'starter' or 'published'; or a list of them."),
+    ] = None
+    lang: Annotated[str | list[str] | None, Meta(description="Languages: en, or [en, ko].")] = None
+    limit: Annotated[
+        Count | None,
+        Meta(description="Use at most this many questions of each language, data set or task."),
+    ] = None
+    seed: Annotated[int | None, Meta(description="Seed of sampling and of the intervals.")] = None
+    concurrency: Annotated[
+        Count | None, Meta(description="At most this many requests at once, to each server.")
+    ] = None
+    max_requests: Annotated[Count | None, Meta(description="End a run after this many requests.")] = None
+    max_tokens_total: Annotated[
+        Count | None, Meta(description="End a run before this many tokens, in and out.")
+    ] = None
+    max_usd: Annotated[
+        Dollars | None,
+        Meta(description="End a run before this many dollars, by known prices or those given."),
+    ] = None
+    price_in: Annotated[
+        Price | None, Meta(description="Dollars per million tokens read, in place of known prices.")
+    ] = None
+    price_out: Annotated[
+        Price | None, Meta(description="Dollars per million tokens written, in place of known prices.")
+    ] = None
+
+
+class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For all runs."""
+
+    options: Annotated[
+        Options, Meta(description="Options of benchmarks, for each benchmark that has an option of the name.")
+    ] = {}
+
+
+class ModelEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model under test."""
+
+    spec: Annotated[
+        str,
+        Meta(min_length=1, description="The model: embedded, openai:NAME, hf:NAME; `evenkeel list models`."),
+    ]
+    name: Annotated[
+        Name | None, Meta(description="What it is called in folders and tables.  [default: from its spec]")
+    ] = None
+    base_url: Annotated[
+        str | None, Meta(description="The address of its server, for models on an OpenAI-compatible server.")
+    ] = None
+    args: Annotated[
+        dict[str, Scalar], Meta(description="Options of its backend: `evenkeel list models`.")
+    ] = {}
+
+
+class BenchmarkEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A benchmark with its options."""
+
+    benchmark: Annotated[
+        str, Meta(min_length=1, description="mirae, rgb, miron, multiview, or one installed.")
+    ]
+    name: Annotated[
+        Name | None, Meta(description="What it is called in folders.  [default: the benchmark's name]")
+    ] = None
+    options: Annotated[
+        Options | list[Options],
+        Meta(
+            description="Its options by name; of a list of such mappings, each is a run of its own. "
+            "{model} is the spec of each model, {name} its name."
+        ),
+    ] = {}
+    models: Annotated[
+        list[str] | None, Meta(description="The names of the models that it is run on.  [default: all]")
+    ] = None
+
+
+class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all runs together may cost, those of earlier calls with the same folder included."""
+
+    usd: Annotated[Dollars | None, Meta(description="Dollars, by known prices or those given.")] = None
+    requests: Annotated[Count | None, Meta(description="Requests.")] = None
+    tokens: Annotated[Count | None, Meta(description="Tokens, in and out.")] = None
+
+
+class GateEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Compare each run with that of an earlier suite, and exit with 1 where one is significantly worse."""
+
+    baseline: Annotated[
+        str, Meta(min_length=1, description="The folder of the earlier suite, relative to this file.")
+    ]
+    max_drop: Annotated[
+        Price, Meta(description="How much worse a run may be, in the unit of its headline.")
+    ] = 0.0
+    min_overlap: Annotated[
+        Share, Meta(description="The share of the larger run's samples that both must have.")
+    ] = MIN_OVERLAP
+    min_groups: Annotated[
+        Annotated[int, Meta(ge=2)], Meta(description="The number of independent groups that both must have.")
+    ] = MIN_GROUPS
+
+
+class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A suite of evenkeel: each benchmark is run on each model."""
+
+    models: Annotated[list[str | ModelEntry], Meta(description="The models under test.")] = []
+    benchmarks: Annotated[
+        list[str | BenchmarkEntry], Meta(min_length=1, description="The benchmarks that they are run on.")
+    ]
+    out: Annotated[
+        str, Meta(description="The folder of the suite, below that of this file.  [default: runs/NAME]")
+    ] = ""
+    defaults: Annotated[Defaults, Meta(description="Settings of all runs.")] = Defaults()
+    budget: Annotated[BudgetEntry, Meta(description="What all runs together may cost.")] = BudgetEntry()
+    min_coverage: Annotated[
+        Share, Meta(description="A run of which a smaller share was answered is not ranked.")
+    ] = FLOOR
+    parallel: Annotated[
+        Annotated[int, Meta(ge=1, le=64)],
+        Meta(
+            description="At most this many runs at once; those of one server are always one after the other."
+        ),
+    ] = 8
+    gate: Annotated[GateEntry | None, Meta(description="A comparison with an earlier suite.")] = None
+
+
+PARTS: dict[str | int, type[Struct]] = {
+    "models": ModelEntry,
+    "benchmarks": BenchmarkEntry,
+    "defaults": Defaults,
+    "budget": BudgetEntry,
+    "gate": GateEntry,
+}
+
+
+class SuiteFile(NamedTuple):
+    """A file that was read."""
+
+    path: Path
+    definition: Definition
+    document: Document
+
+    @property
+    def folder(self) -> Path:
+        """Paths in the file are relative to it."""
+        return self.path.resolve().parent
+
+    def error(self, problem: str, *steps: str | int) -> DataError:
+        """A problem with the value at the end of some steps (`"models", 2`)."""
+        return DataError(self.path, sentence(problem), line=self.document.line(steps))
+
+    @property
+    def out(self) -> Path:
+        """Where the suite is. The file may come from anyone: it names no folder outside its own."""
+        name = self.definition.out or f"runs/{self.path.stem}"
+        path = PurePosixPath(name)
+        outside = path.is_absolute() or PurePath(name).is_absolute() or ".." in path.parts or "\\" in name
+        target = self.folder / path
+        if outside or "\0" in name or not target.resolve().is_relative_to(self.folder):
+            raise self.error(
+                f"out: {name!r} is not below the folder of this file. Give such a folder here, or any with "
+                "--out",
+                "out",
+            )
+        return target
+
+
+def read_suite(path: Path) -> SuiteFile:
+    """Read and check the shape of a suite's file; an error names its line."""
+    document = read_document(path, read_text(path))
+    if document.entries is None or any(not entry.key for entry in document.entries):
+        raise DataError(path, "this is not a suite: a mapping with 'models' and 'benchmarks' is expected.")
+    raw: dict[str, Any] = {}
+    for line, key, value in document.entries:
+        if key in raw:
+            raise DataError(path, f"the key '{key}' appears twice.", line=line)
+        raw[key] = value
+    try:
+        definition = msgspec.convert(raw, Definition)
+    except msgspec.ValidationError as error:
+        raise _explained(path, document, raw, error) from None
+    return SuiteFile(path, definition, document)
+
+
+def _explained(path: Path, document: Document, raw: Any, error: msgspec.ValidationError) -> DataError:
+    fault = explain(error, raw)
+    steps, problem, hint = list(fault.path), fault.problem, ""
+    if unknown := re.fullmatch(r"the field '(.*)' is not known", problem, re.DOTALL):
+        part = PARTS[steps[0]] if steps and steps[0] in PARTS else Definition
+        known = part.__struct_fields__
+        steps.append(unknown[1])
+        problem = f"'{unknown[1]}' is not known here"
+        hint = f"{suggestion(unknown[1], known)} Available: {', '.join(known)}."
+    where = "" if unknown or not fault.field else f"{fault.field.removeprefix('field ')}: "
+    return DataError(path, f"{where}{sentence(_without_keys(problem))}{hint}", line=document.line(steps))
+
+
+def _without_keys(text: str) -> str:
+    """A message without what looks like a key: it may be shown in the log of a CI system."""
+    return re.sub(r"[\w+=-]{20,}", lambda match: "…" if is_random(match[0]) else match[0], text)

@@ -1,0 +1,382 @@
+"""The runs of a suite: each benchmark with each of its options on each model, checked before any begins."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.api.launch import run_arguments
+from evenkeel.api.run import parse_data, parse_langs
+from evenkeel.api.suite.definition import (
+    MOST_RUNS,
+    BenchmarkEntry,
+    ModelEntry,
+    Options,
+    Settings,
+    SuiteFile,
+)
+from evenkeel.errors import EvenkeelError, UsageError, suggestion
+from evenkeel.files import datasets
+from evenkeel.files.cache import slug
+from evenkeel.models.prices import is_local, prices_by_role
+from evenkeel.models.registry import backend, check_spec, open_model, runtime_options, split_spec, with_args
+from evenkeel.options import Option, describe
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.budget import Limits
+from evenkeel.run.registry import benchmark_class, load_benchmark
+from evenkeel.types import ModelRef
+
+RESERVED = ("suite.json", "budget.json", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
+"""Files in the folder of a suite: no run has such a name."""
+THIS_MACHINE = "this machine"
+SMALL = "embedded-embedder"
+"""A model of this machine that takes next to no memory: runs that use it go side by side."""
+CODE = "trust_remote_code"
+PRICES = ("price_in", "price_out")
+COSTS = (*PRICES, "max_usd")
+RUNTIME = ("concurrency", "max_requests", "max_tokens_total", *COSTS)
+"""Settings that change nothing in what is asked."""
+
+
+class PlannedRun(Struct, frozen=True, kw_only=True):
+    """A run of a suite."""
+
+    name: str
+    """What its folder is called, unless that holds another run."""
+    benchmark: str
+    model: str
+    """The name of the model under test; empty where none is."""
+    spec: str | None
+    settings: dict[str, Any]
+    """Those of `evenkeel.run`."""
+    arguments: list[str]
+    """The same as arguments of the command line."""
+    identity: str
+    """A digest of all that decides what is asked."""
+    servers: frozenset[str]
+    """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
+    paid: bool
+    """Whether a model on a server is asked."""
+    step: int
+    """Which of the file's benchmarks it is of."""
+
+
+class _Variant(Struct, frozen=True):
+    """A benchmark of the file with one of its sets of options."""
+
+    step: int
+    entry: BenchmarkEntry
+    name: str
+    cls: type[Benchmark]
+    options: Options
+
+    @property
+    def on_models(self) -> bool:
+        """Whether it is run on each model."""
+        roles = getattr(self.cls, "roles", None) or load_benchmark(self.entry.benchmark, {}).roles
+        return "model" in roles or any(
+            "{model}" in text or "{name}" in text for value in self.options.values() for text in _texts(value)
+        )
+
+
+def planned_runs(file: SuiteFile) -> list[PlannedRun]:
+    """All runs of a suite, in the order of its benchmarks, then its models."""
+    models = _models(file)
+    variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
+    _check_default_options(file, variants)
+    chosen = [(variant, *each) for variant in variants for each in _chosen(file, variant, models)]
+    if len(chosen) > MOST_RUNS:
+        raise file.error(f"there are more than {MOST_RUNS:,} runs: make several suites", "benchmarks")
+    by_name: dict[str, PlannedRun] = {}
+    hashes: dict[str, list[str]] = {}
+    for variant, name, model in chosen:
+        run = _planned(file, variant, name, model, hashes)
+        if (other := by_name.get(run.name.casefold())) is not None:
+            raise file.error(
+                f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
+                f"benchmark {run.step + 1}. Give one of them a name: `name: …`",
+                "benchmarks",
+                run.step,
+            )
+        if run.name.casefold() in RESERVED:
+            raise file.error(
+                f"'{run.name}' is a file of the suite: give another name", "benchmarks", run.step
+            )
+        by_name[run.name.casefold()] = run
+    return list(by_name.values())
+
+
+def _models(file: SuiteFile) -> dict[str, tuple[int, ModelEntry]]:
+    """The models by name, with their positions."""
+    models: dict[str, tuple[int, ModelEntry]] = {}
+    lines: dict[str, int] = {}
+    for step, entry in enumerate(file.definition.models):
+        model = ModelEntry(spec=entry) if isinstance(entry, str) else entry
+        with _located(file, "models", step):
+            args = _model_args(model)
+            bare, _ = split_spec(with_args(model.spec, args))  # which refuses keys and passwords
+            check_spec(model.spec, args)
+        name = model.name or bare.rpartition(":")[2].rstrip("/").rpartition("/")[2] or bare
+        if (line := lines.get(slug(name).casefold())) is not None:
+            raise file.error(
+                f"the model is called '{name}' like that of line {line}: give one of them a name: `name: …`",
+                "models",
+                step,
+            )
+        lines[slug(name).casefold()] = file.document.line(("models", step))
+        models[name] = step, model
+    return models
+
+
+def _model_args(model: ModelEntry) -> dict[str, str]:
+    args = {key: _text(value) for key, value in model.args.items()}
+    return args if model.base_url is None else {"base_url": model.base_url, **args}
+
+
+def _variants(file: SuiteFile, step: int) -> Iterator[_Variant]:
+    raw = file.definition.benchmarks[step]
+    entry = BenchmarkEntry(benchmark=raw) if isinstance(raw, str) else raw
+    with _located(file, "benchmarks", step):
+        if entry.benchmark.endswith(".py"):
+            raise UsageError(
+                f"'{entry.benchmark}': a suite runs no Python file. Install the benchmark, or name its file "
+                "in the environment: EVENKEEL_BENCHMARKS=path/to/benchmark.py"
+            )
+        cls = benchmark_class(entry.benchmark)
+    known = {option.name: option for option in describe(cls.Options)}
+    several = (entry.options or [{}]) if isinstance(entry.options, list) else [entry.options]
+    defaults = {name: value for name, value in file.definition.defaults.options.items() if name in known}
+    common = dict(set.intersection(*(set(map(_pair, each.items())) for each in several)))
+    for number, options in enumerate(several):
+        own = [f"{name}={_joined(value)}" for name, value in options.items() if name not in common]
+        name = entry.name or entry.benchmark
+        if len(several) > 1:
+            name += f"-{','.join(own) or number + 1}"
+        merged = {name: _fitting(file, known.get(name), v) for name, v in {**defaults, **options}.items()}
+        yield _Variant(step, entry, name, cls, merged)
+
+
+def _pair(item: tuple[str, Any]) -> tuple[str, str]:
+    return item[0], _joined(item[1])
+
+
+def _check_default_options(file: SuiteFile, variants: list[_Variant]) -> None:
+    known = {option.name for variant in variants for option in describe(variant.cls.Options)}
+    for name in file.definition.defaults.options:
+        if name not in known:
+            raise file.error(
+                f"no benchmark of this suite has an option '{name}'.{suggestion(name, known)}",
+                "defaults", "options", name,
+            )  # fmt: skip
+
+
+def _fitting(file: SuiteFile, option: Option | None, value: Any) -> Any:
+    """A value as its option takes it: a number that YAML reads where a text is wanted, a path of a file."""
+    if option is None:
+        return value  # which is refused later, with a suggestion
+    if option.file and isinstance(value, str):
+        return _path(file, value)
+    if option.type is str and not isinstance(value, list):
+        return _text(value)
+    if get_origin(option.type) is tuple:
+        return [_text(each) for each in (value if isinstance(value, list) else [value])]
+    return value
+
+
+def _path(file: SuiteFile, name: str) -> str:
+    """A path relative to the suite's file; anything else is a name, and is left as it is."""
+    path = file.folder / name
+    return str(path) if name and path.exists() else name
+
+
+def _chosen(
+    file: SuiteFile, variant: _Variant, models: Mapping[str, tuple[int, ModelEntry]]
+) -> Iterator[tuple[str, ModelEntry | None]]:
+    """The models that a benchmark is run on; none at all, once, for one that takes none."""
+    if not variant.on_models:
+        if variant.entry.models:
+            raise file.error(
+                f"{variant.entry.benchmark} is run on no model here: leave out `models`, or write {{model}} "
+                "in an option",
+                "benchmarks", variant.step, "models",
+            )  # fmt: skip
+        yield "", None
+        return
+    if not models:
+        raise file.error(
+            f"{variant.entry.benchmark} needs a model: `models: […]`", "benchmarks", variant.step
+        )
+    names = list(models) if variant.entry.models is None else variant.entry.models
+    for position, name in enumerate(names):
+        if name not in models:
+            raise file.error(
+                f"there is no model '{name}'.{suggestion(name, models)} Available: {', '.join(models)}",
+                "benchmarks", variant.step, "models", position,
+            )  # fmt: skip
+        yield name, models[name][1]
+
+
+def _planned(
+    file: SuiteFile,
+    variant: _Variant,
+    name: str,
+    model: ModelEntry | None,
+    known_hashes: dict[str, list[str]],
+) -> PlannedRun:
+    definition, benchmark = file.definition, variant.entry.benchmark
+    settings = _merged([definition.defaults, variant.entry, model])
+    data = settings["data"] = [_path(file, each) for each in parse_data(settings.get("data", "starter"))]
+    options = _filled(variant.options, name, model)
+    with _located(file, "benchmarks", variant.step):
+        loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
+        langs = parse_langs(settings.get("lang"))
+        hashes = known_hashes.get(key := repr((benchmark, data, langs)))
+        if hashes is None:
+            files = datasets.find(benchmark, data, langs, starter=variant.cls.starter)
+            hashes = known_hashes[key] = [each.sha256 for each in files]
+        spec = model.spec if model is not None and "model" in loaded.roles else None
+        under_test = [ModelRef(spec, _model_args(model))] if model is not None and spec else []
+        helpers = [ModelRef(helper) for helper in loaded.helpers.values()]
+        for ref in helpers:
+            check_spec(ref.spec, ref.args)
+        for ref in (*under_test, *helpers):
+            _refuse_code(ref)
+        refs = dict(zip(loaded.helpers, helpers, strict=True))
+        if under_test:
+            refs["model"] = under_test[0]
+        paid = not all(map(is_local, refs.values()))
+        if not paid:
+            settings = {key: value for key, value in settings.items() if key not in COSTS}
+        given = Limits.of(None, None, None, *(settings.get(each) for each in PRICES))
+        unpriced = prices_by_role(given, refs, loaded.roles)[1]
+        settings |= options
+        if under_test:
+            settings["model_args"] = under_test[0].args
+        arguments = [
+            *run_arguments(benchmark, spec, dict(settings)), f"--min-coverage={definition.min_coverage}"
+        ]  # fmt: skip
+    if definition.budget.usd is not None and unpriced:
+        raise file.error(
+            f"budget.usd needs the price of {', '.join(unpriced)}, which is not known: give price_in and "
+            "price_out, dollars per million tokens",
+            "budget", "usd",
+        )  # fmt: skip
+    return PlannedRun(
+        name=slug(f"{variant.name}-{name}" if name else variant.name),
+        benchmark=benchmark,
+        model=name,
+        spec=spec,
+        settings=settings,
+        arguments=arguments,
+        identity=_identity(benchmark, spec, settings, hashes),
+        servers=_servers(under_test, helpers),
+        paid=paid,
+        step=variant.step,
+    )
+
+
+def _merged(layers: list[Settings | None]) -> dict[str, Any]:
+    """The settings of a run; of several values, the last that is given."""
+    return {
+        name: value
+        for layer in layers
+        if layer is not None
+        for name in Settings.__struct_fields__
+        if (value := getattr(layer, name)) is not None
+    }
+
+
+def _filled(options: Options, name: str, model: ModelEntry | None) -> dict[str, Any]:
+    """Options with the model's spec and name in the place of {model} and {name}."""
+    if model is None:
+        return dict(options)
+    spec = with_args(model.spec, _model_args(model))
+    label = re.sub(r"[^\w .-]", "_", name)
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(each) for each in value]
+        return value.replace("{name}", label).replace("{model}", spec) if isinstance(value, str) else value
+
+    return {key: fill(value) for key, value in options.items()}
+
+
+def _identity(benchmark: str, spec: str | None, settings: Mapping[str, Any], hashes: list[str]) -> str:
+    args = settings.get("model_args", {})
+    runtime = runtime_options(split_spec(spec)[0].partition(":")[0]) if spec else {}
+    deciding = {key: value for key, value in settings.items() if key not in (*RUNTIME, "data", "model_args")}
+    deciding["model_args"] = {key: value for key, value in args.items() if not runtime.get(key)}
+    content = msgspec.json.encode([benchmark, spec, hashes, deciding], order="deterministic")
+    return hashlib.sha256(content).hexdigest()
+
+
+def _refuse_code(ref: ModelRef) -> None:
+    """A file may come from anyone: it does not have the code run that comes with a model."""
+    bare, args = split_spec(ref.spec)
+    if str({**ref.args, **args}.get(CODE, "false")).lower() not in ("false", "0", ""):
+        raise UsageError(
+            f"the model '{bare}': {CODE} cannot be set in a suite, whose file runs no code. Run the model by "
+            "itself: evenkeel run --model-arg"
+        )
+
+
+def _scheme(ref: ModelRef) -> str:
+    return split_spec(ref.spec)[0].partition(":")[0]
+
+
+def _servers(under_test: list[ModelRef], helpers: list[ModelRef]) -> frozenset[str]:
+    """The servers of the model under test, or of all models where none is; and this machine, where one
+    computes here."""
+    busy: set[str] = set()
+    for ref in (*under_test, *helpers):
+        entry = backend(_scheme(ref))
+        if entry is not None and entry.computes:
+            busy |= {THIS_MACHINE} if _scheme(ref) != SMALL else set()
+        elif ref in under_test or not under_test:
+            busy |= _addresses(ref)
+    return frozenset(busy)
+
+
+def _addresses(ref: ModelRef) -> set[str]:
+    """Hosts and ports; a model that cannot be opened says so when it is run."""
+    try:
+        model = open_model(ref)
+    except EvenkeelError:
+        return {ref.spec}
+    try:
+        addresses = getattr(model, "addresses", [])
+    finally:
+        model.close()
+    return {urllib.parse.urlsplit(each).netloc or each for each in addresses}
+
+
+class _located:
+    """Have a usage error name the file and the line of the entry that it is about."""
+
+    def __init__(self, file: SuiteFile, *steps: str | int) -> None:
+        self._error: Callable[[str], Exception] = lambda problem: file.error(problem, *steps)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UsageError):
+            raise self._error(str(error)) from None
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+
+
+def _text(value: Any) -> str:
+    """A scalar as the command line has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _joined(value: Any) -> str:
+    return "+".join(map(_text, value)) if isinstance(value, list) else _text(value)

@@ -1,0 +1,231 @@
+"""Carry out the runs of a suite: a process for each, side by side where they keep different servers busy.
+
+A process that is killed, or runs out of memory, costs its own run alone. All end with this one: Ctrl-C asks
+each to stop, as `evenkeel.stop` does, and they notice by themselves where this process is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from evenkeel.api.launch import Started, start_named, started
+from evenkeel.api.suite.state import Assigned, State, write_state
+from evenkeel.errors import EvenkeelError
+from evenkeel.page.format import share
+from evenkeel.report.suite import State as RunState
+from evenkeel.report.suite import SuiteRun
+from evenkeel.report.terminal.runs import RunLine, RunsWatcher
+from evenkeel.run.control import PARENT_VARIABLE, read_progress
+from evenkeel.run.folder import STOP, Run
+from evenkeel.run.ledger import VARIABLE, Ceiling, Ledger
+
+POLL_SECONDS = 0.1
+SHOW_SECONDS = 0.5
+STOP_SECONDS = 20.0
+"""How long processes that were asked to stop may take."""
+LEFT_SECONDS = 30.0
+"""How long processes of an earlier call, which was killed, may take to notice that."""
+PROBLEM_CHARACTERS = 600
+STOPPED = (129, 130, 143)
+"""Exit codes of a run that a signal, or `evenkeel.stop`, ended."""
+
+
+class _Job(Struct):
+    """A run that is to be carried out."""
+
+    assigned: Assigned
+    state: RunState = "waiting"
+    process: subprocess.Popen[bytes] | None = None
+    started: Started | None = None
+    problem: str = ""
+    exit_code: int = 0
+
+
+class Scheduler:
+    """Starts, watches and stops the runs of a suite."""
+
+    def __init__(
+        self, root: Path, state: State, assigned: Sequence[Assigned], *, parallel: int, min_coverage: float,
+        ledger: Ledger | None, ceiling: Ceiling, watcher: RunsWatcher,
+    ) -> None:  # fmt: skip
+        self._root = root
+        self._state = state
+        self._jobs = [_Job(each) for each in assigned]
+        self._parallel = parallel
+        self._min_coverage = min_coverage
+        self._ledger = ledger
+        self._ceiling = ceiling
+        self._watcher = watcher
+        self._shown = 0.0
+
+    def carry_out(self) -> list[SuiteRun]:
+        """Run what is not finished. Interrupted, it stops all processes and raises the interrupt."""
+        try:
+            self._wait_for_earlier()
+            if self._ledger is not None:
+                self._ledger.begin(self._ceiling)
+            for job in self._jobs:
+                self._skip_finished(job)
+            while any(job.state in ("waiting", "running") for job in self._jobs):
+                self._begin_next()
+                for job in self._running():
+                    self._look_at(job)
+                self._show()
+                time.sleep(POLL_SECONDS)
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            self._shown = 0.0
+            self._show()
+            self._watcher.finish()
+        return [outcome(job.assigned, job.state, job.problem, job.exit_code) for job in self._jobs]
+
+    def finished(self) -> int:
+        return sum(job.state == "finished" for job in self._jobs)
+
+    def _running(self) -> list[_Job]:
+        return [job for job in self._jobs if job.state == "running"]
+
+    def _wait_for_earlier(self) -> None:
+        """Processes of an earlier call that was killed end by themselves; they hold their runs until then."""
+        end = time.monotonic() + LEFT_SECONDS
+        folders = self._state.folders
+        while left := [each.name for each in started(self._root) if each.active and each.name in folders]:
+            if time.monotonic() > end:
+                self._watcher.note(f"still being written by another process: {', '.join(left)}")
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _skip_finished(self, job: _Job) -> None:
+        if earlier_outcome(self._root, self._state, job.assigned, self._min_coverage).ranked:
+            job.state = "finished"
+
+    def _begin_next(self) -> None:
+        """Begin each run, in their order, whose servers are free."""
+        busy = {server for job in self._running() for server in job.assigned.run.servers}
+        for job in self._jobs:
+            if len(self._running()) >= self._parallel:
+                return
+            if job.state == "waiting" and not busy & job.assigned.run.servers:
+                self._begin(job)
+                busy |= job.assigned.run.servers
+
+    def _begin(self, job: _Job) -> None:
+        run, folder, earlier = job.assigned
+        arguments = list(run.arguments)
+        if earlier and (self._root / earlier / "journal.sqlite").is_file():
+            arguments.append(f"--reuse={(self._root / earlier).resolve()}")
+        environment = {PARENT_VARIABLE: str(os.getpid())}
+        if self._ledger is not None:
+            environment[VARIABLE] = str(self._ledger.path.resolve())
+        try:
+            job.started, job.process = start_named(self._root, folder, run.benchmark, arguments, environment)
+            job.state = "running"
+        except (EvenkeelError, OSError) as error:
+            job.state, job.problem, job.exit_code = "failed", str(error), 1
+
+    def _look_at(self, job: _Job) -> None:
+        assert job.process is not None
+        assert job.started is not None
+        code = job.process.poll()
+        if code is None:
+            return
+        if self._ledger is not None:
+            Ledger(self._ledger.path, str(job.process.pid)).close()
+        job.exit_code = code
+        run_folder = self._root / job.assigned.folder
+        if code == 0:
+            job.state = "finished"
+        elif code == 1 and (problem := _low_coverage(run_folder, self._min_coverage)):
+            job.state, job.problem = "low coverage", problem
+        else:
+            job.state = "stopped" if code in STOPPED else "failed"
+            job.problem = _reason(job.started, code)
+        stored = self._state.folders[job.assigned.folder]
+        stored.state, stored.problem = job.state, job.problem
+        write_state(self._root, self._state)
+
+    def _show(self) -> None:
+        if time.monotonic() - self._shown >= SHOW_SECONDS:
+            self._shown = time.monotonic()
+            self._watcher.update([self._line(job) for job in self._jobs])
+
+    def _line(self, job: _Job) -> RunLine:
+        name = job.assigned.run.name
+        progress = read_progress(self._root / job.assigned.folder) if job.state == "running" else None
+        if progress is None:
+            return RunLine(name=name, state=job.state, problem=job.problem)
+        return RunLine(
+            name=name, state=job.state, phase=progress.phase, done=progress.done, total=progress.total,
+            seconds_left=progress.seconds_left, usd=progress.usd,
+        )  # fmt: skip
+
+    def _stop(self) -> None:
+        """Ask all processes to end, and end those that do not."""
+        running = self._running()
+        for job in running:
+            job.state = "stopped"
+            with contextlib.suppress(OSError):
+                (self._root / job.assigned.folder / STOP).touch()
+        end = time.monotonic() + STOP_SECONDS
+        for job in running:
+            assert job.process is not None
+            try:
+                job.process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                job.process.kill()
+                job.process.wait()
+            if self._ledger is not None:
+                Ledger(self._ledger.path, str(job.process.pid)).close()
+
+
+def outcome(assigned: Assigned, state: RunState, problem: str = "", code: int = 0) -> SuiteRun:
+    """A run as it stands at the end."""
+    run = assigned.run
+    return SuiteRun(
+        name=run.name, benchmark=run.benchmark, model=run.model, folder=assigned.folder, state=state,
+        problem=problem, exit_code=code,
+    )  # fmt: skip
+
+
+def earlier_outcome(root: Path, state: State, assigned: Assigned, floor: float) -> SuiteRun:
+    """How a run of an earlier call stands."""
+    stored, folder = state.folders[assigned.folder], root / assigned.folder
+    if stored.state != "finished":
+        return outcome(assigned, stored.state, stored.problem)
+    if not (folder / "summary.json").is_file():
+        return outcome(assigned, "waiting")
+    problem = _low_coverage(folder, floor)
+    return outcome(assigned, "low coverage" if problem else "finished", problem)
+
+
+def _low_coverage(folder: Path, floor: float) -> str:
+    """`coverage 62% is below 95%`; empty where the run is not finished, or covers enough."""
+    try:
+        coverages = Run(folder).coverages
+    except EvenkeelError:
+        return ""
+    for metric, coverage in coverages.items():
+        if coverage < floor:
+            return f"coverage{f' of {metric}' if metric else ''} {share(coverage)} is below {share(floor)}"
+    return ""
+
+
+def _reason(process: Started, code: int) -> str:
+    """Why a process ended, from the last error that it printed."""
+    if code < 0:
+        name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
+        return f"its process was ended by {name}; the machine may have run out of memory"
+    lines = [line for line in process.log_tail(200).splitlines() if line.strip()]
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    reason = (errors or lines or [f"its process ended with {code}"])[-1]
+    return reason if len(reason) <= PROBLEM_CHARACTERS else f"{reason[: PROBLEM_CHARACTERS - 1]}…"

@@ -1,0 +1,226 @@
+"""A suite from its file to its leaderboards: `suite`, and what it would ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.analysis.gate import gate
+from evenkeel.analysis.leaderboard import leaderboard
+from evenkeel.api.plan import dry_run
+from evenkeel.api.suite.definition import SuiteFile, read_suite
+from evenkeel.api.suite.runs import PRICES, RUNTIME, PlannedRun, planned_runs
+from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
+from evenkeel.api.suite.state import Assigned, State, assign_folders, read_state, write_state
+from evenkeel.errors import EvenkeelError, StorageError, UsageError
+from evenkeel.files import lock
+from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
+from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
+from evenkeel.run.budget import Plan
+from evenkeel.run.folder import Run
+from evenkeel.run.ledger import Ceiling, Ledger
+from evenkeel.run.registry import benchmark_class
+
+BUDGET = "budget.json"
+UNREACHED = 3
+"""The exit code of a run whose model was not reached."""
+
+
+class PlannedCost(Struct, frozen=True, kw_only=True):
+    """What a run of a suite would ask."""
+
+    name: str
+    folder: str
+    state: str
+    """`new`, `unfinished`, `finished`; `changed` where its folder is another than before."""
+    servers: tuple[str, ...]
+    plan: Plan
+
+
+def suite(
+    file: str | Path,
+    *,
+    out: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    progress: RunsWatcher | bool | None = True,
+) -> SuiteResult:
+    """Run each benchmark of a YAML file on each of its models, and rank them.
+
+        result = ek.suite("suite.yaml")
+        result.boards[0].rows[0].rank
+
+    Called again it goes on: what is finished is left as it is, what was answered is not asked again. `only`
+    are patterns of the names of runs (`rgb-*`). `evenkeel suite --init` writes a file to begin with.
+    """
+    definition, assigned, state, root = _read(Path(file), out)
+    chosen = _chosen(assigned, [only] if isinstance(only, str) else only)
+    watcher = runs_watcher(progress)
+    floor, budget = definition.definition.min_coverage, definition.definition.budget
+    limited = any(limit is not None for limit in msgspec.structs.astuple(budget))
+    _make_folder(root)
+    with lock.writing(root):
+        ledger = Ledger(root / BUDGET) if limited else None
+        _note_changes(assigned, state, watcher)
+        write_state(root, state)
+        scheduler = Scheduler(
+            root,
+            state,
+            chosen,
+            parallel=definition.definition.parallel,
+            min_coverage=floor,
+            ledger=ledger,
+            ceiling=Ceiling(usd=budget.usd, requests=budget.requests, tokens=budget.tokens),
+            watcher=watcher,
+        )
+        try:
+            carried_out = {run.name: run for run in scheduler.carry_out()}
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(
+                f"{scheduler.finished()} of {len(chosen)} runs are finished. What was answered is kept in "
+                f"{root}: the same command goes on from there."
+            )
+            raise
+        runs = [
+            carried_out.get(each.run.name) or earlier_outcome(root, state, each, floor) for each in assigned
+        ]
+        result = _result(definition, root, runs, list(carried_out.values()), ledger)
+        write_leaderboards(result)
+        return result
+
+
+def plan_suite(
+    file: str | Path, *, out: str | Path | None = None, only: Sequence[str] = ()
+) -> list[PlannedCost]:
+    """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
+    _, assigned, state, root = _read(Path(file), out)
+    costs = []
+    for each in _chosen(assigned, only):
+        run, stored = each.run, state.folders[each.folder]
+        begun = (root / each.folder / "spec.json").is_file()
+        name = "finished" if stored.state == "finished" and begun else "unfinished" if begun else "new"
+        costs.append(
+            PlannedCost(
+                name=run.name,
+                folder=each.folder,
+                state="changed" if each.earlier and not begun else name,
+                servers=tuple(sorted(run.servers)),
+                plan=_plan(run),
+            )
+        )
+    return costs
+
+
+def _plan(run: PlannedRun) -> Plan:
+    ignored = set(RUNTIME) - set(PRICES)
+    settings = {name: value for name, value in run.settings.items() if name not in ignored}
+    plan = dry_run(run.benchmark, run.spec, **settings)
+    return msgspec.structs.replace(plan, usd=0.0) if plan.local else plan
+
+
+def _read(path: Path, out: str | Path | None) -> tuple[SuiteFile, list[Assigned], State, Path]:
+    file = read_suite(path)
+    root = Path(out) if out else file.out
+    if (entry := file.definition.gate) is not None and not (file.folder / entry.baseline).is_dir():
+        raise file.error(f"there is no folder {file.folder / entry.baseline}", "gate", "baseline")
+    runs = planned_runs(file)
+    state = read_state(root)
+    return file, assign_folders(state, runs), state, root
+
+
+def _chosen(assigned: Sequence[Assigned], patterns: Sequence[str]) -> list[Assigned]:
+    chosen = [
+        each
+        for each in assigned
+        if not patterns or any(fnmatchcase(each.run.name, pattern) for pattern in patterns)
+    ]
+    if not chosen:
+        names = ", ".join(each.run.name for each in assigned)
+        raise UsageError(f"--only {' --only '.join(patterns)}: no run is called that. Available: {names}.")
+    return chosen
+
+
+def _make_folder(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{root} is, or lies in, a file: choose another --out.") from None
+    except OSError as error:
+        raise StorageError(f"{root}: cannot be made ({error.strerror}). Choose another --out.") from None
+    if (root / "spec.json").exists():
+        raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
+
+
+def _note_changes(assigned: Sequence[Assigned], state: State, watcher: RunsWatcher) -> None:
+    for each in assigned:
+        if each.earlier and state.folders[each.folder].state != "finished":
+            watcher.note(
+                f"{each.run.name}: its options or data differ from before, so it is in {each.folder}. The "
+                f"earlier run is kept in {each.earlier}; its answers to the same requests are taken over."
+            )
+
+
+def _result(
+    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
+) -> SuiteResult:
+    ranked = [run for run in runs if run.ranked]
+    names = {
+        str(root / run.folder): run.model
+        for run in ranked
+        if run.model and benchmark_class(run.benchmark).subject == "model"
+    }
+    boards = tuple(named(board, names) for board in leaderboard([root / run.folder for run in ranked]))
+    gates = tuple(_gates(file, root, [run for run in chosen if run.ranked]))
+    failed = [run for run in chosen if not run.ranked]
+    unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
+    code = 1 if failed or unread or not all(each.passed for each in gates) else 0
+    if failed and len(failed) == len(chosen) and all(run.exit_code == UNREACHED for run in failed):
+        code = UNREACHED
+    return SuiteResult(
+        name=file.path.stem,
+        path=str(root),
+        runs=tuple(runs),
+        boards=boards,
+        gates=gates,
+        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
+        exit_code=code,
+    )
+
+
+def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[SuiteGate]:
+    """Each run against that of the same name in an earlier suite; one that cannot be compared fails."""
+    entry = file.definition.gate
+    if entry is None:
+        return
+    baseline = file.folder / entry.baseline
+    earlier = read_state(baseline)
+    for run in runs:
+        folder = baseline / (earlier.folder_of(run.name) or run.name)
+        if not (folder / "summary.json").is_file():
+            yield SuiteGate(run=run.name, problem=f"there is no such run in {entry.baseline}", passed=True)
+            continue
+        try:
+            result = gate(
+                root / run.folder,
+                folder,
+                metrics=_gated(Run(root / run.folder), Run(folder)),
+                max_drop=entry.max_drop,
+                min_coverage=file.definition.min_coverage,
+                min_overlap=entry.min_overlap,
+                min_groups=entry.min_groups,
+            )
+        except EvenkeelError as error:
+            yield SuiteGate(run=run.name, problem=str(error), passed=False)
+        else:
+            yield SuiteGate(run=run.name, gate=result, passed=result.passed)
+
+
+def _gated(run: Run, baseline: Run) -> list[str] | None:
+    """The headline; of each method that both runs have, where methods are set side by side."""
+    if len(run.subjects) < 2 and len(baseline.subjects) < 2:
+        return None
+    headline = benchmark_class(run.spec.benchmark).layout.headline
+    return [f"{headline}@{subject}" for subject in run.subjects if subject in baseline.subjects] or None

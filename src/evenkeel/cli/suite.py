@@ -1,0 +1,153 @@
+"""`evenkeel suite`: models × benchmarks from one file, and their leaderboards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evenkeel.cli.options import examples, json_option
+from evenkeel.cli.output import print_result, say
+from evenkeel.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.api.suite.suite import PlannedCost
+    from evenkeel.page.tables import Content, Grid
+
+DEFAULT = Path("suite.yaml")
+
+
+@click.command(
+    name="suite",
+    epilog=examples(
+        "evenkeel suite --init",
+        "evenkeel suite suite.yaml --dry-run",
+        "evenkeel suite suite.yaml",
+        "evenkeel suite suite.yaml --only 'rgb-*' --only '*-mini'",
+        "evenkeel suite nightly.yaml --out runs/nightly --json",
+    ),
+)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The suite's folder.  [default: as the file says, or runs/NAME beside it]",
+)
+@click.option(
+    "--only", multiple=True, metavar="PATTERN", help="Run those with such a name alone: 'rgb-*'; repeat."
+)
+@click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
+@click.option(
+    "--summary",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help='Add the leaderboards to this file as Markdown: "$GITHUB_STEP_SUMMARY".',
+)
+@click.option("--init", is_flag=True, help="Write a commented FILE to begin with.  [default: suite.yaml]")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of the file.")
+@json_option("the outcome, or with --dry-run the plan,")
+@click.pass_context
+def suite_command(
+    ctx: click.Context,
+    /,
+    file: Path | None,
+    out: Path | None,
+    only: tuple[str, ...],
+    dry_run: bool,
+    summary: Path | None,
+    init: bool,
+    schema: bool,
+    json: bool,
+) -> None:
+    """Run each benchmark of FILE on each of its models, and rank the models.
+
+    The same command goes on where it stopped: nothing that was answered is asked again. Runs of different
+    servers go side by side, those of one server or of this machine one after the other. A run that fails
+    stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
+
+    Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
+    """
+    if schema:
+        from evenkeel.api.suite.schema import shipped_schema
+
+        click.echo(shipped_schema(), nl=False)
+        return
+    if init:
+        _init(file or DEFAULT)
+        return
+    if file is None:
+        raise UsageError("give the suite's file; `evenkeel suite --init` writes one to begin with.")
+    from evenkeel.api.suite.suite import plan_suite, suite
+
+    if dry_run:
+        costs = plan_suite(file, out=out, only=only)
+        print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
+        return
+    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, markdown, show_suite
+    from evenkeel.report.terminal.runs import runs_watcher
+
+    result = suite(file, out=out, only=only, progress=runs_watcher(True, plain=True))
+    print_result(result, show_suite, json=json)
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as opened:
+            opened.write(markdown(result))
+    if not json:
+        for name in (PAGE, TABLE, MARKDOWN):
+            say(Path(result.path) / name)
+    ctx.exit(result.exit_code)
+
+
+def _init(path: Path) -> None:
+    from evenkeel.api.suite.schema import FILE, TITLE, example, shipped_schema
+    from evenkeel.files.cache import write_whole
+
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} exists already: give another name.")
+    schema = path.with_name(FILE)
+    if schema.is_symlink() or (schema.exists() and TITLE not in schema.read_text(errors="replace")):
+        raise UsageError(f"{schema} exists already, and is not the schema of a suite: move it away.")
+    write_whole(schema, shipped_schema())
+    write_whole(path, example())
+    say(f"Suite: {path} (its schema, for editors: {schema})")
+    say(f"Run it: evenkeel suite {path}")
+
+
+def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
+    from rich.console import Console
+
+    from evenkeel.report.terminal.tables import show_line, show_table
+
+    assert isinstance(console, Console)
+    show_table(console, plan_table(costs))
+    show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
+    left = [each for each in costs if each.state != "finished"]
+    known = [each.plan.usd for each in left if each.plan.usd is not None]
+    unknown = len(left) - len(known)
+    without = f", without the {unknown} whose prices are not given" if unknown else ""
+    show_line(
+        console, f"{len(left)} of {len(costs)} runs are not finished: at most ${sum(known):,.2f}{without}."
+    )
+
+
+def plan_table(costs: Sequence[PlannedCost]) -> Grid:
+    """A row for each run."""
+    from evenkeel.page.tables import Grid
+
+    rows: list[tuple[str, list[Content]]] = [
+        (
+            each.name,
+            [
+                each.state,
+                ", ".join(each.servers) or "–",
+                f"{sum(each.plan.requests.values()):,}",
+                f"{sum(each.plan.tokens_in.values()):,}",
+                f"{sum(each.plan.tokens_out.values()):,}",
+                "–" if each.plan.usd is None else f"${each.plan.usd:,.2f}",
+            ],
+        )
+        for each in costs
+    ]
+    columns = ["state", "where", "requests", "tokens in", "tokens out", "cost"]
+    return Grid("", "run", columns, rows, left=3)

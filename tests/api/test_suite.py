@@ -1,0 +1,228 @@
+"""Suites on loopback servers: interrupted and resumed, side by side, within a budget, with failures."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+import evenkeel as ek
+from commandline import command, evenkeel
+from evenkeel.run.stored.listing import list_runs
+from loopback import Loopback
+from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
+    """One of the four benchmarks: `benchmarks/suite.py` has all, on three models."""
+    with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
+        proof(tmp_path, servers, "\n".join([*FOUR.splitlines()[:2], ""]))
+
+
+def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: Path) -> None:
+    """One is well, one refuses its key, one does not answer a quarter of the questions."""
+    poisoned = questions.read_text().replace("Question 1, told in 1", "[poison] told in 1")
+    (tmp_path / "poisoned.json").write_text(poisoned)
+    out = tmp_path / "out"
+    bad = {"always": 401, "says": "no <b>such</b> key\x1b[31m"}
+    with serving(good={}, bad=bad, few={}) as servers:
+        path = write_suite(tmp_path, servers)
+        path.write_text(path.read_text().replace('"openai:few",', '"openai:few", data: poisoned.json,'))
+        done = evenkeel("suite", path, "--out", out, "--summary", tmp_path / "summary.md")
+        stated = rows(out)
+        texts = [(out / name).read_text() for name in ("leaderboard.md", "leaderboard.html")]
+        asked = {name: server.requests for name, server in servers.items()}
+        again = outcome(path, out=out, only=["*-good", "*-few"])
+        asked_again = {name: server.requests - asked[name] for name, server in servers.items()}
+    assert done.code == 1
+    assert "\x1b" not in done.output
+    good, refused, few = stated
+    assert (good["name"], good["rank"], good["state"], good["run"]) == ("good", "1", "finished", "mirae-good")
+    assert (refused["name"], refused["rank"], refused["value"]) == ("bad", "", "")
+    assert (refused["state"], "401" in refused["problem"]) == ("failed", True)
+    assert (few["rank"], few["value"], few["state"]) == ("", "", "low coverage")
+    assert few["problem"] == "coverage 75% is below 95%"
+    assert "mirae-bad: failed: " in done.stdout
+    assert (tmp_path / "summary.md").read_text() == texts[0]
+    assert all("<b>such" not in text and "such" in text for text in texts)
+    # What is finished is left as it is; what ended in error is asked again.
+    assert asked_again == {"good": 0, "bad": 0, "few": 2}
+    assert [run.state for run in again.runs] == ["finished", "failed", "low coverage"]
+    assert again.exit_code == 1
+
+
+def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questions: Path) -> None:
+    with serving(one={}) as servers:
+        path = write_suite(tmp_path, servers)
+    path.write_text(path.read_text().replace("send_seed: true", "retries: 0"))
+    assert evenkeel("suite", path).code == 3
+    assert [each["state"] for each in rows(tmp_path / "runs" / "suite")] == ["failed"]
+
+
+class Together(Loopback):
+    """Answers once the other server, too, has been asked something."""
+
+    def __init__(self, mine: threading.Event, other: threading.Event) -> None:
+        super().__init__()
+        self._mine, self._other = mine, other
+
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+        self._mine.set()
+        while not self._other.is_set():
+            await asyncio.sleep(0.01)
+        return await super()._reply(request, path, data)
+
+
+def test_runs_of_different_servers_go_side_by_side(tmp_path: Path, questions: Path) -> None:
+    """Neither run ends before both have begun."""
+    first, second = threading.Event(), threading.Event()
+    with Together(first, second) as one, Together(second, first) as two:
+        one.behaviour.always = two.behaviour.always = 401
+        result = outcome(write_suite(tmp_path, {"one": one, "two": two}))
+    assert ["401" in run.problem for run in result.runs] == [True, True]
+
+
+def test_runs_of_one_server_take_turns(tmp_path: Path, questions: Path) -> None:
+    """The second begins after the first has printed its last line."""
+    with Loopback(always=401) as server:
+        result = outcome(write_suite(tmp_path, {"one": server, "two": server}))
+    assert ["401" in run.problem for run in result.runs] == [True, True]
+    second, first = ek.started(tmp_path / "runs" / "suite")
+    assert (first.name, second.name) == ("mirae-one", "mirae-two")
+    begun = datetime.fromisoformat(second.created).timestamp() + 0.001  # it is cut to milliseconds
+    assert Path(first.log).stat().st_mtime <= begun
+
+
+def test_all_runs_together_keep_within_the_budget(tmp_path: Path, questions: Path) -> None:
+    more = "budget: {requests: 11}\n"
+    with serving(one={}, two={}) as servers:
+        path = write_suite(tmp_path, servers, more=more)
+        result = outcome(path)
+        assert result.exit_code == 1
+        assert all("budget of 11 requests" in run.problem for run in result.runs if run.state == "failed")
+        generated = [
+            sum(count for text, count in server.answered.items() if text.startswith("Question"))
+            for server in servers.values()
+        ]
+        assert sum(generated) == 11
+        path.write_text(path.read_text().replace("requests: 11", "requests: 16"))
+        assert outcome(path).exit_code == 0
+    account = msgspec.json.decode((tmp_path / "runs" / "suite" / "budget.json").read_bytes())
+    assert account["requests"] == 16
+    assert account["reserved"] == {}
+
+
+def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:
+    def hearing() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    with serving(one={"latency": 600}, two={"latency": 600}) as servers:
+        path = write_suite(tmp_path, servers)
+        process = subprocess.Popen(
+            command("suite", path), stderr=subprocess.PIPE, text=True, preexec_fn=hearing
+        )
+        until(lambda: all(server.requests for server in servers.values()))
+        process.send_signal(signal.SIGINT)
+        _, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "0 of 2 runs are finished" in printed
+    assert "the same command goes on from there" in printed
+    assert "Traceback" not in printed
+    assert [each.state for each in ek.started(tmp_path / "runs" / "suite")] == ["stopped", "stopped"]
+
+
+def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, questions: Path) -> None:
+    with serving(one={"latency": 600}) as servers:
+        path = write_suite(tmp_path, servers)
+        process = subprocess.Popen(command("suite", path), stderr=subprocess.DEVNULL)
+        until(lambda: servers["one"].requests)
+        with pytest.raises(ek.UsageError, match="is in use by another process"):
+            outcome(path)
+        process.kill()
+        process.wait()
+        until(lambda: not ek.started(tmp_path / "runs" / "suite")[0].active)
+
+
+def test_a_run_whose_process_is_killed_costs_no_other(tmp_path: Path, questions: Path) -> None:
+    started = tmp_path / "runs" / "suite" / ".started" / "mirae-one" / "started.json"
+
+    def kill() -> None:
+        until(lambda: servers["one"].requests)
+        os.kill(msgspec.json.decode(started.read_bytes())["pid"], signal.SIGKILL)
+
+    with serving(one={"latency": 600}, two={"always": 401}) as servers:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        result = outcome(write_suite(tmp_path, servers))
+        killer.join()
+    assert [run.state for run in result.runs] == ["failed", "failed"]
+    assert "ended by SIGKILL" in result.runs[0].problem
+    assert "401" in result.runs[1].problem
+    assert result.exit_code == 1
+
+
+def test_changes_and_gates_keep_to_earlier_runs(tmp_path: Path, questions: Path) -> None:
+    folder, base = tmp_path / "runs" / "suite", tmp_path / "base"
+    with serving(one={}) as servers:
+        path = write_suite(tmp_path, servers, more="gate: {baseline: base, min_groups: 2}\n")
+        with pytest.raises(ek.UsageError, match=r"line 5: there is no folder"):
+            outcome(path)
+        base.mkdir()
+        first = outcome(path)
+        assert (first.exit_code, first.gates[0].problem) == (0, "there is no such run in base")
+        asked = servers["one"].requests
+        shutil.copytree(folder, base, dirs_exist_ok=True)
+        (gate,) = outcome(path).gates
+        assert gate.passed
+        assert "it is the same in every sample" in (folder / "leaderboard.md").read_text()
+        assert servers["one"].requests == asked  # what is finished is left as it is
+        path.write_text(path.read_text().replace("min_groups: 2", "min_groups: 50"))
+        refused = outcome(path)
+        assert (refused.exit_code, "too few" in refused.gates[0].problem) == (1, True)
+        path.write_text(path.read_text().replace("samples: 2", "samples: 3"))
+        done = evenkeel("suite", path)
+    assert "its options or data differ from before, so it is in mirae-one-2" in done.stderr
+    assert sorted(run.name for run in list_runs(folder)) == ["mirae-one", "mirae-one-2"]
+    assert [each["run"] for each in rows(folder)] == ["mirae-one-2"]
+    assert "8 of 12 answers taken over" in (folder / ".started" / "mirae-one-2" / "log").read_text()
+
+
+def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questions: Path) -> None:
+    with serving(one={}, two={}) as servers:
+        path = write_suite(tmp_path, servers, more="defaults: {price_in: 1.0, price_out: 2.0}\n")
+        plain = evenkeel("suite", path, "--dry-run")
+        plan = msgspec.json.decode(evenkeel("suite", path, "--dry-run", "--json", "--only", "*-two").stdout)
+        assert not servers["one"].requests + servers["two"].requests
+    assert plain.code == 0
+    assert "2 of 2 runs are not finished: at most $" in plain.stdout
+    (two,) = plan
+    single = ek.dry_run(
+        "mirae", "openai:two", data=questions, levels="1", samples=2, embedder="openai:e", price_in=1.0,
+        price_out=2.0,
+    )  # fmt: skip
+    assert (two["name"], two["state"], two["plan"]["usd"]) == ("mirae-two", "new", single.usd)
+    assert two["plan"]["requests"] == single.requests
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_pattern_without_a_run_is_an_error(tmp_path: Path, questions: Path) -> None:
+    with serving(one={}) as servers:
+        done = evenkeel("suite", write_suite(tmp_path, servers), "--only", "rgb-*")
+    assert done.code == 2
+    assert "no run is called that. Available: mirae-one." in done.stderr

@@ -1,0 +1,307 @@
+"""The file of a suite: what it means, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import msgspec
+import pytest
+
+from commandline import evenkeel
+from evenkeel.api.suite.definition import MOST_RUNS, read_suite
+from evenkeel.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
+from evenkeel.api.suite.schema import example, make_schema, shipped_schema
+from evenkeel.api.suite.state import State, assign_folders, read_state
+from evenkeel.errors import DataError, EvenkeelError
+
+PLAIN = "models: [embedded]\nbenchmarks: [miron]\n"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "suite.yaml"
+    path.write_text(dedent(text), encoding="utf-8")
+    return path
+
+
+def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
+    return planned_runs(read_suite(write(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "models: [embedded]\nbenchmark: [miron]\n",
+            r"line 2: 'benchmark' is not known here. Did you mean 'benchmarks'\?",
+        ),
+        (
+            "models:\n  - spec: embedded\n    nmae: x\nbenchmarks: [miron]\n",
+            r"line 3: 'nmae' is not known here. Did you mean 'name'",
+        ),
+        (PLAIN + "defaults:\n  limit: 0\n", r"line 4: 'defaults.limit': must be at least 1"),
+        (
+            PLAIN + "defaults:\n  limit: many\n",
+            r"line 4: 'defaults.limit': expected a whole number or nothing, got 'many'",
+        ),
+        (PLAIN + "budget: 5\n", r"line 3: 'budget': expected an object, got 5"),
+        (PLAIN + "gate: {}\n", r"line 3: 'gate': the field 'baseline' is missing"),
+        (
+            "models: [embedded]\nbenchmarks: [mirn]\n",
+            r"line 2: unknown benchmark 'mirn'. Did you mean 'miron'\?",
+        ),
+        (
+            "models: [embeded]\nbenchmarks: [miron]\n",
+            r"line 1: unknown model 'embeded'. Did you mean 'embedded'",
+        ),
+        (
+            "models:\n- embedded\nbenchmarks:\n- miron\n- benchmark: rgb\n  options: {noise_rate: 1}\n",
+            r"line 5: the benchmark 'rgb' has no option 'noise_rate'. Did you mean 'noise_rates'",
+        ),
+        (
+            PLAIN + "defaults:\n  options:\n    max_token: 5\n",
+            r"line 5: no benchmark of this suite has an option 'max_token'",
+        ),
+        (
+            "models: [embedded]\nbenchmarks: [./evil.py]\n",
+            r"line 2: './evil.py': a suite runs no Python file",
+        ),
+        (
+            "models: [embedded, embedded]\nbenchmarks: [miron]\n",
+            r"line 1: the model is called 'embedded' like that of line 1",
+        ),
+        (
+            "models: [embedded]\nbenchmarks: [miron, miron]\n",
+            r"line 2: two runs would be called 'miron-embedded'",
+        ),
+        (
+            "models: [embedded]\nbenchmarks:\n  - benchmark: miron\n    models: [other]\n",
+            r"line 4: there is no model 'other'. Available: embedded",
+        ),
+        ("benchmarks: [miron]\n", r"line 1: miron needs a model"),
+        ("models: [embedded]\nbenchmarks: []\n", r"line 2: 'benchmarks': must have at least 1 entries"),
+        ("- embedded\n", r"suite.yaml: this is not a suite: a mapping"),
+        ("", r"suite.yaml: this is not a suite: a mapping"),
+        (PLAIN + "models: [embedded]\n", r"line 3: the key 'models' appears twice"),
+        ("models: &a [embedded]\nbenchmarks: [miron]\n", r"line 1: anchors"),
+        (
+            "models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n",
+            r"line 4: budget.usd needs the price of openai:x",
+        ),
+        (PLAIN + "defaults: {data: nowhere.jsonl}\n", r"line 2: .*nowhere.jsonl"),
+        (
+            "models: ['replay:a']\nbenchmarks: [{benchmark: multiview, options: {method: 'jugde:{name}'}}]\n",
+            r"line 2: .*jugde",
+        ),
+    ],
+    ids=range(23),
+)
+def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        planned(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
+
+
+@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "a\\..\\b", "link/x"])
+def test_the_file_names_no_folder_outside_its_own(tmp_path: Path, out: str) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(tmp_path)
+    file = read_suite(write(tmp_path / "inside", PLAIN + f"out: '{out}'\n"))
+    with pytest.raises(DataError, match=r"line 3: out: .* is not below the folder of this file"):
+        _ = file.out
+
+
+def test_names_never_become_paths(tmp_path: Path) -> None:
+    text = """
+        models:
+          - {spec: embedded, name: ../../up}
+          - {spec: "embedded?dtype=bfloat16", name: /etc/passwd}
+          - {spec: "embedded?dtype=float32", name: "a\\0b"}
+        benchmarks:
+          - {benchmark: miron, name: ..}
+    """
+    for run in planned(tmp_path, text):
+        assert (tmp_path / run.name).resolve().parent == tmp_path
+        assert not run.name.startswith(".")
+        assert re.fullmatch(r"[\w.-]+", run.name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "models: ['openai:x?api_key=sk-Ab3dE6gH9jK2mN5p']\nbenchmarks: [miron]\n",
+        "models: [{spec: 'openai:x', args: {api_key: sk-Ab3dE6gH9jK2mN5p}}]\nbenchmarks: [miron]\n",
+        "models: [{spec: 'openai:x', args: {api_key_env: sk-Ab3dE6gH9jK2mN5p}}]\nbenchmarks: [miron]\n",
+        "models: [{spec: 'openai:x', api_key: sk-Ab3dE6gH9jK2mN5p}]\nbenchmarks: [miron]\n",
+        "models: [{spec: 'openai:x', args: sk-Ab3dE6gH9jK2mN5pQ8r}]\nbenchmarks: [miron]\n",
+        "models: [{spec: 'openai:x', base_url: 'http://me:sk-Ab3dE6gH9jK2mN5p@h/v1'}]\nbenchmarks: [miron]\n",
+    ],
+    ids=range(6),
+)
+def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
+    done = evenkeel("suite", write(tmp_path, text))
+    assert done.code == 2
+    assert "suite.yaml, line 1" in done.stderr
+    assert "sk-Ab3" not in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["suite.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "models: [{spec: 'hf:x', args: {trust_remote_code: true}}]\nbenchmarks: [miron]\n",
+        "models: ['hf:x?trust_remote_code=1']\nbenchmarks: [miron]\n",
+        "defaults: {options: {method: 'judge:hf:x?trust_remote_code=true'}}\nbenchmarks: [multiview]\n",
+    ],
+    ids=range(3),
+)
+def test_the_file_has_no_code_of_a_model_run(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match="line 2: the model 'hf:x': trust_remote_code cannot be set"):
+        planned(tmp_path, text)
+
+
+def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
+    runs = planned(
+        tmp_path,
+        """
+        defaults: {limit: 3, seed: 1, options: {max_tokens: 8, samples: 2}}
+        models:
+          - embedded
+          - {spec: "openai:b", name: two, seed: 7, base_url: "http://127.0.0.1:9/v1", args: {send_seed: true}}
+        benchmarks:
+          - {benchmark: mirae, limit: 2, data: questions.json, options: {samples: 3, levels: 1}}
+          - {benchmark: rgb, models: [embedded]}
+        """,
+    )
+    mirae, other, rgb = runs
+    assert [run.name for run in runs] == ["mirae-embedded", "mirae-two", "rgb-embedded"]
+    assert mirae.settings | {"data": 0} == {
+        "limit": 2, "seed": 1, "data": 0, "max_tokens": 8, "samples": 3, "levels": "1", "model_args": {},
+    }  # fmt: skip
+    assert mirae.settings["data"] == [str(questions.resolve())]
+    assert rgb.settings["limit"] == 3
+    assert "samples" not in rgb.settings
+    assert other.settings["seed"] == 7
+    assert "--model-arg=send_seed=true" in other.arguments
+    assert "--model-arg=base_url=http://127.0.0.1:9/v1" in other.arguments
+
+
+def test_runs_of_one_server_or_of_this_machine_take_turns(tmp_path: Path) -> None:
+    runs = planned(
+        tmp_path,
+        """
+        models:
+          - embedded
+          - {spec: "openai:a", base_url: "http://127.0.0.1:9/v1"}
+          - {spec: "openai:b", base_url: "http://127.0.0.1:9/other/v1"}
+          - {spec: "openai:c", base_url: "http://127.0.0.1:10/v1"}
+        benchmarks:
+          - mirae
+          - {benchmark: multiview, options: {method: ["{name}=judge:{model}", "embed:embedded-embedder"]}}
+          - {benchmark: multiview, name: lexical}
+        """,
+    )
+    servers = {run.name: set(run.servers) for run in runs}
+    assert servers["mirae-embedded"] == servers["multiview-embedded"] == {THIS_MACHINE}
+    assert servers["mirae-a"] == servers["mirae-b"] == {"127.0.0.1:9"}
+    assert servers["mirae-c"] == servers["multiview-c"] == {"127.0.0.1:10"}
+    assert servers["lexical"] == set()
+    (method, _) = next(run for run in runs if run.name == "multiview-c").settings["method"]
+    assert method == "c=judge:openai:c?base_url=http%3A%2F%2F127.0.0.1%3A10%2Fv1"
+
+
+def test_each_set_of_options_is_a_run(tmp_path: Path) -> None:
+    text = """
+        models: [embedded]
+        benchmarks:
+          - benchmark: mirae
+            options: [{temperature: 0.2, samples: 2}, {temperature: 1, samples: 2}]
+    """
+    runs = planned(tmp_path, text)
+    assert [run.name for run in runs] == ["mirae-temperature_0.2-embedded", "mirae-temperature_1-embedded"]
+    assert [run.settings["temperature"] for run in runs] == [0.2, 1]
+
+
+def test_a_changed_run_gets_a_folder_of_its_own_and_an_old_one_its_old(tmp_path: Path) -> None:
+    state = State()
+    before = planned(tmp_path, PLAIN)
+    assert [each.folder for each in assign_folders(state, before)] == ["miron-embedded"]
+    after = planned(tmp_path, PLAIN + "defaults: {limit: 5}\n")
+    (changed,) = assign_folders(state, after)
+    assert (changed.folder, changed.earlier) == ("miron-embedded-2", "miron-embedded")
+    assert state.folder_of("miron-embedded") == "miron-embedded-2"
+    assert [each.folder for each in assign_folders(state, before)] == ["miron-embedded"]
+    faster = planned(tmp_path, PLAIN + "defaults: {concurrency: 5, max_requests: 9}\n")
+    assert [each.folder for each in assign_folders(state, faster)] == ["miron-embedded"]
+
+
+def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
+    text = "models: [embedded]\nbenchmarks: [{benchmark: mirae, data: questions.json}]\n"
+    before = planned(tmp_path, text)[0]
+    questions.write_text(questions.read_text().replace("told in", "said in"))
+    assert planned(tmp_path, text)[0].identity != before.identity
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"[1]", b'{"format": 2}', b'{"folders": {"../x": {"run": "a", "identity": "b"}}}']
+)
+def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "suite.json").write_bytes(content)
+    with pytest.raises(DataError, match="this is not the state of a suite"):
+        read_state(tmp_path)
+
+
+def test_a_suite_of_too_many_runs_is_refused(tmp_path: Path) -> None:
+    names = ", ".join(f"{{spec: 'replay:{number}'}}" for number in range(MOST_RUNS + 1))
+    with pytest.raises(EvenkeelError, match=r"more than 1,000 runs"):
+        planned(tmp_path, f"models: [{names}]\nbenchmarks: [miron]\n")
+
+
+def test_the_schema_that_ships_follows_from_the_types() -> None:
+    stale = "run: python -m evenkeel.api.suite.schema"
+    assert shipped_schema().encode() == make_schema(), stale
+    assert evenkeel("suite", "--schema").stdout == shipped_schema()
+
+
+def test_the_example_is_a_suite_and_names_its_schema(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    assert evenkeel("suite", "--init", path).code == 0
+    first = path.read_text().splitlines()[0]
+    address = first.removeprefix("# yaml-language-server: $schema=")
+    schema = msgspec.json.decode((path.parent / address).read_bytes())
+    assert set(schema["$defs"]["Definition"]["properties"]) >= {"models", "benchmarks", "budget", "gate"}
+    assert {run.benchmark for run in planned_runs(read_suite(path))} == {"mirae", "rgb", "miron", "multiview"}
+    assert path.read_text() == example()
+    refused = evenkeel("suite", "--init", path)
+    assert refused.code == 2
+    assert "exists already" in refused.stderr
+
+
+def test_the_schema_takes_the_example_and_refuses_what_is_wrong() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    yaml = pytest.importorskip("yaml")
+    schema = msgspec.json.decode(shipped_schema())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    document = yaml.safe_load(example())
+    assert list(validator.iter_errors(document)) == []
+    changes: list[dict[str, Any]] = [
+        {"modles": []},
+        {"benchmarks": ["mirae", {"benchmark": "rgb", "options": {"noise_rate": 1}}]},
+        {"benchmarks": [{"benchmark": "mirae", "limit": 0}]},
+        {"budget": {"dollars": 5}},
+    ]
+    for wrong in changes:
+        assert list(validator.iter_errors({**document, **wrong})), wrong
+
+
+def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> None:
+    """Every commented entry, taken in, is a suite."""
+    text = re.sub(r"^( *)# (?=- |  (?!evenkeel)|budget:|gate:)", r"\1", example(), flags=re.MULTILINE)
+    definition = read_suite(write(tmp_path, text)).definition
+    assert len(definition.models) == 4
+    assert len(definition.benchmarks) == 6
+    assert definition.budget.usd == 5
+    assert definition.gate is not None

@@ -1,0 +1,49 @@
+"""The progress of several runs: a line for each, whatever the width and height of the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from evenkeel.report.terminal.runs import PlainRuns, RunLine, duration, runs_table
+
+LINES = [
+    RunLine(name="mirae-one", state="finished"),
+    RunLine(name="rgb-one", state="running", phase="asking", done=1220, total=4000, seconds_left=431),
+    RunLine(name="rgb-a-name-that-is-longer-than-others", state="failed", problem="no\x1b[31m " + "x" * 200),
+    *(RunLine(name=f"miron-{number}", state="waiting") for number in range(40)),
+]
+
+
+def drawn(width: int, height: int) -> list[str]:
+    file = io.StringIO()
+    Console(file=file, width=width, no_color=True).print(runs_table(LINES, height))
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_each_run_is_one_line_with_its_time_left(width: int) -> None:
+    lines = drawn(width, 20)
+    assert len(lines) == 20 + 1
+    assert lines[0].split() == ["mirae-one", "finished"]
+    assert lines[1].split(maxsplit=2) == ["rgb-one", "running", "asking 1,220 of 4,000, 7 min left"]
+    assert "\x1b" not in lines[2]
+    assert lines[-1] == "and 23 more"
+    assert all(len(line) <= width for line in lines)
+
+
+def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watcher = PlainRuns()
+    for state in ("waiting", "running", "running", "failed", "failed"):
+        watcher.update([RunLine(name="rgb-one", state=state, problem="why" if state == "failed" else "")])
+    assert capsys.readouterr().err.splitlines() == ["rgb-one: running", "rgb-one: failed (why)"]
+
+
+def test_durations_are_short() -> None:
+    assert [duration(seconds) for seconds in (0.4, 89, 90, 3600, 12_000)] == [
+        "0 s", "89 s", "2 min", "60 min", "3 h 20 min",
+    ]  # fmt: skip

@@ -1,0 +1,121 @@
+"""A budget that several processes share: never overrun, whoever is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenkeel.errors import DataError
+from evenkeel.run.budget import Budget, Limits
+from evenkeel.run.ledger import Account, Ceiling, Cost, Ledger
+from evenkeel.types import Generate, Response, Sampling
+
+SPENDER = """
+import sys
+from pathlib import Path
+from evenkeel.run.ledger import Cost, Ledger
+ledger = Ledger(Path(sys.argv[1]))
+sent = 0
+while not ledger.reserve(Cost(3, 5))[0]:
+    sent += 1
+    if sent % 3:
+        ledger.settle(Cost(3, 5), Cost(2, 4))
+    if sent == int(sys.argv[2]):
+        import os
+        os.kill(os.getpid(), 9)
+ledger.close()
+print(sent)
+"""
+
+
+def request(text: str = "word " * 40) -> Generate:
+    return Generate(prompt=text, sampling=Sampling(max_tokens=100))
+
+
+def test_processes_together_never_spend_more_than_is_allowed(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "budget.json")
+    ledger.begin(Ceiling(usd=300e-9))
+    dies_after = (0, 0, 10)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SPENDER, ledger.path, str(number)], stdout=subprocess.PIPE, text=True
+        )
+        for number in dies_after
+    ]
+    sent = [
+        int(process.communicate()[0] or number) for process, number in zip(processes, dies_after, strict=True)
+    ]
+    account = ledger.begin(Ceiling(usd=300e-9))
+    assert account.requests == sum(sent)
+    assert account.reserved == {}
+    spent = sum(3 * (number // 3) + 2 * (number - number // 3) for number in sent)
+    assert account.spent.billionths == spent
+    assert 295 < spent <= 300
+
+
+def test_what_a_killed_process_had_reserved_is_spent(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    Ledger(path).begin(Ceiling(requests=10))
+    Ledger(path, "1").reserve(Cost(7, 3))
+    Ledger(path, "2").reserve(Cost(5, 1))
+    Ledger(path, "1").close()
+    account = Ledger(path).read()
+    assert (account.spent, account.reserved) == (Cost(7, 3), {"2": Cost(5, 1)})
+    assert Ledger(path).begin(Ceiling()).spent == Cost(12, 4)
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "named"),
+    [
+        (Ceiling(requests=2), "2 requests"),
+        (Ceiling(tokens=450), "450 tokens"),
+        (Ceiling(usd=0.00045), "$0.00045"),
+    ],
+)
+def test_a_run_stops_at_the_budget_that_it_shares(tmp_path: Path, ceiling: Ceiling, named: str) -> None:
+    """Each request is estimated at 100 tokens out and about 40 in, and costs what the answer says."""
+    ledger = Ledger(tmp_path / "budget.json")
+    ledger.begin(ceiling)
+    budget = Budget(Limits(price_in=1.0, price_out=1.0), shared=ledger)
+    sent = 0
+    for each in budget.admit(request() for _ in range(100)):
+        budget.spend(each, Response(status="ok", text="x", tokens_in=40, tokens_out=100))
+        sent += 1
+    assert sent == (2 if ceiling.requests else 3)
+    assert named in budget.exhausted
+    assert not budget.wait_for_others()
+    account = ledger.read()
+    assert account.spent == Cost(sent * 140_000, sent * 140)
+    assert account.reserved == {}
+
+
+def test_a_run_waits_where_only_the_requests_of_others_hold_it_back(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "budget.json")
+    ledger.begin(Ceiling(tokens=200))
+    other = Ledger(ledger.path, "other")
+    other.reserve(Cost(0, 150))
+    budget = Budget(Limits(), shared=ledger)
+    assert list(budget.admit([request()])) == []
+    assert budget.wait_for_others()
+    other.settle(Cost(0, 150), Cost(0, 10))
+    (sent,) = budget.admit([request()])
+    budget.spend(sent, Response(status="ok", text="x", tokens_in=90, tokens_out=90))
+    assert list(budget.admit([request()])) == []
+    assert not budget.wait_for_others()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"spent": [-5, 0]}', b'{"requests": "many"}'])
+def test_an_account_that_cannot_be_read_is_not_taken_for_an_empty_one(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "budget.json").write_bytes(content)
+    with pytest.raises(DataError, match="this is not a suite's budget"):
+        Ledger(tmp_path / "budget.json").begin(Ceiling(usd=1))
+
+
+def test_an_account_counts_whole_billionths() -> None:
+    costs = Budget(Limits(price_in=0.15, price_out=0.6))
+    assert costs._shared_cost("model", 1, 1) == Cost(750, 2)
+    assert Budget(Limits(price_in=0.0001))._shared_cost("model", 1, 0) == Cost(1, 1)
+    assert Account(spent=Cost(10**9, 1)).usd == 1.0
