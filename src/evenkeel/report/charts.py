@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -13,6 +12,7 @@ from evenkeel.analysis import RANGES
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
+from evenkeel.report.engine.client import ENGINE
 from evenkeel.types import Record, Summary, Unit
 
 Chart: TypeAlias = dict[str, Any]
@@ -249,29 +249,18 @@ def heatmap(matrix: list[list[float]]) -> Chart:
     return {"data": {"values": cells}, "layer": layers, "width": side, "height": side}
 
 
-@cache
-def warm_up() -> None:
-    """Start what draws charts: that takes most of a second, once, and needs no Python in the meantime."""
-    import vl_convert
-
-    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})
-
-
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text."""
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(msgspec.json.encode({**chart, "config": STYLE}).decode())
-    return svg
+    return ENGINE.draw("svg", _styled(chart, STYLE)).decode()
 
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture on white, twice as large as on the page."""
-    import vl_convert
+    return ENGINE.draw("png", _styled(chart, {**STYLE, "background": "white"}))
 
-    style = {**STYLE, "background": "white"}
-    png: bytes = vl_convert.vegalite_to_png(msgspec.json.encode({**chart, "config": style}).decode(), scale=2)
-    return png
+
+def _styled(chart: Chart, style: dict[str, Any]) -> str:
+    return msgspec.json.encode({**chart, "config": style}).decode()
 
 
 AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#8883"}
