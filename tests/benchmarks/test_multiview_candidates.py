@@ -138,13 +138,6 @@ def test_no_anchors_no_candidates() -> None:
     assert tag_candidates([[]] * 6, TEXTS, [], k=5) == []
 
 
-def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    anchors = [4, 0, 2, 1]
-    whole = bm25_candidates(TEXTS, anchors, k=3)
-    monkeypatch.setattr(bm25, "CELLS", 7)
-    assert bm25_candidates(TEXTS, anchors, k=3) == whole
-
-
 def test_candidates_are_the_same_in_every_process() -> None:
     code = (
         "from evenkeel.text.bm25 import bm25_candidates as c;"
