@@ -42,7 +42,8 @@ def picture(drawn: Drawn) -> None:
     if drawn.chart is not None:
         ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
         # Streamlit fits the axes and the legend into the height as well.
-        height = drawn.chart["height"] + AROUND if "height" in drawn.chart else "content"
+        inner = drawn.chart.get("height")
+        height: Literal["content"] | int = "content" if inner is None else inner + AROUND
         chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
         st.vega_lite_chart(spec=chart, height=height, alt=visible(drawn.title))
     if drawn.note:

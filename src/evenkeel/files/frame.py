@@ -49,8 +49,9 @@ def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
 
 def frame_of(cells: Mapping[str, Sequence[Any]], types: Mapping[str, type]) -> pl.DataFrame:
     """Columns in memory as a data frame."""
-    schema = _schema(load_polars("a data frame"), types)
-    return load_polars("a data frame").DataFrame(dict(cells), schema=schema)
+    polars = load_polars("a data frame")
+    table: pl.DataFrame = polars.DataFrame(dict(cells), schema=_schema(polars, types))
+    return table
 
 
 def write_parquet(records: Records, types: Mapping[Key, type], target: Path, extra: Extra) -> None:

@@ -48,11 +48,17 @@ class Engine:
 
     def _answer(self, request: bytes) -> dict[str, str]:
         process, late = None, threading.Event()
+
+        def end() -> None:
+            late.set()
+            if process is not None:
+                process.kill()
+
+        timer = threading.Timer(SECONDS, end)
         try:
             process = self._running()
             assert process.stdin is not None
             assert process.stdout is not None
-            timer = threading.Timer(SECONDS, lambda: (late.set(), process.kill()))
             timer.start()
             try:
                 process.stdin.write(request)
@@ -63,6 +69,8 @@ class Engine:
         except (OSError, msgspec.MsgspecError) as error:
             if process is None:
                 raise DrawingError(f"the process that draws charts cannot be started ({error}).") from error
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)  # it closes its output before it ends
             self.close()
             reason = (
                 f"took longer than {SECONDS:g} s"
