@@ -14,6 +14,7 @@ from evenkeel.types import Record, Records
 
 if TYPE_CHECKING:
     import polars as pl
+    from polars import DataFrame as DataFrame
 
 CHUNK = 256
 """Rows handed to polars at a time."""
@@ -30,7 +31,7 @@ def load_polars(what: str) -> Any:
     return polars
 
 
-def frame(records: Records) -> pl.DataFrame:
+def frame(records: Records) -> DataFrame:
     """The records in memory, with the answers of a sample in one list."""
     polars = load_polars("a data frame")
     types = columns(records())
@@ -47,10 +48,10 @@ def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
     return [row.get(key) for key in keys if int(key[1]) < len(record.answers)]
 
 
-def frame_of(cells: Mapping[str, Sequence[Any]], types: Mapping[str, type]) -> pl.DataFrame:
+def frame_of(cells: Mapping[str, Sequence[Any]], types: Mapping[str, type]) -> DataFrame:
     """Columns in memory as a data frame."""
     polars = load_polars("a data frame")
-    table: pl.DataFrame = polars.DataFrame(dict(cells), schema=_schema(polars, types))
+    table: DataFrame = polars.DataFrame(dict(cells), schema=_schema(polars, types))
     return table
 
 
@@ -70,7 +71,7 @@ def _scan(records: Records, types: Mapping[Key, type], extra: Extra = lambda rec
     names = titles(types)
     schema = _schema(polars, {names[key]: kind for key, kind in types.items()})
 
-    def batches(*_: Any) -> Iterator[pl.DataFrame]:
+    def batches(*_: Any) -> Iterator[DataFrame]:
         rows = typed_rows(records, types, extra=extra)
         while chunk := list(islice(rows, CHUNK)):
             yield polars.DataFrame(chunk, schema=schema, orient="row", strict=False)

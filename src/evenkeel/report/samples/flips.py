@@ -23,7 +23,7 @@ from evenkeel.page.view import Beside, Block, Facts, Text, View
 from evenkeel.run.folder import Run
 
 if TYPE_CHECKING:
-    import polars as pl
+    from evenkeel.files.frame import DataFrame
 
 ANSWER = re.compile(r"(answer \d+|generated)(?=, |$)")
 """The heading of an answer, before how it ended."""
@@ -48,7 +48,7 @@ class Flip(Struct, frozen=True):
 class Flips(list[Flip]):
     """Samples with their values in two runs; a notebook shows the first."""
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> DataFrame:
         """All of them as a polars data frame."""
         from evenkeel.files.frame import frame_of
 

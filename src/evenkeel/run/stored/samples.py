@@ -35,9 +35,9 @@ from evenkeel.page.view import View, generic_view
 from evenkeel.types import Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from evenkeel.files.frame import DataFrame
     from evenkeel.run.benchmark import Benchmark
 
 CHUNK = 2**24
@@ -101,11 +101,11 @@ class Samples:
         return self._index
 
     @cached_property
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> DataFrame:
         """The columns as a polars data frame, one row a sample."""
         return self.frame_of(range(len(self)))
 
-    def frame_of(self, rows: Sequence[int]) -> pl.DataFrame:
+    def frame_of(self, rows: Sequence[int]) -> DataFrame:
         """The same of some rows."""
         from evenkeel.files.frame import frame_of
 
