@@ -193,7 +193,9 @@ def counts(documents: Sequence[Sequence[str]]) -> Counts:
     words = (vocabulary.setdefault(word, len(vocabulary)) for each in documents for word in each)
     flat = np.fromiter(words, dtype=np.intp, count=int(lengths.sum()))
     width = max(1, len(vocabulary))
-    cells, times = np.unique(np.repeat(np.arange(len(documents)), lengths) * width + flat, return_counts=True)
+    flat += np.repeat(np.arange(len(documents)) * width, lengths)
+    cells, times = np.unique(flat, return_counts=True)
+    del flat
     rows, columns = np.divmod(cells, width)
     sizes = np.bincount(rows, minlength=len(documents))
     return Counts(lengths, Sparse(_starts(sizes), columns, times.astype(np.float64), width))

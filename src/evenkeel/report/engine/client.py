@@ -90,6 +90,8 @@ class Engine:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(SCRIPT)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                # Ctrl-C is not meant for it, and a notebook's kernel that ends would wait for it in vain.
+                start_new_session=True,
             )  # fmt: skip
             self._owner = os.getpid()
         return self._process
