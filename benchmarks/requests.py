@@ -26,6 +26,7 @@ import msgspec
 
 import evenkeel as ek
 from evenkeel.types import Response
+from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
 from table import Row, show
 
@@ -112,11 +113,12 @@ def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, 
         [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", *options],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+    peaks = Peaks(process.pid)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     whole = time.time() - start
-    used = f"peak {usage.ru_maxrss / 1024:,.0f} MB, {usage.ru_utime + usage.ru_stime:.1f} s of the processor"
+    used = f"{peaks}, {usage.ru_utime + usage.ru_stime:.1f} s of the processor"
     return (out / "summary.json").stat().st_mtime - start, whole, used
 
 

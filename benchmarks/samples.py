@@ -81,11 +81,11 @@ def store(path: Path, make: Callable[[int, np.random.Generator], Record], count:
 
 
 def timed(run: Run, count: int) -> Iterator[Row]:
-    samples = run.samples()  # imports polars; its table is made again below
+    samples = run.samples()  # its columns are read again below
 
     def opened(*, stored: bool) -> None:
         record_index.cache_clear()
-        for path in () if stored else (cache_dir() / "samples").glob("*.parquet"):
+        for path in () if stored else (cache_dir() / "samples").glob("*.msgpack"):
             path.unlink()
         run.samples()
 

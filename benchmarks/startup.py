@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+from memory import Peaks
 from peers import INSPECT, LM_EVAL
 from table import Row, show
 
@@ -31,8 +32,8 @@ def seconds(argv: list[str]) -> float:
     return statistics.median(times[1:])
 
 
-def until_first_request() -> float:
-    """From the shell to the first byte of a request at a server, which then is not answered."""
+def until_first_request() -> tuple[float, str]:
+    """From the shell to the first byte of a request at a server, which is not answered; and the memory."""
     with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         argv = [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:x", "--base-url", url]
@@ -41,13 +42,14 @@ def until_first_request() -> float:
             [*argv, "--embedder", "openai:y", "--out", f"{folder}/run"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        peaks = Peaks(process.pid)
         connection, _ = listener.accept()
         with connection:
             connection.recv(1)
             taken = time.perf_counter() - start
         process.kill()
         process.wait()
-    return taken
+    return taken, str(peaks)
 
 
 def main() -> None:
@@ -60,8 +62,8 @@ def main() -> None:
         "evenkeel run mirae --help": [python, "-m", "evenkeel", "run", "mirae", "--help"],
     }
     rows: list[Row] = [(name, taken := seconds(argv), 1 / taken) for name, argv in ways.items()]
-    first = until_first_request()
-    rows.append(("evenkeel run: first request sent", first, 1 / first))
+    first, used = until_first_request()
+    rows.append((f"evenkeel run: first request sent ({used})", first, 1 / first))
     for peer in (LM_EVAL, INSPECT):
         if shutil.which(peer):
             taken = seconds([peer, "--help"])

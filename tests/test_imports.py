@@ -61,7 +61,8 @@ def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) ->
         class Watcher(Silent):
             def phase(self, title, **numbers):
                 if title == "embedding":
-                    print(*(name for name in ("altair", "polars", "scipy", "torch") if name in sys.modules))
+                    heavy = ("altair", "polars", "scipy", "torch", "vl_convert")
+                    print(*(name for name in heavy if name in sys.modules))
                     sys.stdout.flush()
                     os._exit(0)
 
@@ -104,3 +105,78 @@ def test_the_function_run_is_not_hidden_by_the_package_run() -> None:
         assert callable(run) and callable(evenkeel.run) and journal.Journal
     """
     subprocess.run([sys.executable, "-c", dedent(code)], check=True)
+
+
+OPTIONAL = (
+    "altair",
+    "bm25s",
+    "jsonschema",
+    "narwhals",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "torch",
+)
+REFUSING = f"""
+import sys
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Refusing())
+"""
+
+
+def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
+    """Run, report, export, compare, gate, search and score recorded answers without any of them."""
+    work = """
+        import sys
+        from pathlib import Path
+
+        import evenkeel as ek
+
+        url, folder = sys.argv[1], Path(sys.argv[2])
+        options = dict(base_url=url, embedder="openai:embed", limit=6, levels="1-2", lang="en")
+        runs = [ek.run("mirae", f"openai:{name}", out=folder / name, **options) for name in ("one", "two")]
+        assert not any(run.problems for run in runs)
+        page = (runs[0].path / "report.html").read_text()
+        assert page.count("<svg") > 1
+        assert ek.render(runs[0]) == page
+        [table] = ek.export(runs[0], to="csv")
+        assert len(table.read_text().splitlines()) == 1 + len(list(runs[0].records()))
+        comparison = ek.compare(*runs)
+        assert any(each.detectable or each.p is not None or each.n for each in comparison.differences)
+        ek.gate(runs[1], baseline=runs[0])
+        ek.scorecard(runs[:1], out=folder / "card.html")
+        assert len(ek.flips(*runs)) == 12
+        samples = runs[0].samples()
+        assert samples.select(search="e", sort=samples.values[0], tags={"level": 1})
+        [published] = [path for path in ek.export(runs[0], to="published") if path.suffix == ".json"]
+        scored = ek.score("mirae", published, base_url=url, embedder="openai:embed", out=folder / "scored")
+        assert scored.headline.value == runs[0].headline.value
+        methods = ek.run("multiview", method="bm25", limit=6, out=folder / "methods")
+        assert methods.headline.value is not None
+        (folder / "x.parquet").write_bytes(b"PAR1")
+        for needing in (
+            runs[0].frame, lambda: samples.frame, lambda: ek.export(runs[0], to="parquet"), runs[0].to_pandas,
+            lambda: ek.run("miron", "openai:one", data=folder / "x.parquet", base_url=url, out=folder / "no"),
+        ):
+            try:
+                needing()
+            except ek.EvenkeelError as error:
+                assert "pip install" in str(error), error
+                print(error)
+            else:
+                raise AssertionError(needing)
+        assert not set(sys.modules) & set(OPTIONAL)
+    """
+    script = f"{REFUSING}\nOPTIONAL = {OPTIONAL!r}\n{dedent(work)}"
+    with Loopback() as server:
+        argv = [sys.executable, "-c", script, server.url, str(tmp_path)]
+        done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install 'evenkeel[frames]'") == 4

@@ -10,6 +10,7 @@
     ├── ModelUnreachable          3   the model could not be reached, or refuses every call
     ├── DataUnreachable           3   a published data set could not be fetched
     ├── StorageError              1   the disk is full or the run's folder cannot be written
+    ├── DrawingError              1   a chart could not be drawn
     └── BudgetReached             1   a limit on requests, tokens or money was met; answers are kept
 
 The message is for a person: what was wrong, where, and what to do next. The command line prints it
@@ -103,6 +104,10 @@ class DataUnreachable(EvenkeelError):
     """A published data set could not be fetched; its notes say which files to place by hand, and where."""
 
     exit_code = 3
+
+
+class DrawingError(EvenkeelError):
+    """A chart could not be drawn: the process that does it ended, took too long or cannot be started."""
 
 
 class StorageError(EvenkeelError):

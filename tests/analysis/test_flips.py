@@ -21,10 +21,13 @@ from stored import store_run
 def test_the_largest_change_comes_first(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": np.array([[0.5], [0.5], [0.5], [np.nan]])})
     new = store_run(tmp_path / "new", {"mean_similarity": np.array([[0.6], [0.1], [0.5], [0.5]])})
-    frame = ek.flips(old, new)
-    assert frame["sample"].to_list() == ["en-1-L0", "en-0-L0", "en-2-L0"]  # the fourth has no value in both
-    assert frame["difference"].to_list() == pytest.approx([-0.4, 0.1, 0.0])
-    assert not frame["flipped"].any()  # these values are not verdicts
+    changes = ek.flips(old, new)
+    samples = [each.sample for each in changes]
+    assert samples == ["en-1-L0", "en-0-L0", "en-2-L0"]  # the fourth has no value in both
+    assert [each.difference for each in changes] == pytest.approx([-0.4, 0.1, 0.0])
+    assert not any(each.flipped for each in changes)  # these values are not verdicts
+    assert changes.frame().rows() == [(c.sample, c.a, c.b, c.difference, c.flipped) for c in changes]
+    assert "3 of 3 samples" in changes._repr_html_()
     with pytest.raises(UsageError, match="no value 'nothing'. Available: mean_similarity"):
         ek.flips(old, new, "nothing")
 
@@ -32,8 +35,7 @@ def test_the_largest_change_comes_first(tmp_path: Path) -> None:
 def test_a_verdict_that_changed_is_flipped(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"refused": np.array([[0.0], [1.0], [1.0]])})
     new = store_run(tmp_path / "new", {"refused": np.array([[1.0], [1.0], [0.0]])})
-    frame = ek.flips(old, new, "refused")
-    assert dict(zip(frame["sample"], frame["flipped"], strict=True)) == {
+    assert {each.sample: each.flipped for each in ek.flips(old, new, "refused")} == {
         "en-0-L0": True, "en-1-L0": False, "en-2-L0": True,
     }  # fmt: skip
 
@@ -41,8 +43,8 @@ def test_a_verdict_that_changed_is_flipped(tmp_path: Path) -> None:
 def test_one_value_between_0_and_1_hides_no_flip(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"refused": np.array([[0.0], [1.0], [0.5], [1.0]])})
     new = store_run(tmp_path / "new", {"refused": np.array([[1.0], [0.5], [1.0], [1.0]])})
-    frame = ek.flips(old, new, "refused").sort("sample")
-    assert frame["flipped"].to_list() == [True, False, False, False]
+    changes = sorted(ek.flips(old, new, "refused"), key=lambda each: each.sample)
+    assert [each.flipped for each in changes] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_the_headline_is_compared_by_default(
         values = {name: float(number and name == headline) for name in names}
         runs.append(store(tmp_path / folder, [record(0, values=dict(values))], benchmark))
     assert runs[0].samples().values[0] == headline
-    assert ek.flips(runs[0], runs[1])["difference"].to_list() == [1.0]
+    assert [each.difference for each in ek.flips(runs[0], runs[1])] == [1.0]
 
 
 # One sample in both runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -135,13 +136,6 @@ def test_too_few_documents_or_none_with_words_leave_no_candidate(texts: list[str
 def test_no_anchors_no_candidates() -> None:
     assert bm25_candidates(TEXTS, [], k=5) == []
     assert tag_candidates([[]] * 6, TEXTS, [], k=5) == []
-
-
-def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    anchors = [4, 0, 2, 1]
-    whole = bm25_candidates(TEXTS, anchors, k=3)
-    monkeypatch.setattr(bm25, "CELLS", 7)
-    assert bm25_candidates(TEXTS, anchors, k=3) == whole
 
 
 def test_candidates_are_the_same_in_every_process() -> None:
@@ -334,3 +328,21 @@ def test_documents_with_several_labels_are_alike_when_they_share_one() -> None:
         assert not sets[triplet.anchor_id] & sets[triplet.negative_id]
         assert "f" not in (triplet.positive_id, triplet.negative_id)
     assert {t.labels["anchor"]["kind"] for t in gold.triplets if t.anchor_id == "a"} == {"sea, red"}
+
+
+def test_scores_are_those_of_bm25s() -> None:
+    bm25s = pytest.importorskip("bm25s", reason="bm25s is not installed, and Evenkeel does not need it")
+    rng = random.Random(3)
+    texts = list(
+        dict.fromkeys(" ".join(rng.choices("abcdefghijklm", k=rng.randint(1, 9))) for _ in range(60))
+    )
+    index = bm25s.BM25(method="lucene", k1=1.5, b=0.75, dtype="float64", backend="numpy")
+    index.index([text.split() for text in texts], show_progress=False)
+    theirs = [index.get_scores(text.split()) for text in texts]
+    positives, negatives = texts[1:] + texts[:1], texts[2:] + texts[:2]
+    ours = bm25_scores(texts, positives, negatives)
+    for shift, scores in enumerate(ours, 1):
+        expected = [theirs[n][(n + shift) % len(texts)] for n in range(len(texts))]
+        assert scores == pytest.approx(expected, abs=2e-9)
+    for candidates, scores in zip(bm25_candidates(texts, range(len(texts)), 1), theirs, strict=True):
+        assert candidates[0].score in [pytest.approx(score, abs=2e-9) for score in sorted(scores)[-2:]]

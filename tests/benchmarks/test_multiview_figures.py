@@ -276,7 +276,7 @@ def test_large_sets_are_thinned_and_the_page_says_so(monkeypatch: pytest.MonkeyP
     assert [sum(name in each for each in positions) for name in ("pca", "tsne")] == [20, 10]
     chart, note = drawn(documents, "pca")
     assert note == "20 of 60 documents are drawn."
-    (panel, _) = chart.to_dict()["concat"]
+    (panel, _) = chart["concat"]
     names = panel["encoding"]["color"]["scale"]["domain"]
     assert len(names) == charts.MOST_CATEGORIES
     assert names[-1] == "other"

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.frame import CHUNK, cells, columns, titles
+from evenkeel.files.columns import cells, columns, titles
+from evenkeel.files.frame import CHUNK
 from evenkeel.page.format import harmless
 from evenkeel.report.export import export
 from evenkeel.run.folder import FORMAT, Run, RunFolder

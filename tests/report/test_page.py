@@ -20,7 +20,7 @@ from rich.console import Console
 import evenkeel as ek
 from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
-from evenkeel.page.layout import Example, Examples
+from evenkeel.page.layout import Bars, Curve, Example, Examples
 from evenkeel.page.tables import Grid, arrange, side_by_side
 from evenkeel.report import charts
 from evenkeel.report.html_page import render, render_grids
@@ -465,3 +465,47 @@ def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:
     assert "<dt>method</dt><dd>bm25, embed:x</dd>" in page
     assert "<dt>cut</dt><dd>no</dd>" in page
     assert not re.search("<dt>(judge|dataset|instruct-template|limit|packages)</dt>|None|<dd></dd>", page)
+
+
+def levels(unit: Unit) -> dict[str, Figure]:
+    """A summary with a value for each of two levels in each of two languages."""
+    figures = [
+        Figure(
+            value=0.5 + level / 10, low=0.4 + level / 10, high=0.6 + level / 10, method="t", n=3, clusters=3,
+            coverage=1.0, statuses={}, unit=unit, metric="m", scope={"level": str(level), "lang": lang},
+        )
+        for level in (1, 2)
+        for lang in ("en", "ko")
+    ]  # fmt: skip
+    return {f"m {each.scope}": each for each in figures}
+
+
+def marks(svg: str) -> dict[str, int]:
+    """How often each kind of mark is in a picture."""
+    kinds = re.findall(r'aria-roledescription="([a-z ]+)"', svg)
+    return {
+        kind: kinds.count(kind) for kind in kinds if kind not in ("axis", "title") and "container" not in kind
+    }
+
+
+def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> None:
+    spec = Curve(title="t", metric="m", along="level", lines="lang", y_title="<i>similarity")
+    svg = charts.to_svg(charts.curve({"run": levels("cosine")}, spec) or {})
+    assert marks(svg) == {"area mark": 2, "line mark": 2, "point": 4, "legend": 1}
+    assert all(f">{text}</text>" in svg for text in ("en", "ko", "level", "&lt;i&gt;similarity"))
+
+
+def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
+    spec = Bars(title="t", metric="m", along="level", groups="lang")
+    chart = charts.bars({"run": levels("share")}, spec, chance=0.25)
+    svg = charts.to_svg(chart or {})
+    assert marks(svg) == {"bar": 4, "rule mark": 5, "legend": 1}
+    assert svg.count('stroke-dasharray="5,4"') == 1
+    assert svg.count('stroke="#1c2126"') == 5
+    assert chart is not None
+    assert chart["height"] == 2 * (2 * 18 + 12)
+
+
+def test_a_picture_with_too_little_to_draw_says_so() -> None:
+    with pytest.raises(ek.UsageError, match="nothing to draw in 'Similarity'"):
+        Drawn("Similarity", None, "").to_svg()

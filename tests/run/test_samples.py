@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -222,25 +223,27 @@ def test_the_index_of_a_large_file_is_stored_and_never_trusted(
     table = run.samples().frame
     (stored,) = (cache_dir() / "samples").iterdir()
     assert sorted(os.listdir(run.path)) == files
-    good = pl.read_parquet(stored)
-    wrong: list[pl.DataFrame | None] = [
-        None,
-        good,
-        good.head(0),
-        good.drop("line:offset"),
-        good.with_columns(pl.col("line:offset") * 1000),
-        good.with_columns(pl.col("value:x").cast(pl.String)),
-        good.with_columns(pl.lit(None, dtype=pl.Int64).alias("line:length")),
-        good.with_columns(pl.lit(2**62).alias("line:offset"), pl.lit(2**62).alias("line:length")),
-        good.with_columns(pl.lit(None, dtype=pl.String).alias("sample:group")),
-        good.with_columns(pl.concat_list("tag:level").alias("tag:level")),
-        good.with_columns(pl.lit(1).alias("other:x")),
+    ids, groups, failed, tags, values, positions = msgspec.msgpack.decode(stored.read_bytes())
+    far = np.full(9, 2**62).tobytes()
+    levels, names = tags["level"]
+    wrong: list[Any] = [
+        b"not an index",
+        [ids, groups, failed, tags, values, positions],
+        [[], [b"", []], b"", {}, {}, [b""] * 3],
+        [ids, groups, failed, tags, values, positions[:2]],
+        [ids, groups, failed, tags, values, [np.arange(9).tobytes(), *positions[1:]]],
+        [ids, groups, failed, tags, values, [far, far, positions[2]]],
+        [ids, groups, failed, tags, values, [positions[0][:-3], *positions[1:]]],
+        [ids, groups, failed, tags, {"x": "text"}, positions],
+        [ids, groups, failed, tags, {"x": values["x"][:-8]}, positions],
+        [ids, groups, failed[:-1], tags, values, positions],
+        [ids, [np.full(9, -1, dtype=np.int32).tobytes(), groups[1]], failed, tags, values, positions],
+        [ids, groups, failed, {"level": [levels, names[:-1]]}, values, positions],
+        [ids, groups, failed, {"level": [levels, ["0", *names[1:]]]}, values, positions],
+        [ids, groups, failed, {"level": [levels, [None, *names[1:]]]}, values, positions],
     ]
     for content in wrong:
-        if content is None:
-            stored.write_bytes(b"PAR1 not a table PAR1")
-        else:
-            content.write_parquet(stored)
+        stored.write_bytes(content if isinstance(content, bytes) else msgspec.msgpack.encode(content))
         record_index.record_index.cache_clear()
         samples = run.samples()
         assert samples.frame.equals(table)

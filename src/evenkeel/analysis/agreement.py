@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenkeel import analysis as stats
+from evenkeel.analysis.student import NORMAL
 from evenkeel.types import Figure, Score, Unit
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ def _plain(share: float, n: int) -> float:
 
 
 def _z(share: float, n: int) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((share * n + 0.5) / (n + 1)))
+    return NORMAL.inv_cdf((share * n + 0.5) / (n + 1))
 
 
 SCALES: dict[Callable[[float, int], float], Unit] = {_plain: "share", _z: "deviations"}

@@ -14,6 +14,7 @@ from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import RunValues, check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare_values
 from evenkeel.analysis.links import independent_groups
+from evenkeel.analysis.student import t_cdf, t_quantile
 from evenkeel.errors import UsageError
 from evenkeel.page.format import chance, counts, number, probability, share, signed
 from evenkeel.page.layout import Layout
@@ -219,8 +220,6 @@ def _p_beyond(difference: Difference, allowed: float, worse: Direction) -> float
     2 · P(T > r · t₀.₉₇₅) with one degree of freedom less than groups. So p < 0.05 exactly where the interval
     lies wholly beyond.
     """
-    from scipy.special import stdtr, stdtrit
-
     if difference.difference is None or difference.p is None:
         return None
     sign = 1 if worse == "rise" else -1
@@ -232,8 +231,8 @@ def _p_beyond(difference: Difference, allowed: float, worse: Direction) -> float
     if not allowed or limit is None or limit == difference.difference:
         return difference.p
     df = max(1, difference.clusters - 1)
-    upper = stdtrit(df, (1 + stats.CONFIDENCE) / 2)
-    return float(2 * stdtr(df, -excess / abs(difference.difference - limit) * upper))
+    upper = t_quantile((1 + stats.CONFIDENCE) / 2, df)
+    return 2 * t_cdf(-excess / abs(difference.difference - limit) * upper, df)
 
 
 def _check(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenkeel.analysis.links import Links, spread
+from evenkeel.analysis.student import NORMAL, t_cdf, t_quantile
 from evenkeel.types import Unit
 
 if TYPE_CHECKING:
@@ -123,12 +124,6 @@ def over_clusters(
     return Estimate(value, error, df, clusters, skew, tail, links is not None)
 
 
-def t_quantile(quantile: float, df: float) -> float:
-    from scipy.special import stdtrit  # scipy.stats has the same and takes a second to import
-
-    return float(stdtrit(df, quantile))
-
-
 def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
     """value ± t(df) · error."""
     half = t_quantile(1 - alpha / 2, estimate.df) * estimate.error
@@ -137,9 +132,7 @@ def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, floa
 
 def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, float]:
     """Wilson's score interval: the p for which |share − p| ≤ z √(p(1 − p)/n) (Wilson 1927)."""
-    from scipy.special import ndtri
-
-    z = float(ndtri(1 - alpha / 2))
+    z = NORMAL.inv_cdf(1 - alpha / 2)
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return (centre - half if share > 0 else 0.0), (centre + half if share < 1 else 1.0)
@@ -182,18 +175,20 @@ class Logit(NamedTuple):
         return cls(log(p / (1 - p)), arm * (1 + stretch * left), arm * (1 + stretch * right), df)
 
     def interval(self, bounds: tuple[float, float], *, alpha: float = ALPHA) -> tuple[float, float]:
-        from scipy.special import expit
-
         t, span = t_quantile(1 - alpha / 2, self.df), bounds[1] - bounds[0]
-        low, high = (float(expit(self.centre + t * arm)) for arm in (-self.down, self.up))
+        low, high = (_expit(self.centre + t * arm) for arm in (-self.down, self.up))
         return bounds[0] + span * low, bounds[0] + span * high
 
     def p_value(self) -> float:
         """The two-sided p of the middle of the range: below α where an interval at 1 − α leaves it out."""
-        from scipy.special import stdtr
-
         arm = self.down if self.centre > 0 else self.up
-        return float(2 * stdtr(self.df, -abs(self.centre) / arm))
+        return 2 * t_cdf(-abs(self.centre) / arm, self.df)
+
+
+def _expit(logit: float) -> float:
+    """1 / (1 + e⁻ˣ), where e to a large power would be beyond the largest float."""
+    share = exp(-abs(logit))
+    return (share if logit < 0 else 1.0) / (1 + share)
 
 
 def log_interval(estimate: Estimate, *, alpha: float) -> tuple[float, float] | None:

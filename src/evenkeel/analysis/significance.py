@@ -22,10 +22,10 @@ from evenkeel.analysis.intervals import (
     over_clusters,
     per_cluster,
     t_interval,
-    t_quantile,
     unseen,
 )
 from evenkeel.analysis.links import Links
+from evenkeel.analysis.student import noncentrality, t_cdf, t_quantile
 from evenkeel.types import Unit
 
 if TYPE_CHECKING:
@@ -85,14 +85,12 @@ def t_test(estimate: Estimate, method: str, *, alike: float) -> Tested:
     that of a permutation test, `alike`. For G paired differences it is 2 / 2ᴳ: were each one's sign a coin's
     throw, so often would all fall the same way.
     """
-    from scipy.special import stdtr
-
     if not estimate.error:
         return Tested(None, None, alike, AGREE) if estimate.value else Tested(None, None, None, UNCHANGED)
     low, high = t_interval(estimate)
     if not (isfinite(low) and isfinite(high)):
         return Tested(None, None, None, UNEVEN)
-    p = float(2 * stdtr(estimate.df, -abs(estimate.value) / estimate.error))
+    p = 2 * t_cdf(-abs(estimate.value) / estimate.error, estimate.df)
     return Tested(low, high, p, method, estimate.df)
 
 
@@ -185,13 +183,11 @@ def detectable(tested: Tested, *, unit: Unit, tests: int, binary: int = 0) -> fl
     Pairs of 0 and 1 spread more, the more they differ: in as many groups as `binary` says, a difference d
     adds up to d(1 − d)/groups to the square of the error, and d = δ √(error² + d(1 − d)/groups).
     """
-    from scipy.special import nctdtrinc
-
     if tested.df is None or tested.low is None or tested.high is None:
         return None
     error = (tested.high - tested.low) / 2 / t_quantile(1 - ALPHA / 2, tested.df)
     beyond = t_quantile(1 - ALPHA / 2 / tests, tested.df)
-    delta = float(nctdtrinc(tested.df, 1 - POWER, beyond))
+    delta = noncentrality(1 - POWER, beyond, tested.df)
     size = error * delta
     if binary:
         added = delta**2 / binary

@@ -357,14 +357,11 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from concurrent.futures import ThreadPoolExecutor
+    from evenkeel.report.engine.client import ENGINE
 
-    from evenkeel.report import charts
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(charts.warm_up)  # beside the scoring; where it fails, so does the page, and says why
-        scores = score_samples(benchmark, folder, samples, requests, progress.note)
-        folder.write_summary(summarise(benchmark, scores))
+    ENGINE.start()  # beside the scoring
+    scores = score_samples(benchmark, folder, samples, requests, progress.note)
+    folder.write_summary(summarise(benchmark, scores))
     folder.add_notes(requests.notes())
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)

@@ -203,7 +203,7 @@ def _load_pages() -> None:
 
     pages = (f"{screens.__name__}.{each.name}" for each in pkgutil.iter_modules(screens.__path__))
     logging.disable(logging.WARNING)  # Streamlit wonders where its runtime is: it comes next
-    for module in ("altair", "polars", "rapidfuzz.fuzz", "scipy.stats", *pages):
+    for module in ("polars", "rapidfuzz.fuzz", *pages):
         importlib.import_module(module)
     logging.disable(logging.NOTSET)
     public = importlib.import_module("evenkeel")

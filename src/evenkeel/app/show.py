@@ -7,6 +7,7 @@ through here, or through a result's own renderer, which escapes them.
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -41,9 +42,10 @@ def picture(drawn: Drawn) -> None:
     if drawn.chart is not None:
         ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
         # Streamlit fits the axes and the legend into the height as well.
-        inner = getattr(drawn.chart, "height", None)
-        height: Literal["content"] | int = inner + AROUND if isinstance(inner, int) else "content"
-        st.altair_chart(drawn.chart.configure(style=ink), height=height, alt=visible(drawn.title))
+        inner = drawn.chart.get("height")
+        height: Literal["content"] | int = "content" if inner is None else inner + AROUND
+        chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
+        st.vega_lite_chart(spec=chart, height=height, alt=visible(drawn.title))
     if drawn.note:
         text(drawn.note, "soft")
 

@@ -47,6 +47,7 @@ EXTRAS = {
     "hf": "models of transformers, including the embedded one",
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
+    "frames": "Parquet files and data frames, with polars",
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }

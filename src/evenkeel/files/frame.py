@@ -1,46 +1,45 @@
-"""A run's records as a table: one row a sample, every column with a type, for polars to collect or to write.
-
-Records are read as a stream, once to learn the columns and once for the rows, because a run may be larger
-than memory.
-"""
+"""Data frames and Parquet, with polars, the extra `frames`. Outside the app only this imports polars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evenkeel.types import Record, Records, Response, Status, to_jsonable
+from evenkeel.errors import DataError, MissingExtra
+from evenkeel.files.columns import Cell, Extra, Key, cells, columns, titles, typed_rows
+from evenkeel.files.jsonfile import open_file
+from evenkeel.types import Record, Records
 
 if TYPE_CHECKING:
     import polars as pl
-
-Cell: TypeAlias = str | int | float | None
-Key: TypeAlias = tuple[str, str]
-"""What a cell is (a tag, a value, an input) and its name."""
-
-Extra: TypeAlias = Callable[[Record], dict[Key, Cell]]
-"""Cells beside those that a record has."""
-
-KINDS = ("sample", "tag", "count", "mark", "value", "answer", "input")
-"""The order of the columns."""
-NAMED_FIRST = ("sample", "count", "answer", "value", "tag", "input", "mark")
-"""Where two columns would have one name, the later of these puts its kind before it: `input_answer`."""
+    from polars import DataFrame as DataFrame
 
 CHUNK = 256
 """Rows handed to polars at a time."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
-def frame(records: Records) -> pl.DataFrame:
+def load_polars(what: str) -> Any:
+    """The module; or an error that says what needs it, and how to install it."""
+    try:
+        import polars
+    except ImportError:
+        install = "pip install 'evenkeel[frames]'"
+        raise MissingExtra(what, package="polars", install=install) from None
+    return polars
+
+
+def frame(records: Records) -> DataFrame:
     """The records in memory, with the answers of a sample in one list."""
-    import polars as pl
-
+    polars = load_polars("a data frame")
     types = columns(records())
     answers = [key for key in types if key[0] == "answer"]
-    table = scan(records, {key: kind for key, kind in types.items() if key not in answers}).collect()
+    table = _scan(records, {key: kind for key, kind in types.items() if key not in answers}).collect()
     texts = [_answers(record, answers) for record in records()]
     name = "answers" if "answers" not in table.columns else "answer_texts"
-    return table.with_columns(pl.Series(name, texts, dtype=pl.List(pl.String)))
+    return table.with_columns(polars.Series(name, texts, dtype=polars.List(polars.String)))
 
 
 def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
@@ -49,96 +48,58 @@ def _answers(record: Record, keys: Iterable[Key]) -> list[Cell]:
     return [row.get(key) for key in keys if int(key[1]) < len(record.answers)]
 
 
-def cells(record: Record) -> dict[Key, Cell]:
-    """The cells of one row. Of the inputs only texts and numbers: lists are left to records.jsonl."""
-    sample, score = record.sample, record.score
-    row: dict[Key, Cell] = {("sample", "sample"): sample.id, ("sample", "group"): sample.group}
-    row |= {("tag", name): tag for name, tag in {**sample.tags, **score.tags}.items()}
-    row |= {("count", "answered"): score.answered}
-    row |= {("count", f"status_{name}"): score.statuses.get(name, 0) for name in get_args(Status)}
-    row |= {("value", name): value for name, value in score.values.items()}
-    row |= {
-        ("answer", f"{index:06d}"): text
-        for index, answer in enumerate(record.answers)
-        if (text := answer_text(answer)) is not None
-    }
-    return row | {
-        ("input", name): value
-        for name, value in to_jsonable(sample.inputs).items()
-        if isinstance(value, str | int | float | None)
-    }
+def frame_of(cells: Mapping[str, Sequence[Any]], types: Mapping[str, type]) -> DataFrame:
+    """Columns in memory as a data frame."""
+    polars = load_polars("a data frame")
+    table: DataFrame = polars.DataFrame(dict(cells), schema=_schema(polars, types))
+    return table
 
 
-def answer_text(answer: Response) -> str | None:
-    """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
-    others = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
-    silent = answer.status != "ok" or any(other is not None for other in others)
-    return answer.text or (None if silent else "")
+def write_parquet(records: Records, types: Mapping[Key, type], target: Path, extra: Extra) -> None:
+    polars = load_polars("Parquet")
+    try:
+        _scan(records, types, extra).sink_parquet(target)
+    except polars.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
 
 
-def columns(records: Iterable[Record], extra: Extra = lambda record: {}) -> dict[Key, type]:
-    """The columns of a table, in order, each with the type that holds all of its cells.
-
-    An input that only repeats a tag of its name is left out.
-    """
-    types: dict[Key, set[type]] = {}
-    informative: set[Key] = set()
-    for record in records:
-        row = cells(record) | extra(record)
-        for key, cell in row.items():
-            types.setdefault(key, set()).update(() if cell is None else (cell_type(cell),))
-            if key[0] == "input" and cell != row.get(("tag", key[1])):
-                informative.add(key)
-    keys = [key for key in types if key[0] != "input" or ("tag", key[1]) not in types or key in informative]
-    keys.sort(key=lambda key: (KINDS.index(key[0]), key[1] if key[0] == "answer" else ""))
-    return {key: float if key[0] == "value" else common_type(types[key]) for key in keys}
-
-
-def cell_type(cell: str | int | float) -> type:
-    """A number too long for 64 bits is written as text."""
-    return str if isinstance(cell, int) and not -(2**63) <= cell < 2**63 else type(cell)
-
-
-def common_type(types: set[type]) -> type:
-    if len(types) == 1:
-        return next(iter(types))
-    return float if types == {int, float} else str
-
-
-def titles(keys: Iterable[Key]) -> dict[Key, str]:
-    """A distinct name for every column: answers are numbered from the second on."""
-    names = {key: key[1] for key in keys}
-    answers = sorted(key for key in names if key[0] == "answer")
-    names |= {key: f"answer_{number}" if number > 1 else "answer" for number, key in enumerate(answers, 1)}
-    taken: set[str] = set()
-    for key in sorted(names, key=lambda key: NAMED_FIRST.index(key[0])):
-        while names[key] in taken:
-            names[key] = f"{key[0]}_{names[key]}"
-        taken.add(names[key])
-    return names
-
-
-def scan(
-    records: Records,
-    types: Mapping[Key, type],
-    text: Callable[[str], str] = str,
-    extra: Extra = lambda record: {},
-) -> pl.LazyFrame:
-    """The rows as a stream that polars reads while it writes; every text passes through `text`."""
-    import polars as pl
+def _scan(records: Records, types: Mapping[Key, type], extra: Extra = lambda record: {}) -> pl.LazyFrame:
+    """The rows as a stream that polars reads while it writes."""
+    polars = load_polars("a data frame")
     from polars.io.plugins import register_io_source
 
-    polars_types = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
     names = titles(types)
-    schema = {text(names[key]): polars_types[kind] for key, kind in types.items()}
+    schema = _schema(polars, {names[key]: kind for key, kind in types.items()})
 
-    def typed(cell: Cell, kind: type) -> Cell:
-        return text(str(cell)) if kind is str and cell is not None else cell
-
-    def batches(*_: Any) -> Iterator[pl.DataFrame]:
-        all_cells = (cells(record) | extra(record) for record in records())
-        rows = ([typed(row.get(k), kind) for k, kind in types.items()] for row in all_cells)
+    def batches(*_: Any) -> Iterator[DataFrame]:
+        rows = typed_rows(records, types, extra=extra)
         while chunk := list(islice(rows, CHUNK)):
-            yield pl.DataFrame(chunk, schema=schema, orient="row", strict=False)
+            yield polars.DataFrame(chunk, schema=schema, orient="row", strict=False)
 
     return register_io_source(batches, schema=schema)
+
+
+def _schema(polars: Any, types: Mapping[str, type]) -> dict[str, Any]:
+    kinds = {str: polars.String(), int: polars.Int64(), float: polars.Float64(), bool: polars.Boolean()}
+    return {name: kinds[kind] for name, kind in types.items()}
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file by their fields."""
+    with open_file(path) as file:  # or an error in our words
+        if file.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
+    polars = load_polars(f"{path}: reading Parquet")
+    try:
+        table = polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
+    except polars.exceptions.PanicException:  # over a file whose parts do not fit together; no PolarsError
+        raise DataError(path, "cannot be read: the file is damaged.") from None
+    rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
+    return rows
+
+
+def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
+    """Some rows of a Parquet file, by their numbers from 0 on."""
+    load_polars(f"{source}: reading Parquet").read_parquet(source)[list(rows)].write_parquet(target)

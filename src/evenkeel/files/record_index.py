@@ -1,7 +1,7 @@
-"""An index over records.jsonl: a table of its samples, and where the line of each is, made in one pass.
+"""An index over records.jsonl: the columns of its samples, and where the line of each is, made in one pass.
 
 Of each line only the id, the tags, the values and the statuses are decoded. The index of a large file is
-stored in the cache folder, as Parquet, under the file's path, size and time.
+stored in the cache folder, as MessagePack, under the file's path, size and time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args
@@ -21,14 +21,14 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.cache import cache_dir, replacing, trim
-from evenkeel.files.frame import Key, cell_type, common_type, titles
+from evenkeel.files.columns import Key, cell_type, common_type, titles
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode_line, open_file
 from evenkeel.types import Status, Tag
 
 if TYPE_CHECKING:
-    import polars as pl
+    from numpy.typing import NDArray
 
-VERSION = 2
+VERSION = 3
 """Of the stored form of an index."""
 STORED_FROM = 2**24
 """Bytes of a file whose index is stored."""
@@ -45,7 +45,8 @@ RESERVED: list[Key] = [
     ("answer", ""),
 ]
 """Columns that `export` has and the table has not: a tag of such a name is named as there."""
-POSITIONS: tuple[Key, ...] = (("line", "offset"), ("line", "length"), ("line", "number"))
+SAMPLE, GROUP, FAILED = "sample", "group", "failed"
+"""The columns that are neither tags nor values."""
 
 
 class State(NamedTuple):
@@ -56,19 +57,53 @@ class State(NamedTuple):
     inode: int
 
 
+class Labels(NamedTuple):
+    """A column of texts or whole numbers that recur."""
+
+    codes: NDArray[np.int32]
+    """For each row the number of its label; -1 where it has none."""
+    names: list[Tag]
+    """The labels, in the order of their first occurrence; texts or whole numbers, not both."""
+
+    @property
+    def kind(self) -> type:
+        return int if self.names and isinstance(self.names[0], int) else str
+
+    def cells(self, rows: Sequence[int]) -> list[Tag | None]:
+        """The labels of some rows."""
+        names: list[Tag | None] = [*self.names, None]
+        return [names[code] for code in self.codes[list(rows)].tolist()]
+
+    def ranks(self) -> NDArray[np.int64]:
+        """For each row the place of its label among all in order; that of a row without one is the last."""
+        places = np.empty(len(self.names) + 1, dtype=np.int64)
+        places[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
+        places[-1] = len(self.names)
+        return places[self.codes]
+
+
 class Index(NamedTuple):
-    frame: pl.DataFrame
-    """One row a sample, in the order of the file."""
+    """The columns of all samples, in the order of the file."""
+
+    ids: list[str]
+    groups: Labels
+    failed: NDArray[np.bool_]
+    tags: dict[str, Labels]
+    values: dict[str, NDArray[np.float64]]
+    """NaN where a sample has no value."""
     offsets: Sequence[int]
     """Where each record begins in the file,"""
     lengths: Sequence[int]
     """how many bytes it has,"""
     numbers: Sequence[int]
     """and the number of its line."""
-    tags: dict[str, str]
-    """The column of each tag."""
-    values: dict[str, str]
-    """The column of each value."""
+
+    def column_names(self) -> dict[Key, str]:
+        """The name of each column, as in `export`."""
+        shown = [("sample", name) for name in (SAMPLE, GROUP, FAILED)]
+        shown += [("tag", name) for name in self.tags] + [("value", name) for name in self.values]
+        names = titles([*shown, *RESERVED])
+        return {key: names[key] for key in shown}
 
 
 class _Sample(Struct, gc=False):
@@ -117,35 +152,19 @@ def _state(file: BinaryIO) -> State:
 def record_index(path: Path, state: State, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
     if state.size < STORED_FROM:
-        return _arranged(_columns(path, state, headline))
+        return _read(path, state, headline)
     identity = f"{VERSION}|{path}|{state.size}|{state.mtime}|{state.inode}|{headline}"
-    stored = (
-        cache_dir() / "samples" / f"{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}.parquet"
-    )
-    columns = _stored(stored, state)
-    if columns is None:
-        columns = _columns(path, state, headline)
-        _store(stored, columns)
-    return _arranged(columns)
+    name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
+    stored = cache_dir() / "samples" / f"{name}.msgpack"
+    index = _load(stored, state)
+    if index is None:
+        index = _read(path, state, headline)
+        _store(stored, index)
+    return index
 
 
-def _arranged(columns: Mapping[Key, pl.Series]) -> Index:
-    """Columns named as in `export`, apart from those that say where the lines are."""
-    import polars as pl
-
-    shown = {key: column for key, column in columns.items() if key not in POSITIONS}
-    names = titles([*shown, *RESERVED])
-    frame = pl.DataFrame([column.alias(names[key]) for key, column in shown.items()])
-    positions = (columns[key].to_numpy() for key in POSITIONS)
-    offsets, lengths, numbers = (array("q", column.tobytes()) for column in positions)
-    tags, values = ({name: names[of, name] for of, name in shown if of == kind} for kind in ("tag", "value"))
-    return Index(frame, offsets, lengths, numbers, tags, values)
-
-
-def _columns(path: Path, state: State, headline: str) -> dict[Key, pl.Series]:
+def _read(path: Path, state: State, headline: str) -> Index:
     """One pass over the file."""
-    import polars as pl
-
     ids: list[str] = []
     groups: list[str] = []
     failed = bytearray()
@@ -181,17 +200,10 @@ def _columns(path: Path, state: State, headline: str) -> dict[Key, pl.Series]:
         raise DataError(path, f"its samples have more than {MOST_NAMES:,} different tags and values.")
     numeric, lacking = values.numbers(headline)
     has_failed = np.frombuffer(failed, dtype=bool) | lacking
-    return {
-        ("sample", "sample"): pl.Series(ids, dtype=pl.String),
-        ("sample", "group"): pl.Series(groups, dtype=pl.String),
-        ("sample", "failed"): pl.Series(has_failed),
-        **{("tag", name): _typed(cells) for name, cells in tags.cells().items()},
-        **{("value", name): pl.Series(numeric[name], nan_to_null=True) for name in value_names},
-        **{
-            key: pl.Series(np.array(column, dtype=np.int64))
-            for key, column in zip(POSITIONS, (offsets, lengths, numbers), strict=True)
-        },
-    }
+    return Index(
+        ids, labels_of(groups), has_failed, {name: labels_of(cells) for name, cells in tags.cells().items()},
+        {name: numeric[name] for name in value_names}, offsets, lengths, numbers,
+    )  # fmt: skip
 
 
 class _Rows:
@@ -243,65 +255,93 @@ class _Rows:
         return columns, lacking
 
 
-def _typed(cells: list[Any]) -> pl.Series:
+def labels_of(cells: Sequence[Tag | None]) -> Labels:
     """A column of the type that holds all of its cells, as in `export`."""
-    import polars as pl
+    distinct = [cell for cell in dict.fromkeys(cells) if cell is not None]
+    whole = common_type({cell_type(cell) for cell in distinct}) is int
+    names: dict[Tag, int] = {}
+    codes: dict[Tag | None, int] = {None: -1}
+    for cell in distinct:
+        codes[cell] = names.setdefault(cell if whole else str(cell), len(names))
+    numbers = np.fromiter(map(codes.__getitem__, cells), dtype=np.int32, count=len(cells))
+    return Labels(numbers, list(names))
 
-    if common_type({cell_type(cell) for cell in set(cells) if cell is not None}) is int:
-        return pl.Series(cells, dtype=pl.Int64)
-    return pl.Series([None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+
+class _StoredLabels(Struct, array_like=True):
+    codes: bytes
+    names: list[str | int]
 
 
-def _store(target: Path, columns: Mapping[Key, pl.Series]) -> None:
+class _Stored(Struct, array_like=True):
+    """An index as it is stored: its arrays as bytes."""
+
+    ids: list[str]
+    groups: _StoredLabels
+    failed: bytes
+    tags: dict[str, _StoredLabels]
+    values: dict[str, bytes]
+    positions: tuple[bytes, bytes, bytes]
+
+
+def _store(target: Path, index: Index) -> None:
     """Write an index to the cache, where that is possible; the oldest give way."""
-    import polars as pl
 
-    frame = pl.DataFrame([column.alias(f"{kind}:{name}") for (kind, name), column in columns.items()])
-    with contextlib.suppress(OSError, pl.exceptions.PolarsError):
+    def packed(labels: Labels) -> _StoredLabels:
+        return _StoredLabels(labels.codes.tobytes(), labels.names)
+
+    content = _Stored(
+        index.ids, packed(index.groups), index.failed.tobytes(),
+        {name: packed(labels) for name, labels in index.tags.items()},
+        {name: column.tobytes() for name, column in index.values.items()},
+        (_bytes(index.offsets), _bytes(index.lengths), _bytes(index.numbers)),
+    )  # fmt: skip
+    with contextlib.suppress(OSError):
         with replacing(target) as draft:
-            frame.write_parquet(draft, compression="lz4", statistics=False)
+            draft.write_bytes(msgspec.msgpack.encode(content))
         trim(target.parent, files=MOST_STORED, size=LARGEST_STORED)
 
 
-def _stored(path: Path, state: State) -> dict[Key, pl.Series] | None:
-    """An index from the cache; None where there is none, or where it cannot be that of this file."""
-    import polars as pl
+def _bytes(numbers: Iterable[int]) -> bytes:
+    return array("q", numbers).tobytes()
 
+
+def _load(path: Path, state: State) -> Index | None:
+    """An index from the cache; None where there is none, or where it cannot be that of this file."""
     try:
         with open_file(path) as file:
-            frame = pl.read_parquet(file)
-    except (OSError, DataError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            stored = msgspec.msgpack.decode(file.read(), type=_Stored)
+        index = Index(
+            stored.ids,
+            _unpacked(stored.groups),
+            np.frombuffer(stored.failed, dtype=np.uint8).astype(bool),
+            {name: _unpacked(labels) for name, labels in stored.tags.items()},
+            {name: np.frombuffer(column, dtype=np.float64) for name, column in stored.values.items()},
+            *(array("q", column) for column in stored.positions),
+        )
+    except (OSError, DataError, ValueError, msgspec.MsgspecError):
         return None
-    columns: dict[Key, pl.Series] = {}
-    for column in frame:
-        kind, _, name = column.name.partition(":")
-        columns[kind, name] = column
-    return columns if _fits(columns, state) else None
+    return index if _fits(index, state) else None
 
 
-def _fits(columns: Mapping[Key, pl.Series], state: State) -> bool:
-    """Whether the columns have the types of an index, and its positions are inside the file, in order."""
-    import polars as pl
+def _unpacked(labels: _StoredLabels) -> Labels:
+    return Labels(np.frombuffer(labels.codes, dtype=np.int32), labels.names)
 
-    types: dict[Key, Any] = {
-        ("sample", "sample"): pl.String,
-        ("sample", "group"): pl.String,
-        ("sample", "failed"): pl.Boolean,
-        **dict.fromkeys(POSITIONS, pl.Int64),
-    }
-    if not all(key in columns and columns[key].dtype == kind for key, kind in types.items()):
+
+def _fits(index: Index, state: State) -> bool:
+    """Whether all columns have a cell for each sample, and the positions are inside the file, in order."""
+    rows = len(index.ids)
+    labels = [index.groups, *index.tags.values()]
+    columns = [index.failed, *index.values.values(), index.offsets, index.lengths, index.numbers]
+    if not rows or any(len(each) != rows for each in (*columns, *(each.codes for each in labels))):
         return False
-    others = {"tag": (pl.Int64, pl.String), "value": (pl.Float64,)}
-    if any(
-        key not in types and column.dtype not in others.get(key[0], ()) for key, column in columns.items()
-    ):
+    if any(each.codes.min() < -1 or each.codes.max() >= len(each.names) for each in labels):
         return False
-    if any(columns[key].null_count() for key in types):
+    if index.groups.codes.min() < 0 or any(len(set(map(type, each.names))) > 1 for each in labels):
         return False
-    offsets, lengths, _ = (columns[key].to_numpy() for key in POSITIONS)
+    offsets, lengths = np.array(index.offsets), np.array(index.lengths)
     ends = offsets + lengths
     return bool(
-        len(offsets) and offsets[0] >= 0 and (lengths > 0).all()
+        offsets[0] >= 0 and (lengths > 0).all()
         and (offsets <= state.size).all() and (lengths <= state.size).all()  # no sum overflows
         and (offsets[1:] >= ends[:-1]).all() and ends[-1] <= state.size
     )  # fmt: skip

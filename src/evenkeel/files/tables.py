@@ -15,7 +15,6 @@ from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, json_lines, open_file
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 ENDINGS = (".csv", ".parquet", *JSON_ENDINGS)
 """Files that `read_rows` reads."""
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Row(NamedTuple):
@@ -131,16 +130,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    import polars
+    from evenkeel.files.frame import parquet_rows
 
-    with open_file(path) as file:  # or an error in our words
-        if file.read(len(LFS_POINTER)) == LFS_POINTER:
-            raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
-    try:
-        frame = polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
-    except polars.exceptions.PanicException:  # over a file whose parts do not fit together; no PolarsError
-        raise DataError(path, "cannot be read: the file is damaged.") from None
-    for number, fields in enumerate(frame.iter_rows(named=True), 1):
+    for number, fields in enumerate(parquet_rows(path), 1):
         yield Row(path, fields, str(number), where=f"row {number}")

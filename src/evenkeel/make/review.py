@@ -273,10 +273,10 @@ def _write(source: Path, numbers: frozenset[int], target: Path) -> None:
 
 
 def _write_parquet(source: Path, numbers: frozenset[int], target: Path) -> None:
-    import polars as pl
+    from evenkeel.files.frame import copy_parquet
 
     with replacing(target) as draft:
-        pl.read_parquet(source)[[number - 1 for number in sorted(numbers)]].write_parquet(draft)
+        copy_parquet(source, [number - 1 for number in sorted(numbers)], draft)
 
 
 def _csv(rows: Sequence[Mapping[str, Any]], numbers: frozenset[int]) -> str:

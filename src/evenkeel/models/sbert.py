@@ -461,7 +461,6 @@ class PairModel:
     def entail(self, requests: list[Entail]) -> list[Response]:
         """The probability of each of the model's labels: the softmax of its scores."""
         import numpy as np
-        from scipy.special import softmax
 
         names = [label for _, label in sorted(self.model.config.id2label.items())]
         names[entailment_index(self.spec, names)] = "entailment"
@@ -469,7 +468,9 @@ class PairModel:
         tokenizer, limit = self.model.tokenizer, self.model.max_seq_length
         rows = tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)["input_ids"]
         responses = []
-        for row, scores in zip(rows, softmax(np.asarray(self._predict(pairs), "f8"), axis=1), strict=True):
+        logits = np.asarray(self._predict(pairs), "f8")
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        for row, scores in zip(rows, shares / shares.sum(axis=1, keepdims=True), strict=True):
             if not np.isfinite(scores).all():
                 responses.append(failed("the model gave a score that is not finite"))
                 continue

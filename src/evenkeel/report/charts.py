@@ -1,11 +1,10 @@
-"""Charts, defined once in Vega-Lite through altair and drawn to SVG without a browser."""
+"""Charts as Vega-Lite specifications, for the page, the app and notebooks; drawn without a browser."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,7 +12,11 @@ from evenkeel.analysis import RANGES
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
+from evenkeel.report.engine.client import ENGINE
 from evenkeel.types import Record, Summary, Unit
+
+Chart: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification, without `config`: whoever draws it adds the style."""
 
 PALETTE = [
     *("#3b7dd8", "#c2571a", "#2e8b57", "#a05bb5", "#d0406a", "#80801f"),
@@ -31,39 +34,38 @@ MOST_ANSWERS = 40
 INK = "ink"
 """The style of lines that have the colour of the text."""
 
+OWN_COLOURS = {"scale": {"color": "independent"}}
+"""Of panels side by side: each has a legend for itself."""
 AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "points": ".0f", "count": ".1f"}
 
 
-def curve(summaries: dict[str, Summary], spec: Curve) -> Any:
+def curve(summaries: dict[str, Summary], spec: Curve) -> Chart | None:
     """A line with a band for each run and each value of the curve's line tag; None where there is no line."""
-    import altair as alt
-
     points = _points(summaries, spec)
     if len({point["x"] for point in points}) < 2:
         return None
     start, end = _domain(points)
-    base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
-        x=alt.X("x:O", title=spec.x_title or spec.along, axis=alt.Axis(labelAngle=0)),
-        color=_colour("line", [point["line"] for point in points]),
+    scale = {"domain": [start, end], "zero": False}
+    axis = {"format": AXIS_FORMATS.get(points[0]["unit"], ".2f"), "minExtent": 48}
+    shared = {
+        "x": _field("x", "ordinal", title=spec.x_title or spec.along, axis={"labelAngle": 0}),
+        "color": _colour("line", [point["line"] for point in points]),
+    }
+    low = _field("low", "quantitative", title=spec.y_title, scale=scale, axis=axis)
+    band = _layer({"type": "area", "opacity": 0.18}, {**shared, "y": low, "y2": {"field": "high"}})
+    line = _layer(
+        {"type": "line", "point": {"size": 45}, "strokeWidth": 2},
+        {**shared, "y": _field("y", "quantitative", scale=scale)},
     )
-    scale = alt.Scale(domain=[start, end], zero=False)
-    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), minExtent=48)
-    band = base.mark_area(opacity=0.18).encode(
-        y=alt.Y("low:Q", title=spec.y_title, scale=scale, axis=axis), y2="high:Q"
-    )
-    line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
-        y=alt.Y("y:Q", scale=scale)
-    )
-    return alt.layer(band, line).properties(width=560, height=260)
+    data = {"values": _within(points, start, end)}
+    return {"data": data, "layer": [band, line], "width": 560, "height": 260}
 
 
-def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None) -> Any:
+def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None) -> Chart | None:
     """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare.
 
     A dashed line is where guessing would be.
     """
-    import altair as alt
-
     points = [
         {**point, "x": f"{point['x']:g}" if isinstance(point["x"], float) else point["x"]}
         for point in _points(summaries, spec)
@@ -74,35 +76,39 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
         return None
     start, end = _domain(points)
     start, end = min(0.0, start), 1.0 if points[0]["unit"] == "share" else end
-    scale = alt.Scale(domain=[start, end])
-    axis = alt.Axis(format=AXIS_FORMATS.get(points[0]["unit"], ".2f"), tickCount=5)
-    base = alt.Chart(alt.InlineData(values=_within(points, start, end))).encode(
-        y=alt.Y(
-            "x:N", title=spec.x_title or None, sort=values, axis=alt.Axis(labelLimit=240, labelOverlap=False)
+    scale = {"domain": [start, end]}
+    shared = {
+        "y": _field(
+            "x", "nominal",
+            title=spec.x_title or None, sort=values, axis={"labelLimit": 240, "labelOverlap": False},
         ),
-        yOffset=alt.YOffset("line:N", sort=names),
-    )
-    bar = base.mark_bar(opacity=0.6).encode(
-        x=alt.X("y:Q", title=spec.y_title, scale=scale, axis=axis), color=_colour("line", names, wide=460)
-    )
+        "yOffset": _field("line", "nominal", sort=names),
+    }  # fmt: skip
+    axis = {"format": AXIS_FORMATS.get(points[0]["unit"], ".2f"), "tickCount": 5}
+    value = _field("y", "quantitative", title=spec.y_title, scale=scale, axis=axis)
     # Whoever shows the chart says what colour its text has, and so these lines.
-    whisker = base.mark_rule(strokeWidth=2, style=INK).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
-    layers = [bar, whisker]
+    whisker = {"x": _field("low", "quantitative", scale=scale), "x2": {"field": "high"}}
+    layers = [
+        _layer(
+            {"type": "bar", "opacity": 0.6}, {**shared, "x": value, "color": _colour("line", names, wide=460)}
+        ),
+        _layer({"type": "rule", "strokeWidth": 2, "style": INK}, {**shared, **whisker}),
+    ]
     if chance is not None:
-        guessing = alt.Chart(alt.InlineData(values=[{"chance": chance}]))
-        guessing = guessing.mark_rule(strokeDash=[5, 4], style=INK)
-        layers.insert(1, guessing.encode(x=alt.X("chance:Q", scale=scale)))
-    height = (18 * len(names) + 12) * len(values)
-    return alt.layer(*layers).properties(width=460, height=height)
+        mark = {"type": "rule", "strokeDash": [5, 4], "style": INK}
+        guessing = _layer(mark, {"x": _field("chance", "quantitative", scale=scale)})
+        layers.insert(1, {"data": {"values": [{"chance": chance}]}, **guessing})
+    data = {"values": _within(points, start, end)}
+    return {
+        "data": data, "layer": layers, "width": 460, "height": (18 * len(names) + 12) * len(values)
+    }  # fmt: skip
 
 
-def points(records: Iterable[Record], spec: Points) -> tuple[Any, str]:
+def points(records: Iterable[Record], spec: Points) -> tuple[Chart | None, str]:
     """Samples as points, and what is to be said of them; no chart where too few have both numbers.
 
     Where there are very many they are thinned evenly.
     """
-    import altair as alt
-
     rows: dict[str, list[dict[str, Any]]] = {}
     without = 0
     for record in records:
@@ -121,8 +127,7 @@ def points(records: Iterable[Record], spec: Points) -> tuple[Any, str]:
     drawn = sum(map(len, rows.values()))
     thinned = drawn < total or (without and spec.items)
     note = f"{drawn:,} of {total + without:,} {spec.items or 'samples'} are drawn." if thinned else ""
-    chart = charts[0] if len(charts) == 1 else alt.vconcat(*charts).resolve_scale(color="independent")
-    return chart, note
+    return (charts[0] if len(charts) == 1 else {"vconcat": charts, "resolve": OWN_COLOURS}), note
 
 
 def _coordinates(record: Record, spec: Points) -> list[tuple[Any, Any, Any]]:
@@ -135,33 +140,32 @@ def _coordinates(record: Record, spec: Points) -> list[tuple[Any, Any, Any]]:
     ]
 
 
-def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Any:
+def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Chart:
     """A panel for each thing to colour by, side by side, at most two in a row."""
-    import altair as alt
-
     fields = list(dict.fromkeys(name for each in samples for name in each if name.startswith("by ")))
     side = 280 if len(fields) > 1 else 420
+    scale = {"zero": False}
 
-    def panel(field: str) -> Any:
+    def panel(field: str) -> Chart:
         members = _with_categories([sample for sample in samples if field in sample], field)
         names = sorted({sample["category"] for sample in members} - {OTHER})
         names += [OTHER] if len({sample["category"] for sample in members}) > len(names) else []
-        chart = (
-            alt.Chart(alt.InlineData(values=members))
-            .mark_circle(size=28, opacity=0.75)
-            .encode(
-                x=alt.X("x:Q", title=spec.x_title or spec.x, scale=alt.Scale(zero=False)),
-                y=alt.Y("y:Q", title=spec.y_title or spec.y, scale=alt.Scale(zero=False)),
-                color=_colour("category", names, wide=side),
-            )
-        )
+        encoding = {
+            "x": _field("x", "quantitative", title=spec.x_title or spec.x, scale=scale),
+            "y": _field("y", "quantitative", title=spec.y_title or spec.y, scale=scale),
+            "color": _colour("category", names, wide=side),
+        }
         title = f"{row} {field}".strip() if len(fields) > 1 or row else ""
-        return chart.properties(width=side, height=side, **({"title": title} if title else {}))
+        return {
+            "data": {"values": members},
+            **_layer({"type": "circle", "size": 28, "opacity": 0.75}, encoding),
+            "width": side,
+            "height": side,
+            **({"title": title} if title else {}),
+        }
 
     panels = [panel(field) for field in fields]
-    if len(panels) == 1:
-        return panels[0]
-    return alt.concat(*panels, columns=2).resolve_scale(color="independent")
+    return panels[0] if len(panels) == 1 else {"concat": panels, "columns": 2, "resolve": OWN_COLOURS}
 
 
 def _with_categories(samples: list[dict[str, Any]], field: str) -> list[dict[str, Any]]:
@@ -190,34 +194,37 @@ def field_of(record: Record, name: str) -> Any:
     return score.values.get(name, detail.get(name, score.tags.get(name)))
 
 
-def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> Any:
+def _field(field: str, kind: str, **settings: Any) -> dict[str, Any]:
+    """A field of the data on a channel of a chart."""
+    return {"field": field, "type": kind, **settings}
+
+
+def _layer(mark: dict[str, Any], encoding: dict[str, Any]) -> Chart:
+    """Marks of one kind, by what decides where each is and how it looks."""
+    return {"mark": mark, "encoding": encoding}
+
+
+def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> dict[str, Any]:
     """A colour for each name, and a legend in as many columns as fit into `wide` pixels.
 
     The page's font may be wider than the one that the columns are measured with: long names need more space.
     """
-    import altair as alt
-
     distinct = list(dict.fromkeys(names))
     longest = min(max(map(len, distinct)), 60)
-    legend = alt.Legend(
-        title=None,
-        orient="top",
-        labelLimit=420,
-        symbolOpacity=1,
-        columns=max(1, min(len(distinct), wide // (8 * longest + 40))),
-        columnPadding=20 + 2 * longest,
-    )
-    return alt.Color(
-        f"{field}:N",
-        scale=alt.Scale(domain=distinct, range=[PALETTE[i % len(PALETTE)] for i in range(len(distinct))]),
-        legend=legend if len(distinct) > 1 else None,
-    )
+    legend = {
+        "title": None,
+        "orient": "top",
+        "labelLimit": 420,
+        "symbolOpacity": 1,
+        "columns": max(1, min(len(distinct), wide // (8 * longest + 40))),
+        "columnPadding": 20 + 2 * longest,
+    }
+    scale = {"domain": distinct, "range": [PALETTE[i % len(PALETTE)] for i in range(len(distinct))]}
+    return _field(field, "nominal", scale=scale, legend=legend if len(distinct) > 1 else None)
 
 
-def heatmap(matrix: list[list[float]]) -> Any:
+def heatmap(matrix: list[list[float]]) -> Chart:
     """How alike every two answers are, as a coloured grid with the numbers in it."""
-    import altair as alt
-
     title = "answer" if len(matrix) <= MOST_ANSWERS else f"answer, the first {MOST_ANSWERS} of {len(matrix)}"
     matrix = [row[:MOST_ANSWERS] for row in matrix[:MOST_ANSWERS]]
     cells = [
@@ -225,44 +232,35 @@ def heatmap(matrix: list[list[float]]) -> Any:
         for i, row in enumerate(matrix)
         for j, value in enumerate(row)
     ]
-    base = alt.Chart(alt.InlineData(values=cells)).encode(
-        x=alt.X("b:O", title=title, axis=alt.Axis(labelAngle=0)), y=alt.Y("a:O", title="answer")
-    )
+    shared = {
+        "x": _field("b", "ordinal", title=title, axis={"labelAngle": 0}),
+        "y": _field("a", "ordinal", title="answer"),
+    }
     low = min(0.0, *(value for row in matrix for value in row))
-    colour = alt.Color("cosine:Q", scale=alt.Scale(domain=[low, 1], scheme="blues"), legend=None)
+    shade = _field("cosine", "quantitative", scale={"domain": [low, 1], "scheme": "blues"}, legend=None)
     # From here on white has more contrast than black; either has at least 4.5 : 1.
-    dark = f"datum.cosine > {low + 0.74 * (1 - low)}"
-    ink = alt.condition(dark, alt.value("white"), alt.value("black"))
+    dark = {"test": f"datum.cosine > {low + 0.74 * (1 - low)}", "value": "white"}
+    number = {"text": _field("shown", "nominal"), "color": {"condition": dark, "value": "black"}}
     side = min(56 * len(matrix), 460)
-    squares = base.mark_rect(stroke="#8884").encode(color=colour)
-    return alt.layer(squares, base.mark_text(fontSize=12).encode(text="shown:N", color=ink)).properties(
-        width=side, height=side
-    )
+    layers = [
+        _layer({"type": "rect", "stroke": "#8884"}, {**shared, "color": shade}),
+        _layer({"type": "text", "fontSize": 12}, {**shared, **number}),
+    ]
+    return {"data": {"values": cells}, "layer": layers, "width": side, "height": side}
 
 
-@cache
-def warm_up() -> None:
-    """Start what draws charts: that takes most of a second, once, and needs no Python in the meantime."""
-    import vl_convert
-
-    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})
+def to_svg(chart: Chart) -> str:
+    """A chart as SVG text."""
+    return ENGINE.draw("svg", _styled(chart, STYLE)).decode()
 
 
-def to_svg(chart: Any) -> str:
-    """An altair chart as SVG text."""
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(chart.configure(**STYLE).to_json())
-    return svg
+def to_png(chart: Chart) -> bytes:
+    """A chart as a PNG picture on white, twice as large as on the page."""
+    return ENGINE.draw("png", _styled(chart, {**STYLE, "background": "white"}))
 
 
-def to_png(chart: Any) -> bytes:
-    """An altair chart as a PNG picture on white, twice as large as on the page."""
-    import vl_convert
-
-    style = {**STYLE, "background": "white"}
-    png: bytes = vl_convert.vegalite_to_png(chart.configure(**style).to_json(), scale=2)
-    return png
+def _styled(chart: Chart, style: dict[str, Any]) -> str:
+    return msgspec.json.encode({**chart, "config": style}).decode()
 
 
 AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#8883"}

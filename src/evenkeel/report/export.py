@@ -10,7 +10,7 @@ import msgspec
 
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import replacing, slug, write_whole
-from evenkeel.files.frame import Cell, Extra, Key, columns, scan
+from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
 from evenkeel.page.format import harmless
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import load_stored
@@ -67,16 +67,19 @@ def _verdict(mark: Mark) -> str:
 
 def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
     """CSV in UTF-8, where a text that a spreadsheet would take for a formula is defused, or Parquet."""
-    import polars as pl
+    from evenkeel.files import frame
 
     with replacing(target) as draft:
         try:
             types = columns(records(), extra)
-            if to == "csv":
-                scan(records, types, harmless, extra).sink_csv(draft)
+            if to == "parquet":
+                frame.write_parquet(records, types, draft, extra)
             else:
-                scan(records, types, extra=extra).sink_parquet(draft)
-        except (OSError, pl.exceptions.PolarsError) as error:
+                names = titles(types)
+                with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
+                    file.write(csv_line(harmless(names[key]) for key in types))
+                    file.writelines(map(csv_line, typed_rows(records, types, harmless, extra)))
+        except OSError as error:
             raise StorageError(
                 f"{target}: cannot be written ({error}). Make room, or give another --out."
             ) from error

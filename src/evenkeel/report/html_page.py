@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.errors import UsageError
+from evenkeel.errors import DrawingError, UsageError
 from evenkeel.page import format as text
 from evenkeel.page.examples import fitting, shortened
 from evenkeel.page.layout import Bars, Layout, Note
@@ -157,17 +157,22 @@ def render_grids(
     cautions: Sequence[str] = (),
 ) -> str:
     """A page of pictures and tables that are of no run: figures of tokenizers, say."""
-    drawn = ((picture.title, charts.bars(dict(summaries), picture)) for picture in bars)
-    svgs = [
-        {"title": name, "svg": Markup(charts.to_svg(chart))} for name, chart in drawn if chart is not None
-    ]
+    drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
+    svgs = [_shown(each) for each in drawn if each.chart is not None]
     values = {"title": title, "lead": lead, "charts": svgs, "grids": grids, "notes": notes}
     return templates.render("grids.html", **values, cautions=cautions)
 
 
 def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[str, Any]]:
     # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-    return [
-        {**asdict(each), "svg": Markup(each.to_svg()) if each.chart is not None else ""}
-        for each in pictures.draw(runs, layout, of_run)
-    ]
+    return [_shown(each) for each in pictures.draw(runs, layout, of_run)]
+
+
+def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
+    """A picture for the template; where it cannot be drawn, the page says why and has the figures."""
+    svg, note = "", drawn.note
+    try:
+        svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
+    except DrawingError as error:
+        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables below.".strip()
+    return {"title": drawn.title, "svg": svg, "note": note}

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
+from evenkeel.errors import UsageError
 from evenkeel.page import format as text
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
@@ -24,22 +25,31 @@ class Drawn(Displayed, Struct, frozen=True):
     """A picture of a run. A notebook shows it as SVG, which needs no script and no network."""
 
     title: str
-    chart: Any
-    """An altair chart; None where there is too little to draw, which the note says."""
+    chart: drawing.Chart | None
+    """A Vega-Lite specification; None where there is too little to draw, which the note says."""
     note: str
 
     def to_svg(self) -> str:
         """The picture as on the page."""
-        return drawing.to_svg(self.chart)
+        return drawing.to_svg(self._drawable)
 
     def to_png(self) -> bytes:
-        return drawing.to_png(self.chart)
+        return drawing.to_png(self._drawable)
+
+    @property
+    def _drawable(self) -> drawing.Chart:
+        if self.chart is None:
+            raise UsageError(
+                f"there is nothing to draw in '{self.title}'.{f' {self.note}' if self.note else ''}"
+            )
+        return self.chart
 
 
 def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     """The pictures of a run, or of several of one benchmark in the same pictures.
 
-    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` of it is the first as an altair chart.
+    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` is the Vega-Lite specification of
+    the first.
     """
     loaded = list({each.path.resolve(): each for each in map(_loaded, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))

@@ -30,8 +30,7 @@ from evenkeel.run.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_jsonable
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from evenkeel.files.frame import DataFrame
     from evenkeel.run.stored.marks import Mark, Verdict
     from evenkeel.run.stored.samples import Samples
 
@@ -208,7 +207,7 @@ class Run(Displayed):
             return f"{text}: the file's figures are of another embedder ({theirs}; ours is {ours})"
         return text
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> DataFrame:
         """The records as a polars data frame, one row a sample.
 
             run.frame().group_by("level").agg(polars.col("mean_similarity").mean())

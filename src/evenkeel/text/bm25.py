@@ -1,14 +1,14 @@
 """BM25 scores of documents against anchors.
 
-Scores are sparse products of a few anchors with all documents at a time, never of all pairs, so that memory
-stays bounded. A document that shares no word with an anchor is not a candidate.
+Scores are sparse products of one anchor with all documents at a time, never of all pairs, so that memory is
+bounded. A document that shares no word with an anchor is not a candidate.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from evenkeel.files.package_data import read_json
 from evenkeel.text.word_splitting import normalized, split
 
-CELLS = 4_000_000
-"""Scores held at once: about 100 MB, once sparse and once as a table."""
 DIGITS = 9
 """Scores that differ by less are equal: sums in another order differ in their last bits."""
 
@@ -28,8 +26,6 @@ SHORTEST = 2
 """Letters of a word that counts, in the variant `okapi`."""
 
 Variant: TypeAlias = Literal["lucene", "okapi"]
-Sparse: TypeAlias = Any
-"""A matrix of scipy.sparse, which has no types."""
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -77,7 +73,7 @@ def bm25_rows(
 ) -> Iterator[Neighbours]:
     """For each anchor the BM25 of all documents that share a word with it, itself left out."""
     words = counts(split(texts, lang))
-    return neighbours(words.matrix[list(anchors)], _bm25_weights(words), texts, anchors)
+    return neighbours(words.matrix, _weights(words), texts, anchors)
 
 
 def bm25_scores(
@@ -105,17 +101,19 @@ def bm25_scores(
     """
     texts = dict.fromkeys((*anchors, *positives, *negatives, *corpus))
     indices = {text: index for index, text in enumerate(texts)}
-    if variant == "okapi":
-        words = counts([okapi_words(text) for text in indices])
-        weights = _okapi_weights(words)
-    else:
-        words = counts(split(list(indices), lang))
-        weights = _bm25_weights(words)
-    queries = words.matrix[[indices[text] for text in anchors]]
+    words = counts(
+        [okapi_words(text) for text in indices] if variant == "okapi" else split(list(indices), lang)
+    )
+    weights = _weights(words, variant)
 
     def against(texts: Sequence[str]) -> Floats:
-        products = queries.multiply(weights[[indices[text] for text in texts]])
-        return np.round(np.asarray(products.sum(axis=1), dtype=np.float64).ravel(), DIGITS)
+        scores = np.zeros(len(texts))
+        for number, (anchor, text) in enumerate(zip(anchors, texts, strict=True)):
+            columns, times = words.matrix.row(indices[anchor])
+            others, added = weights.row(indices[text])
+            _, at, there = np.intersect1d(columns, others, assume_unique=True, return_indices=True)
+            scores[number] = times[at] @ added[there]
+        return np.round(scores, DIGITS)
 
     return against(positives), against(negatives)
 
@@ -143,73 +141,90 @@ def stop_words() -> frozenset[str]:
 # --- sparse matrices --------------------------------------------------------------------------------
 
 
+class Sparse(NamedTuple):
+    """A matrix of which only the cells that are not zero are stored: row by row, in the order of columns."""
+
+    starts: Indices
+    """Where each row begins among the cells; and, at last, their number."""
+    columns: Indices
+    values: Floats
+    width: int
+
+    @property
+    def rows(self) -> Indices:
+        """The row of each cell."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def row(self, number: int) -> tuple[Indices, Floats]:
+        """The columns and the values of one row."""
+        cells = slice(self.starts[number], self.starts[number + 1])
+        return self.columns[cells], self.values[cells]
+
+    def transposed(self) -> Sparse:
+        order = np.argsort(self.columns, kind="stable")
+        sizes = np.bincount(self.columns, minlength=self.width)
+        return Sparse(_starts(sizes), self.rows[order], self.values[order], len(self.starts) - 1)
+
+    def times(self, row: tuple[Indices, Floats]) -> Floats:
+        """The sum of some rows, each multiplied: the product of a sparse row with this matrix."""
+        total = np.zeros(self.width)
+        for number, factor in zip(*(part.tolist() for part in row), strict=True):
+            columns, values = self.row(number)
+            total[columns] += factor * values  # no column is in a row twice
+        return total
+
+
+def _starts(sizes: Indices) -> Indices:
+    return np.concatenate(([0], np.cumsum(sizes)))
+
+
 class Counts(NamedTuple):
     """How often each word is in each document."""
 
-    ids: list[list[int]]
-    vocabulary: dict[str, int]
+    lengths: Indices
+    """The words of each document, repeated ones included."""
     matrix: Sparse
-    """Documents × words."""
+    """Documents × words, which are numbered in the order of their first occurrence."""
 
 
 def counts(documents: Sequence[Sequence[str]]) -> Counts:
-    from scipy.sparse import csr_array
-
     vocabulary: dict[str, int] = {}
-    ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words] for words in documents]
-    ends = np.cumsum([0, *map(len, ids)])
-    flat = np.fromiter((index for words in ids for index in words), dtype=np.int64, count=int(ends[-1]))
-    shape = (len(ids), max(1, len(vocabulary)))
-    matrix = csr_array((np.ones(len(flat)), flat, ends), shape=shape)
-    matrix.sum_duplicates()
-    return Counts(ids, vocabulary, matrix)
+    lengths = np.fromiter(map(len, documents), dtype=np.intp, count=len(documents))
+    words = (vocabulary.setdefault(word, len(vocabulary)) for each in documents for word in each)
+    flat = np.fromiter(words, dtype=np.intp, count=int(lengths.sum()))
+    width = max(1, len(vocabulary))
+    flat += np.repeat(np.arange(len(documents)) * width, lengths)
+    cells, times = np.unique(flat, return_counts=True)
+    del flat
+    rows, columns = np.divmod(cells, width)
+    sizes = np.bincount(rows, minlength=len(documents))
+    return Counts(lengths, Sparse(_starts(sizes), columns, times.astype(np.float64), width))
 
 
-def _bm25_weights(words: Counts) -> Sparse:
-    """What each word of each document adds to its score: documents × words.
-
-    bm25s is given numbers for words: by itself it numbers them in the order of a set, which differs from
-    process to process.
-    """
-    from scipy.sparse import csc_array, csr_array
-
-    if not words.vocabulary:
-        return csr_array(words.matrix.shape)
-    import bm25s  # type: ignore[import-untyped, unused-ignore]
-
-    index = bm25s.BM25(method="lucene", k1=K1, b=B, dtype="float64", backend="numpy")
-    index.index((words.ids, words.vocabulary), create_empty_token=False, show_progress=False)
-    parts = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
-    return csc_array(parts, shape=words.matrix.shape).tocsr()
-
-
-def _okapi_weights(words: Counts) -> Sparse:
-    """What each word of each document adds to its score, as `_bm25_weights`, by the formula of rank_bm25."""
-    from scipy.sparse import csr_array
-
-    if not words.vocabulary:
-        return csr_array(words.matrix.shape)
-    frequencies = words.matrix.tocoo()
-    rows, columns, times = frequencies.row, frequencies.col, frequencies.data
-    holding = np.bincount(columns, minlength=len(words.vocabulary))
-    idf = np.log(len(words.ids) - holding + 0.5) - np.log(holding + 0.5)
-    idf = np.where(idf < 0, EPSILON * idf.mean(), idf)
-    lengths = np.array([len(ids) for ids in words.ids])
-    norms = 1 - B + B * lengths / lengths.mean()
-    weights = idf[columns] * times * (K1 + 1) / (times + K1 * norms[rows])
-    return csr_array((weights, (rows, columns)), shape=words.matrix.shape)
+def _weights(words: Counts, variant: Variant = "lucene") -> Sparse:
+    """What each word of each document adds to its score, by the formulas of `bm25_scores`."""
+    matrix, lengths = words.matrix, words.lengths
+    if not len(matrix.values):
+        return matrix
+    holding = np.bincount(matrix.columns)
+    if variant == "okapi":
+        idf = np.log(len(lengths) - holding + 0.5) - np.log(holding + 0.5)
+        idf = (K1 + 1) * np.where(idf < 0, EPSILON * idf.mean(), idf)
+    else:
+        idf = np.log1p((len(lengths) - holding + 0.5) / (holding + 0.5))
+    norms = K1 * (1 - B + B * lengths / lengths.mean())
+    weights = idf[matrix.columns] * matrix.values / (matrix.values + norms[matrix.rows])
+    return matrix._replace(values=weights)
 
 
 def neighbours(
     queries: Sparse, documents: Sparse, texts: Sequence[str], anchors: Sequence[int]
 ) -> Iterator[Neighbours]:
-    """The products of each query with all documents, without those that have the anchor's text."""
+    """The products of each anchor's row of `queries` with all documents, without those that have its text."""
     first: dict[str, int] = {}
     wording = np.array([first.setdefault(text, index) for index, text in enumerate(texts)], dtype=np.intp)
-    by_word = documents.T.tocsr()
-    step = max(1, CELLS // max(1, len(texts)))
-    for start in range(0, len(anchors), step):
-        products = (queries[start : start + step] @ by_word).toarray()
-        for anchor, row in zip(anchors[start : start + step], np.round(products, DIGITS), strict=True):
-            indices = np.flatnonzero((row > 0) & (wording != wording[anchor]))
-            yield Neighbours(anchor, indices, row[indices])
+    by_word = documents.transposed()
+    for anchor in anchors:
+        scores = np.round(by_word.times(queries.row(anchor)), DIGITS)
+        indices = np.flatnonzero((scores > 0) & (wording != wording[anchor]))
+        yield Neighbours(anchor, indices, scores[indices])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,8 +15,7 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, visible
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from evenkeel.report.samples.flips import Flip
     from evenkeel.run.stored.listing import ListedRun
 
 MOST_SHOWN = 200
@@ -132,21 +132,21 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
         return
     metric = third.selectbox("Metric", values, format_func=visible)
     changes = ek.flips(*runs, metric)
-    changed = changes.filter(changes["difference"] != 0)
-    flipped = int(changed["flipped"].sum())
+    changed = [change for change in changes if change.difference]
+    flipped = sum(change.flipped for change in changed)
     words = f"{len(changes):,} samples have a value in both, of which {len(changed):,} changed"
     words += f" and {flipped:,} flipped between 0 and 1" if flipped else ""
     show.text(f"{words}; the largest changes come first.", "soft")
     _beside(runs, changed)
 
 
-def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
-    listed = changes.head(MOST_SHOWN)
-    if listed.is_empty():
+def _beside(runs: tuple[ek.Run, ek.Run], changes: Sequence[Flip]) -> None:
+    listed = changes[:MOST_SHOWN]
+    if not listed:
         return
     titles = {"sample": "Sample", "a": "From", "b": "To", "difference": "Difference"}
     event: Any = st.dataframe(
-        listed.select(list(titles)).rename(titles),
+        {title: [getattr(change, name) for change in listed] for name, title in titles.items()},
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
@@ -154,7 +154,7 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: pl.DataFrame) -> None:
         height=min(280, 37 + 35 * len(listed)),
         alt="Samples with their value in both runs and the difference",
     )
-    ids = listed["sample"].to_list()
+    ids = [change.sample for change in listed]
     selected = event.selection.rows
     index = selected[0] if selected and selected[0] < len(ids) else 0  # a choice among other rows
     current = st.selectbox("Sample", ids, index=index, format_func=visible)

@@ -120,7 +120,7 @@ def _table(samples: Samples, rows: Sequence[int]) -> pl.DataFrame:
     """A row for each sample: its id, the start of its texts, its values, its tags."""
     import polars as pl
 
-    frame = samples.frame[rows]
+    frame = samples.frame_of(rows)
     texts = samples.openings(rows)
     columns = {"question": [first for first, _ in texts], "answer": [answer for _, answer in texts]}
     opening = pl.DataFrame({name: list(map(visible, each)) for name, each in columns.items() if any(each)})
@@ -169,7 +169,7 @@ def _wanted_tags(samples: Samples) -> dict[str, list[str]]:
 def _order(samples: Samples) -> tuple[str, bool]:
     """A column to sort by, and whether from its highest value."""
     sort, direction = st.columns(2, vertical_alignment="bottom")
-    others = [name for name in samples.frame.columns if name not in samples.values]
+    others = [name for name in samples.columns if name not in samples.values]
     name = sort.selectbox(
         "Sort by",
         [AS_ASKED, *samples.values, *others],
@@ -219,12 +219,12 @@ def _forget_row() -> None:
 
 
 def _id(samples: Samples, row: int) -> str:
-    return str(samples.frame["sample"][row])
+    return samples.index.ids[row]
 
 
 def _view(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     show.result(samples.view(row))
-    scored = [name for name in samples.values if samples.frame[name][row] is not None]
+    scored = [name for name in samples.values if samples.valued(name)[row]]
     _mark(run, _id(samples, row), scored, read_only=read_only)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import layout_of, run_names
@@ -16,44 +18,72 @@ from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
+from evenkeel.page.tables import Content, Grid
 from evenkeel.page.view import Beside, Block, Facts, Text, View
 from evenkeel.run.folder import Run
 
 if TYPE_CHECKING:
-    import polars as pl
+    from evenkeel.files.frame import DataFrame
 
 ANSWER = re.compile(r"(answer \d+|generated)(?=, |$)")
 """The heading of an answer, before how it ended."""
+SHOWN = 20
+"""Changes that a notebook shows."""
 VALUES = "all values"
 """The heading of the values in a view of one run: here both runs are in one table."""
 
 
-def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> pl.DataFrame:
+class Flip(Struct, frozen=True):
+    """A sample that has a value in both of two runs."""
+
+    sample: str
+    a: float
+    b: float
+    difference: float
+    """b − a."""
+    flipped: bool
+    """Whether one of the two values is 1 (right, fulfilled) and the other 0."""
+
+
+class Flips(list[Flip]):
+    """Samples with their values in two runs; a notebook shows the first."""
+
+    def frame(self) -> DataFrame:
+        """All of them as a polars data frame."""
+        from evenkeel.files.frame import frame_of
+
+        types = {"sample": str, "a": float, "b": float, "difference": float, "flipped": bool}
+        return frame_of({name: [getattr(each, name) for each in self] for name in types}, types)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, list[Content]]] = [
+            (each.sample, [f"{each.a:g}", f"{each.b:g}", f"{each.difference:+g}"]) for each in self[:SHOWN]
+        ]
+        title = f"{len(rows)} of {len(self):,} samples, the largest change first"
+        return Grid(title, "sample", ["a", "b", "difference"], rows)._repr_html_()
+
+
+def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> Flips:
     """The samples that have a value in both runs, the largest change first.
 
-    Columns: `sample`, `a`, `b`, `difference` (b − a), and `flipped`: whether one of the two values is 1
-    (right, fulfilled) and the other 0. `metric` is the headline by default, or that of the first subject
-    which both runs have.
+    `metric` is the headline by default, or that of the first subject which both runs have.
 
-        ek.flips("runs/old", "runs/new").filter(polars.col("flipped"))
+        [each.sample for each in ek.flips("runs/old", "runs/new") if each.flipped]
     """
-    import polars as pl
-
-    samples = [_loaded(run).samples() for run in (a, b)]
-    others = set(samples[1].values)
-    common = [name for name in samples[0].values if name in others]
+    first, second = (_loaded(run).samples() for run in (a, b))
+    common = [name for name in first.values if name in set(second.values)]
     name = metric or next(iter(common), "")
     if name not in common:
         raise UsageError(f"the samples of both runs have no value '{name}'. Available: {', '.join(common)}.")
-    left, right = (
-        each.frame.select("sample", pl.col(name).alias(side))
-        for each, side in zip(samples, "ab", strict=True)
-    )
-    paired = left.join(right, on="sample").filter(pl.col("a").is_finite() & pl.col("b").is_finite())
-    verdicts = pl.col("a").is_in([0.0, 1.0]) & pl.col("b").is_in([0.0, 1.0])
-    return paired.with_columns(
-        difference=pl.col("b") - pl.col("a"), flipped=verdicts & (pl.col("a") != pl.col("b"))
-    ).sort(pl.col("difference").abs(), descending=True, maintain_order=True)
+    before, after = first.cells(name).tolist(), second.cells(name).tolist()
+    changes = Flips()
+    for sample, value in zip(first.index.ids, before, strict=True):
+        row = second.row_of(sample)
+        if row is not None and isfinite(value) and isfinite(after[row]):
+            flipped = {value, after[row]} == {0.0, 1.0}
+            changes.append(Flip(sample, value, after[row], after[row] - value, flipped))
+    changes.sort(key=lambda each: -abs(each.difference))
+    return changes
 
 
 def both(a: Run | str | Path, b: Run | str | Path, sample: str) -> View:

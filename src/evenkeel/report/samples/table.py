@@ -7,15 +7,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import polars as pl
+import numpy as np
 from markupsafe import Markup
 from msgspec import Struct
 
-from evenkeel.files.frame import answer_text
+from evenkeel.files.columns import answer_text
 from evenkeel.files.jsonfile import decode_json_lines
+from evenkeel.files.record_index import Labels
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
 from evenkeel.page.metrics import declaration
@@ -24,6 +25,9 @@ from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
 from evenkeel.run.stored.samples import Samples, strings_in
 from evenkeel.types import Figure, Response, Sample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 200_000
@@ -62,16 +66,16 @@ class SampleTable(NamedTuple):
 def sample_table(run: Run) -> SampleTable | None:
     """The table of a run's samples; None where there are none."""
     samples = run.samples()
-    frame = samples.frame.head(MOST_ROWS)
-    if not len(frame):
+    shown = min(len(samples), MOST_ROWS)
+    if not shown:
         return None
-    columns, numbers, left_out = _columns(run, samples, frame)
-    headings, texts, cut = _texts(run, len(frame))
+    columns, numbers, left_out = _columns(run, samples, shown)
+    headings, texts, cut = _texts(run, shown)
     script = SCRIPT.read_text(encoding="utf-8")
     data = {
-        "count": len(frame),
+        "count": shown,
         "columns": columns,
-        "failed": frame["failed"].arg_true().to_list(),
+        "failed": np.flatnonzero(samples.index.failed[:shown]).tolist(),
         "few": FEW,
         "headings": headings,
         "texts": texts,
@@ -82,10 +86,10 @@ def sample_table(run: Run) -> SampleTable | None:
         data=_embedded(data),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        notes=_notes(len(samples), len(frame), left_out, cut=cut),
+        notes=_notes(len(samples), shown, left_out, cut=cut),
         without_script=f"Without scripts, the first {len(grid.rows)} of {len(samples):,} are shown here.",
         first=grid,
-        link=_link(samples, frame, numbers),
+        link=_link(samples, shown, numbers),
     )
 
 
@@ -114,22 +118,22 @@ def _embedded(data: Any) -> Markup:
 
 
 def _columns(
-    run: Run, samples: Samples, frame: pl.DataFrame
+    run: Run, samples: Samples, shown: int
 ) -> tuple[list[dict[str, Any]], dict[str, int], list[str]]:
-    """The id, the tags and the values of all samples; the number of each column of `frame` among them; and
-    the names of the values that are too many."""
-    ids = [_short(each) for each in frame["sample"]]
+    """The id, the tags and the values of all samples; the number of each tag's and value's column among
+    them; and the names of the values that are too many."""
+    ids = [_short(each) for each in samples.index.ids[:shown]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
-    columns += [_tag(tag, frame[column]) for tag, column in samples.tag_columns.items()]
+    columns += [_tag(tag, labels, shown) for tag, labels in samples.index.tags.items()]
     numbers = {column: number for number, column in enumerate(samples.tag_columns.values(), 1)}
-    known = [name for name in samples.values if frame[name].null_count() < len(frame)]
+    known = [name for name in samples.values if samples.valued(name)[:shown].any()]
     headline = benchmark_class(run.spec.benchmark).metrics[0].name
     known.sort(key=lambda name: name.partition("@")[0] != headline)
     titles = _titles(run, known)
     left_out: list[str] = []
     size = 0
     for name in known:
-        values = _numbers(frame[name])
+        values = _numbers(samples.cells(name)[:shown])
         size += len(msgspec.json.encode(values))
         if size > NUMBERS:
             left_out.append(titles[name])
@@ -139,24 +143,35 @@ def _columns(
     return columns, numbers, left_out
 
 
-def _tag(tag: str, column: pl.Series) -> dict[str, Any]:
+def _tag(tag: str, labels: Labels, shown: int) -> dict[str, Any]:
     """A tag by the numbers of its values, which are in order."""
-    texts = column.cast(pl.String)
-    names = _tag_values(column)
-    codes = texts.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int64).fill_null(-1)
-    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.to_list()}
+    names = _tag_values(labels, shown)
+    positions = {name: position for position, name in enumerate(names)}
+    codes = np.array([*(positions.get(str(name), -1) for name in labels.names), -1])[labels.codes[:shown]]
+    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.tolist()}
 
 
-def _tag_values(column: pl.Series) -> list[str]:
+def _tag_values(labels: Labels, shown: int) -> list[str]:
     """The values of a tag in the order of their codes."""
-    return in_order(sorted(column.drop_nulls().cast(pl.String).unique()))
+    codes = np.unique(labels.codes[:shown]).tolist()
+    return in_order(sorted(str(labels.names[code]) for code in codes if code >= 0))
 
 
-def _numbers(column: pl.Series) -> list[Any]:
-    whole = column.drop_nulls()
-    if (whole == whole.round()).all() and whole.abs().max() < 2**53:  # type: ignore[operator]
-        return column.cast(pl.Int64).to_list()
-    return column.round_sig_figs(DIGITS).to_list()
+def _numbers(column: NDArray[np.float64]) -> list[Any]:
+    """Values, None where there is none, with so many digits as the page shows."""
+    known = column[~np.isnan(column)]
+    if (known == np.round(known)).all() and np.abs(known).max() < 2**53:
+        return [None if value != value else int(value) for value in column.tolist()]
+    return [None if value != value else value for value in _significant(column).tolist()]
+
+
+def _significant(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers rounded to significant digits, each the float nearest to its decimal form."""
+    sizes = np.abs(np.where(np.isnan(numbers) | (numbers == 0), 1.0, numbers))
+    places = DIGITS - 1 - np.floor(np.log10(sizes))
+    below, above = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    rounded: NDArray[np.float64] = np.round(numbers * below / above) * above / below
+    return rounded
 
 
 def _titles(run: Run, names: list[str]) -> dict[str, str]:
@@ -192,30 +207,31 @@ def _first(columns: list[dict[str, Any]]) -> Grid:
     return Grid("The first samples", "sample", heads, rows, left=1 + len(shown) - len(values[:FEW]))
 
 
-def _link(samples: Samples, frame: pl.DataFrame, numbers: dict[str, int]) -> Callable[[Content], str]:
+def _link(samples: Samples, shown: int, numbers: dict[str, int]) -> Callable[[Content], str]:
     """Links name columns by their numbers, and values of tags by their codes: `#samples:2=0,7` has the
     samples with the first value of the tag in column 2 that have a value in column 7."""
-    texts = {tag: frame[column].cast(pl.String) for tag, column in samples.tag_columns.items()}
+    tags = samples.index.tags
     codes = {
-        tag: {name: code for code, name in enumerate(_tag_values(frame[column]))}
-        for tag, column in samples.tag_columns.items()
+        tag: {name: code for code, name in enumerate(_tag_values(labels, shown))}
+        for tag, labels in tags.items()
     }
+    labelled = {tag: {str(name): code for code, name in enumerate(each.names)} for tag, each in tags.items()}
 
     def link(content: Content) -> str:
         if not isinstance(content, Figure) or not content.n:
             return ""
-        scope = {tag: value for tag, value in content.scope.items() if tag in texts}
+        scope = {tag: value for tag, value in content.scope.items() if tag in tags}
         if any(value not in codes[tag] for tag, value in scope.items()):
             return ""
-        chosen = pl.repeat(True, len(frame), dtype=pl.Boolean, eager=True)
+        chosen = np.ones(shown, dtype=bool)
         for tag, value in scope.items():
-            chosen &= (texts[tag] == value).fill_null(False)
+            chosen &= tags[tag].codes[:shown] == labelled[tag][value]
         parts = [f"{numbers[samples.tag_columns[tag]]}={codes[tag][value]}" for tag, value in scope.items()]
         # The value of a figure that is of one subject among several is named for that subject.
-        others = [value for tag, value in content.scope.items() if tag not in texts]
+        others = [value for tag, value in content.scope.items() if tag not in tags]
         column = samples.value_columns.get("@".join([content.metric, *others]), "")
         if column in numbers:
-            valued = chosen & frame[column].is_not_null()
+            valued = chosen & samples.valued(column)[:shown]
             if valued.sum() < chosen.sum():
                 parts.append(str(numbers[column]))
             chosen = valued

@@ -6,8 +6,7 @@ when it is looked at, so that a run of 100,000 samples opens in seconds once, an
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,7 +17,17 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
-from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.files.record_index import (
+    FAILED,
+    GROUP,
+    SAMPLE,
+    Index,
+    State,
+    labels_of,
+    record_index,
+    state_of,
+    unchanged,
+)
 from evenkeel.page.examples import shortened
 from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import in_order
@@ -26,9 +35,9 @@ from evenkeel.page.view import View, generic_view
 from evenkeel.types import Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from evenkeel.files.frame import DataFrame
     from evenkeel.run.benchmark import Benchmark
 
 CHUNK = 2**24
@@ -62,7 +71,7 @@ class _Texts(Struct, gc=False):
 
 
 class Samples:
-    """The samples of a run in the order of the file; `frame` has a row for each."""
+    """The samples of a run in the order of the file."""
 
     def __init__(
         self, path: Path, state: State, index: Index, kind: Any, benchmark: type[Benchmark] | None
@@ -72,17 +81,46 @@ class Samples:
         self._index = index
         self._kind = kind
         self._benchmark = benchmark
-        self._searches: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-        """By text: the rows that were searched for it, and those that have it."""
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """One row a sample: `sample`, `group`, `failed`, the tags and the values, named as in `export`.
+        names = index.column_names()
+        self.tag_columns = {name: title for (kind, name), title in names.items() if kind == "tag"}
+        """The column that holds each tag."""
+        self.value_columns = {name: title for (kind, name), title in names.items() if kind == "value"}
+        """The column that holds each value."""
+        self.columns = list(names.values())
+        """`sample`, `group`, `failed`, the tags and the values, named as in `export`.
 
         A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
         or anything else that scoring needed.
         """
-        return self._index.frame
+        self._searches: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+        """By text: the rows that were searched for it, and those that have it."""
+
+    @property
+    def index(self) -> Index:
+        """The cells of all columns."""
+        return self._index
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The columns as a polars data frame, one row a sample."""
+        return self.frame_of(range(len(self)))
+
+    def frame_of(self, rows: Sequence[int]) -> DataFrame:
+        """The same of some rows."""
+        from evenkeel.files.frame import frame_of
+
+        index = self._index
+        ids, groups, failed = index.ids, index.groups.cells(rows), index.failed.tolist()
+        cells: dict[str, list[Any]] = {
+            SAMPLE: [ids[row] for row in rows], GROUP: groups, FAILED: [failed[row] for row in rows]
+        }  # fmt: skip
+        types: dict[str, type] = {SAMPLE: str, GROUP: str, FAILED: bool}
+        for name, title in self.tag_columns.items():
+            cells[title], types[title] = index.tags[name].cells(rows), index.tags[name].kind
+        for name, title in self.value_columns.items():
+            values = index.values[name][list(rows)].tolist()
+            cells[title], types[title] = [None if value != value else value for value in values], float
+        return frame_of(cells, types)
 
     def __len__(self) -> int:
         return len(self._index.offsets)
@@ -90,27 +128,26 @@ class Samples:
     @cached_property
     def tags(self) -> dict[str, list[str]]:
         """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
-        return {
-            tag: in_order(map(str, self.frame[column].drop_nulls().unique(maintain_order=True)))
-            for tag, column in self._index.tags.items()
-        }
-
-    @property
-    def tag_columns(self) -> dict[str, str]:
-        """The column of `frame` that holds each tag."""
-        return self._index.tags
-
-    @property
-    def value_columns(self) -> dict[str, str]:
-        """The column of `frame` that holds each value."""
-        return self._index.values
+        return {tag: in_order(map(str, labels.names)) for tag, labels in self._index.tags.items()}
 
     @property
     def values(self) -> list[str]:
-        """The columns of `frame` that are values: first that of the headline, or those of its subjects."""
+        """The columns that are values: first that of the headline, or those of its subjects."""
         headline = self._benchmark.metrics[0].name if self._benchmark and self._benchmark.metrics else ""
         names = sorted(self._index.values, key=lambda name: name.partition("@")[0] != headline)
-        return [self._index.values[name] for name in names]
+        return [self.value_columns[name] for name in names]
+
+    def cells(self, column: str) -> NDArray[np.float64]:
+        """One of the columns that are values: NaN where a row has none."""
+        return self._by_column[column]
+
+    def valued(self, column: str) -> NDArray[np.bool_]:
+        """Which rows have a value in one of the columns that are values."""
+        return ~np.isnan(self._by_column[column])
+
+    @cached_property
+    def _by_column(self) -> dict[str, NDArray[np.float64]]:
+        return {title: self._index.values[name] for name, title in self.value_columns.items()}
 
     def select(
         self,
@@ -126,20 +163,32 @@ class Samples:
         `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
         case. What has no value comes last, whatever the order.
         """
-        import polars as pl
-
-        number = "\0" * (1 + max(map(len, self.frame.columns)))  # a name that no column has
-        chosen = self.frame.with_row_index(number)
+        chosen = np.ones(len(self), dtype=bool)
         if failed is not None:
-            chosen = chosen.filter(pl.col("failed") == failed)
+            chosen &= self._index.failed == failed
         for tag, wanted in (tags or {}).items():
-            column = _known(tag, self._index.tags, "tag")
-            chosen = chosen.filter(pl.col(column).cast(pl.String).is_in(self._wanted(tag, wanted)))
+            labels = self._index.tags[_known(tag, self._index.tags, "tag")]
+            texts = set(self._wanted(tag, wanted))
+            chosen &= np.isin(
+                labels.codes, [code for code, name in enumerate(labels.names) if str(name) in texts]
+            )
+        rows = np.flatnonzero(chosen)
         if sort:
-            column = _known(sort, {name: name for name in self.frame.columns}, "column")
-            chosen = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)
-        rows: list[int] = chosen[number].to_list()
-        return self._containing(search, rows) if search else rows
+            keys, last = self._keys(_known(sort, self.columns, "column"))
+            keys = np.where(last, np.inf, -keys if descending else keys)
+            rows = rows[np.argsort(keys[rows], kind="stable")]
+        return self._containing(search, rows.tolist()) if search else rows.tolist()
+
+    def _keys(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """A number for each row that sorts as the cells of a column do, and which rows have no cell."""
+        index = self._index
+        if column in self._by_column:
+            return self._by_column[column], np.isnan(self._by_column[column])
+        if column == FAILED:
+            return index.failed.astype(np.float64), np.zeros(len(self), dtype=bool)
+        tags = {title: index.tags[name] for name, title in self.tag_columns.items()}
+        labels = tags.get(column) or (index.groups if column == GROUP else labels_of(index.ids))
+        return labels.ranks().astype(np.float64), labels.codes < 0
 
     def _wanted(self, tag: str, wanted: Tag | Iterable[Tag]) -> list[str]:
         """One or several values of a tag, as text."""
@@ -182,8 +231,8 @@ class Samples:
         has `related_by`, of the same value of that tag."""
         self._check(row)
         tag = self._benchmark.related_by if self._benchmark else ""
-        column = self.frame[tag if tag in self.frame.columns else "group"]
-        rows: list[int] = (column == column[row]).arg_true().to_list()
+        codes = self._index.tags.get(tag, self._index.groups).codes
+        rows = np.flatnonzero((codes == codes[row]) & (codes >= 0)).tolist()
         return [each for each in rows if each != row]
 
     def view(self, row: int) -> View:
@@ -200,7 +249,7 @@ class Samples:
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        ids = self.frame["sample"].to_list()
+        ids = self._index.ids
         return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))  # the first of a name wins
 
     def _check(self, row: int) -> None:
@@ -241,23 +290,23 @@ class Samples:
     def _search(self, text: str, rows: Sequence[int]) -> list[int]:
         """Those of the rows that contain a text, from their lines.
 
-        Most lines are ruled out before they are decoded, by a part of the text that JSON writes as it is.
+        Most lines are ruled out before they are decoded, by a part of the text that JSON writes as it is and
+        whose letters have the same bytes in either case, but for those of ASCII.
         """
-        import polars as pl
-
-        pattern = f"(?i){_quoted(text)}"
-        plain = max(re.split(r'["\\/\x00-\x1f\x7f\ud800-\udfff]', text), key=len)
-        raw_pattern = rf"(?i)\\u|{_quoted(plain)}"  # a line with \u escapes may hold any text
+        fold = _ascii_folded if text.isascii() else _folded
+        wanted = fold(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        plain = (
+            max("".join(c if _is_verbatim(c) else "\0" for c in text).split("\0"), key=len).encode().lower()
+        )
         matching: list[int] = []
         common = False
         for chunk, lines in self._chunks(rows):
-            possible: Sequence[int] = range(len(lines))
-            if not common:
-                as_text = pl.Series(lines, dtype=pl.Binary).cast(pl.String, strict=False)
-                possible = as_text.str.contains(raw_pattern).fill_null(True).arg_true().to_list()
-            texts = [self._texts(chunk[each], lines[each]) for each in possible]
-            contains = pl.Series(texts, dtype=pl.String).str.contains(pattern)
-            hits = [chunk[each] for each, hit in zip(possible, contains, strict=True) if hit]
+            possible: Iterable[int] = range(len(lines))
+            if plain and not common:
+                # All lines at once first: most often there is nothing in any of them.
+                possible = range(len(lines)) if _may_hold(plain, b"".join(lines)) else ()
+                possible = [each for each in possible if _may_hold(plain, lines[each])]
+            hits = [chunk[each] for each in possible if wanted in fold(self._texts(chunk[each], lines[each]))]
             matching += hits
             common = 2 * len(hits) > len(lines)  # then hardly any line of the next can be ruled out
         return matching
@@ -332,14 +381,31 @@ def _is_code(text: str) -> bool:
     return text.isascii() and not any(map(str.isspace, text.strip()))
 
 
-def _quoted(text: str) -> str:
-    """A text as a regular expression that matches it; half of a surrogate pair is U+FFFD in every record."""
-    return re.escape(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+def _may_hold(plain: bytes, content: bytes) -> bool:
+    """Whether bytes of JSON have a plain text in any case, or \\u escapes, which may be any text."""
+    return plain in content.lower() or (b"\\" in content and b"\\u" in content)
 
 
-def _known(name: str, columns: Mapping[str, str], kind: str) -> str:
+def _is_verbatim(character: str) -> bool:
+    """Whether JSON writes a character as it is, and `bytes.lower` brings both of its cases to one form."""
+    if character in '"\\/\x7f' or character < " " or "\ud800" <= character <= "\udfff":
+        return False
+    return character.isascii() or character.lower() == character.upper()
+
+
+def _ascii_folded(text: str) -> bytes:
+    """For texts to search of which the letters are ASCII: bytes are faster."""
+    return text.encode().lower()
+
+
+def _folded(text: str) -> bytes:
+    """In small letters; a sigma at the end of a word is a sigma."""
+    return text.lower().replace("ς", "σ").encode()
+
+
+def _known(name: str, columns: Collection[str], kind: str) -> str:
     if name not in columns:
         raise UsageError(
             f"there is no {kind} '{name}'.{suggestion(name, columns)} Available: {', '.join(columns)}."
         )
-    return columns[name]
+    return name

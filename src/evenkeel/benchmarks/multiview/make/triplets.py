@@ -208,8 +208,8 @@ def tag_rows(
     Documents with the anchor's text are left out, as in `bm25_rows`.
     """
     members = counts([list(dict.fromkeys(names)) for names in tags]).matrix
-    sizes = np.asarray(members.sum(axis=1)).ravel()
-    for row in neighbours(members[list(anchors)], members, texts, anchors):
+    sizes = np.diff(members.starts)
+    for row in neighbours(members, members, texts, anchors):
         union = sizes[row.anchor] + sizes[row.documents] - row.scores
         yield row._replace(scores=np.round(row.scores / union, DIGITS))
 
@@ -396,6 +396,7 @@ def label_triplets(
             else f"'{field}': no document has a label."
         )
     members = counts(labels).matrix
+    by_label = members.transposed()
     rng = random.Random(f"multiview/gold/{seed}/{criterion.name}")
     anchors = [index for index, names in enumerate(labels) if any(sizes[name] > 1 for name in names)]
     triplets: list[Triplet] = []
@@ -405,7 +406,7 @@ def label_triplets(
             break
         scores = np.zeros(len(labelled))
         scores[row.documents] = row.scores
-        alike = (members @ members[[row.anchor]].T).toarray().ravel() > 0
+        alike = by_label.times(members.row(row.anchor)) > 0
         if alike.all():
             without_negative += 1
             continue

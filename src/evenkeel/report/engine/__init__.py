@@ -1,0 +1,1 @@
+"""The engine that draws charts, in a process of its own."""

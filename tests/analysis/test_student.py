@@ -1,0 +1,78 @@
+"""Student's t against scipy, which is not needed to run Evenkeel."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from evenkeel.analysis.student import noncentrality, t_cdf, t_quantile
+
+DEGREES = [1.0, 1.3, 2.0, 2.5, 4.0, 7.7, 10.0, 29.3, 79.9, 80.1, 333.3, 1e3, 12345.6, 1e5, 1e6]
+TAILS = [1e-12, 1e-9, 1e-6, 1e-4, 0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.2499, 0.25, 0.3, 0.4, 0.49, 0.4999]
+
+
+def beyond(t: float, df: float) -> float:
+    """P(T > t), by the incomplete beta function of scipy in the form that has no cancellation."""
+    x, y = df / (df + t * t), t * t / (df + t * t)
+    if y < 0.5:
+        return float(special.betaincc(0.5, df / 2, y)) / 2
+    return float(special.betainc(df / 2, 0.5, x)) / 2
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_probabilities_agree_with_scipy_in_both_tails(df: float) -> None:
+    points = [1e-6, 0.01, 0.3, 0.9, 1.0, 1.3, 1.5, 1.7, 1.74, 2.0, 2.6, 3.3, 4.5, 6.0]
+    points = [t for t in points if beyond(t, df) > 1e-12]
+    ours = np.array([t_cdf(-t, df) for t in points])
+    np.testing.assert_allclose(ours, [beyond(t, df) for t in points], rtol=1e-12)
+    np.testing.assert_allclose([t_cdf(t, df) for t in points], 1 - ours, rtol=1e-15)
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_a_quantile_has_the_probability_that_it_is_of(df: float) -> None:
+    quantiles = [t_quantile(tail, df) for tail in TAILS]
+    np.testing.assert_allclose(
+        quantiles, stats.t.ppf(TAILS, df), rtol=1e-7
+    )  # scipy's inverse has no more digits
+    # A relative error of e in t is one of e · t · density / tail in the probability.
+    scale = np.abs(quantiles) * stats.t.pdf(quantiles, df) / TAILS
+    np.testing.assert_array_less(
+        np.abs(np.array([t_cdf(t, df) for t in quantiles]) / TAILS - 1), 1e-12 * (1 + scale)
+    )
+    assert [t_quantile(1 - tail, df) for tail in (0.025, 0.3)] == pytest.approx(
+        [-t_quantile(tail, df) for tail in (0.025, 0.3)], rel=1e-13
+    )
+
+
+def test_where_the_distribution_has_a_closed_form_it_is_that() -> None:
+    for quantile in (0.001, 0.025, 0.1, 0.26, 0.4):
+        assert t_quantile(quantile, 1) == pytest.approx(-1 / np.tan(np.pi * quantile), rel=1e-14)
+        ratio = (2 * quantile - 1) / (2 * quantile * (1 - quantile)) ** 0.5
+        assert t_quantile(quantile, 2) == pytest.approx(ratio, rel=1e-14)
+
+
+def test_ends_and_what_is_no_distribution() -> None:
+    assert (t_quantile(1, 5), t_quantile(0, 5), t_quantile(0.5, 5)) == (inf, -inf, 0)
+    assert t_quantile(0.975, 1e-4) == inf
+    assert t_quantile(0.975, 0.05) == pytest.approx(special.stdtrit(0.05, 0.975), rel=1e-9)
+    assert (t_cdf(-inf, 3), t_cdf(inf, 3), t_cdf(0, 3)) == (0, 1, 0.5)
+    assert all(
+        isnan(each) for each in (t_quantile(0.9, 0), t_quantile(1.1, 3), t_cdf(1, 0), t_cdf(float("nan"), 2))
+    )
+
+
+@pytest.mark.parametrize("df", [1.0, 1.5, 2.0, 5.0, 29.3, 1e3, 1e6])
+@pytest.mark.parametrize("tests", [1, 12])
+def test_the_noncentrality_gives_the_power_that_it_is_for(df: float, tests: int) -> None:
+    beyond = t_quantile(1 - 0.025 / tests, df)
+    delta = noncentrality(0.2, beyond, df)
+    assert delta == pytest.approx(special.nctdtrinc(df, 0.2, beyond), rel=1e-5)  # scipy's has six digits
+    assert stats.nct.cdf(beyond, df, delta) == pytest.approx(0.2, abs=1e-8)
+
+
+def test_a_noncentrality_without_an_end_is_infinite() -> None:
+    assert noncentrality(0.2, inf, 1e-4) == inf
+    assert isnan(noncentrality(0.2, 2.0, 0))
