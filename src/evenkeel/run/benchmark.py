@@ -31,6 +31,8 @@ from evenkeel.types import (
     Answered,
     Asking,
     Capability,
+    Generate,
+    LogLikelihood,
     Record,
     Records,
     Request,
@@ -38,6 +40,7 @@ from evenkeel.types import (
     RunSpec,
     Sample,
     Score,
+    StringLikelihood,
     Summary,
 )
 
@@ -57,6 +60,17 @@ class Recorded(NamedTuple):
     """The embedder behind the figures that the file itself gives, as far as it says."""
     warnings: Sequence[str] = ()
     """What of the file could not be read, and where."""
+
+
+class Question(NamedTuple):
+    """A sample in the terms that other formats share."""
+
+    text: str
+    """What is asked."""
+    references: tuple[str, ...] = ()
+    """The answers that are right; empty where an answer is not compared with any."""
+    choices: tuple[str, ...] = ()
+    """What there is to choose from."""
 
 
 class Data(tuple[DataFile, ...]):
@@ -119,6 +133,8 @@ class Benchmark:
     """What is shown. Default: the metrics, and a table for each tag that they are broken down by."""
     starter: ClassVar[Starter] = Starter({}, lambda stem: b"")
     """The data set that its generator makes of seed 0."""
+    tables: ClassVar[bool] = True
+    """Whether `samples` reads CSV and Parquet files, as `Data.rows` does; if not, they become JSON lines."""
     subject: ClassVar[str] = "model"
     """What is under test: the role `model`, or the option (and tag) whose values are set side by side. Such a
     value has scores `METRIC@VALUE`; the roles that it needs are in its name, joined by `+`, unless `roles_of`
@@ -198,6 +214,18 @@ class Benchmark:
     def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
         """What the run's spec says of the data besides its hash: facts that `notes` speaks of."""
         return {}
+
+    def question(self, sample: Sample) -> Question:
+        """A sample for other formats. Default: the text of its first request."""
+        request = next(iter(self.requests(sample)), None)
+        match request:
+            case Generate(prompt=str(prompt)):
+                return Question(prompt)
+            case Generate(prompt=messages):
+                return Question("\n\n".join(message.content for message in messages))
+            case LogLikelihood(prefix=prefix) | StringLikelihood(prefix=prefix):
+                return Question(prefix)
+        return Question("\n\n".join(_texts(sample.inputs)))
 
     def scored(self, item: Answered, **values: float | None) -> Score:
         """The score of one sample. Unless every request was answered, each value is None: a failure is never
@@ -283,6 +311,12 @@ class Benchmark:
     def builder(cls) -> Any:
         """The `Builder` class that makes its data sets."""
         raise UsageError(f"{cls.__name__} has no builder of data sets.")
+
+
+def _texts(inputs: Any) -> list[str]:
+    """The fields of a sample's inputs that are texts."""
+    fields = msgspec.to_builtins(inputs)
+    return [text for text in fields.values() if isinstance(text, str)] if isinstance(fields, dict) else []
 
 
 def _recorded(answer: Any) -> Response:

@@ -16,7 +16,7 @@ from evenkeel.benchmarks.miron.page import LAYOUT, notes
 from evenkeel.benchmarks.miron.view import examples, view
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING
-from evenkeel.run.benchmark import Benchmark, Data, Recorded
+from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (
@@ -136,6 +136,10 @@ class Miron(Benchmark):
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
         return [*asked, *self._token_requests(sample)]
+
+    def question(self, sample: Sample[MironInputs]) -> Question:
+        inputs = sample.inputs
+        return Question(inputs.prefix, tuple(dict.fromkeys((inputs.target, *inputs.accepted))))
 
     def _token_requests(self, sample: Sample[MironInputs]) -> list[Request]:
         inputs = sample.inputs

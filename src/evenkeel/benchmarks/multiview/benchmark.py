@@ -21,7 +21,7 @@ from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.options import FILE
-from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
+from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)
@@ -80,6 +80,7 @@ class Multiview(Benchmark):
     """
 
     Options = MultiviewOptions
+    tables = False
     Inputs = Triplet
     Detail = MultiviewDetail | None
     subject = "method"
@@ -168,6 +169,11 @@ class Multiview(Benchmark):
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""
         return ()
+
+    def question(self, sample: Sample[Triplet]) -> Question:
+        triplet = sample.inputs
+        text = f"{triplet.description}\n\n{triplet.anchor}"
+        return Question(text, (triplet.positive,), tuple(sorted((triplet.positive, triplet.negative))))
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
         from evenkeel.benchmarks.multiview.projection import NOWHERE, place

@@ -1,0 +1,1 @@
+"""Formats that other projects share results in, and the files that they read."""

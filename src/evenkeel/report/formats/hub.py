@@ -1,0 +1,146 @@
+"""A run for the Hugging Face Hub: `.eval_results/BENCHMARK.yaml` and the `model-index` block of a model card.
+
+Both hold the figures that the run's page shows first. An entry of `.eval_results/` belongs to a data set of
+the Hub; where the run's data is not known to be one, the file has a placeholder and says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evenkeel.analysis.intervals import CONFIDENCE
+from evenkeel.errors import UsageError
+from evenkeel.files.cache import slug, write_whole
+from evenkeel.files.datasets import published_sets
+from evenkeel.page.format import capitalised
+from evenkeel.page.metrics import declaration
+from evenkeel.report.formats.every_eval_ever import HUB
+from evenkeel.report.formats.subjects import Subject, subjects
+from evenkeel.run.folder import Run
+from evenkeel.run.registry import load_stored
+from evenkeel.types import Figure, RunSpec
+
+PLACEHOLDER = "OWNER"
+COMMENT = """\
+# Replace {dataset} by the data set of the Hub that these results belong to: the data of the run is not known
+# to be one.
+"""
+TASKS = {"generate": "text-generation", "embed": "sentence-similarity", "rank": "text-ranking"}
+"""The Hub's name of the task, by what the model under test does."""
+
+
+def write(run: Run, folder: Path) -> list[Path]:
+    """The files of a run in `folder`; of several methods, each in a folder of its own."""
+    listed = [subject for subject in subjects(run) if subject.main]
+    if not listed:
+        raise UsageError(f"{run.path}: none of its main figures has a value, so there is nothing to export.")
+    several = len(listed) > 1
+    written = []
+    for subject in listed:
+        target = folder / slug(subject.name) if several else folder
+        written += _write(run, subject, target)
+    return written
+
+
+def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
+    import yaml
+
+    entries = folder / ".eval_results" / f"{slug(run.spec.benchmark)}.yaml"
+    card = folder / "model-index.yaml"
+    dataset, known = _dataset(run.spec)
+    comment = "" if known else COMMENT.format(dataset=dataset)
+    dumped = yaml.safe_dump(
+        [_entry(run, subject, name, dataset) for name in subject.main], sort_keys=False, allow_unicode=True
+    )
+    write_whole(entries, comment + dumped)
+    index = {"model-index": [_model(run, subject, dataset if known else "")]}
+    write_whole(card, yaml.safe_dump(index, sort_keys=False, allow_unicode=True))
+    return [entries, card]
+
+
+def _entry(run: Run, subject: Subject, name: str, dataset: str) -> dict[str, Any]:
+    """One figure as an entry of `.eval_results/`."""
+    about: dict[str, Any] = {"id": dataset, "task_id": name}
+    published = published_sets().get(run.spec.benchmark)
+    if run.spec.data.get("source") == "published" and published and published.home.startswith(HUB):
+        about["revision"] = published.revision
+    figure = subject.figures[name]
+    entry: dict[str, Any] = {"dataset": about, "value": figure.value}
+    if created := str(run.spec.provenance.get("created", "")):
+        entry["date"] = created
+    entry["notes"] = "; ".join((*_uncertainty(figure), *_setting(run.spec, subject)))
+    return entry
+
+
+def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
+    """The element of `model-index` for one model."""
+    spec = run.spec
+    benchmark = load_stored(spec)
+    title = spec.benchmark.upper() if spec.benchmark != "multiview" else "Multiview"
+    source = str(spec.data.get("source", ""))
+    about: dict[str, Any] = {"name": f"{title} ({source})", "type": dataset or spec.benchmark}
+    arguments = {
+        "sha256": list(spec.data.get("sha256", ())),
+        "lang": spec.data.get("lang"),
+        "limit": spec.limit,
+    }
+    about["args"] = {name: value for name, value in arguments.items() if value}
+    metrics = []
+    for name in subject.main:
+        figure = subject.figures[name]
+        declared = declaration(benchmark.layout.metrics, name)
+        metrics.append(
+            {
+                "type": name,
+                "value": figure.value,
+                "name": capitalised(declared.title) if declared else name,
+                "args": {
+                    "low": figure.low,
+                    "high": figure.high,
+                    "confidence": CONFIDENCE,
+                    "interval": figure.method,
+                    "n": figure.n,
+                    "coverage": figure.coverage,
+                },
+            }
+        )
+    task = {"type": _task(run, subject), "name": benchmark.layout.question}
+    return {
+        "name": subject.identity.name,
+        "results": [{"task": task, "dataset": about, "metrics": metrics}],
+    }
+
+
+def _task(run: Run, subject: Subject) -> str:
+    benchmark = load_stored(run.spec)
+    roles = benchmark.roles_of(subject.name) if run.subjects else ["model"]
+    needs = {capability for role in roles for capability in benchmark.roles.get(role, ())}
+    return next((task for capability, task in TASKS.items() if capability in needs), "text-ranking")
+
+
+def _dataset(spec: RunSpec) -> tuple[str, bool]:
+    """The id of the run's data on the Hub, and whether it is known."""
+    published = published_sets().get(spec.benchmark) if spec.data.get("source") == "published" else None
+    if published and published.home.startswith(HUB):
+        return published.home.removeprefix(HUB), True
+    return f"{PLACEHOLDER}/{slug(spec.benchmark)}", False
+
+
+def _uncertainty(figure: Figure) -> list[str]:
+    known = figure.low is not None and figure.high is not None
+    limits = f"{CONFIDENCE:.0%} interval {figure.low:.4g} to {figure.high:.4g}" if known else "no interval"
+    return [f"{limits} ({figure.method})", f"n = {figure.n}", f"coverage {figure.coverage:.1%}"]
+
+
+def _setting(spec: RunSpec, subject: Subject) -> list[str]:
+    options = [
+        f"{name}={spec.options[name]}" for name in ("temperature", "max_tokens") if name in spec.options
+    ]
+    method = [f"method {subject.name}"] if subject.suffix else []
+    return [
+        *method,
+        *options,
+        f"seed {spec.seed}",
+        f"evenkeel {spec.provenance.get('evenkeel') or 'unknown'}",
+    ]

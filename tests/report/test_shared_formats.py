@@ -1,0 +1,312 @@
+"""Runs in the formats of other projects, checked by what those projects themselves read."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+import evenkeel as ek
+from commandline import evenkeel
+from evenkeel.errors import DataError, UsageError
+from evenkeel.report.export import export
+from evenkeel.report.formats.every_eval_ever import SCHEMA
+from evenkeel.run.folder import Run
+from loopback import Loopback
+from triplets import store_tools
+
+BENCHMARKS = ("mirae", "rgb", "miron", "multiview")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """A run of each benchmark; of RGB's requests some fail for good."""
+    folder = tmp_path_factory.mktemp("runs")
+    with Loopback(words=12) as server:
+        common: dict[str, Any] = {"base_url": server.url, "progress": False}
+        made = {
+            "mirae": ek.run(
+                "mirae", "openai:org/loop", limit=3, levels="1", samples=2, embedder="openai:embed",
+                out=folder / "mirae", **common,
+            ),
+            "miron": ek.run("miron", "openai:loop", limit=8, lang="en", out=folder / "miron", **common),
+            "multiview": ek.run(
+                "multiview", data=store_tools(folder), method=["bm25", "embed:openai:embed"],
+                out=folder / "multiview", **common,
+            ),
+        }  # fmt: skip
+        server.behaviour.fail, server.behaviour.faults = 0.3, ("400",)
+        made["rgb"] = ek.run(
+            "rgb",
+            "openai:loop",
+            limit=8,
+            ability="noise",
+            noise_rates="0",
+            lang="en",
+            out=folder / "rgb",
+            **common,
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def schemas() -> dict[str, Any]:
+    """The schemas of the package every-eval-ever, taken out of its wheel: it needs a later Python."""
+    folder = Path(os.environ.get("EVENKEEL_WHEELS", Path(sys.prefix) / "wheels"))
+    wheels = sorted(folder.glob(f"every_eval_ever-{SCHEMA}-*.whl"))
+    if not wheels:
+        pytest.skip(f"no wheel of every-eval-ever {SCHEMA} in {folder}: `make` downloads it")
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        names = ("eval", "instance_level_eval")
+        return {name: json.loads(wheel.read(f"every_eval_ever/schemas/{name}.schema.json")) for name in names}
+
+
+def logs(paths: list[Path]) -> list[dict[str, Any]]:
+    return [json.loads(path.read_bytes()) for path in paths if path.suffix == ".json"]
+
+
+def samples(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_eval_ever_takes_the_records(
+    benchmark: str, runs: dict[str, Run], schemas: dict[str, Any], tmp_path: Path
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    run = runs[benchmark]
+    paths = export(run, "every-eval-ever", tmp_path)
+    by_kind = {
+        kind: jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
+        for kind, schema in schemas.items()
+    }
+    for log in logs(paths):
+        assert [error.message for error in by_kind["eval"].iter_errors(log)] == []
+        about = log["detailed_evaluation_results"]
+        content = (tmp_path / about["file_path"]).read_bytes()
+        rows = samples(tmp_path / about["file_path"])
+        assert about["checksum"] == hashlib.sha256(content).hexdigest()
+        assert about["total_rows"] == len(rows) > 0
+        ids = {result["evaluation_result_id"] for result in log["evaluation_results"]}
+        assert len(ids) == len(log["evaluation_results"])
+        for row in rows:
+            assert [error.message for error in by_kind["instance_level_eval"].iter_errors(row)] == []
+            assert row["evaluation_result_id"] in ids
+            assert (row["evaluation_id"], row["model_id"]) == (log["evaluation_id"], log["model_info"]["id"])
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_figure_is_a_record_with_its_interval(
+    benchmark: str, runs: dict[str, Run], tmp_path: Path
+) -> None:
+    run = runs[benchmark]
+    written = logs(export(run, "every-eval-ever", tmp_path))
+    results = [result for log in written for result in log["evaluation_results"]]
+    figures = [figure for figure in run.summary.values() if figure.value is not None]
+    if run.subjects:
+        figures = [figure for figure in figures if run.subject in figure.scope]
+    assert len(results) == len(figures)
+    known = {(f.metric, f.value, f.low, f.high, f.n, f.coverage) for f in figures}
+    for result in results:
+        score = result["score_details"]
+        interval = score["uncertainty"].get("confidence_interval", {"lower": None, "upper": None})
+        config = result["metric_config"]
+        name = config["metric_id"].removeprefix(f"evenkeel.{benchmark}.")
+        coverage = json.loads(score["details"]["coverage"])
+        limits = interval["lower"], interval["upper"]
+        assert (name, score["score"], *limits, score["uncertainty"]["num_samples"], coverage) in known
+        low, high = (float(config[name].replace("Infinity", "inf")) if isinstance(config[name], str)
+                     else config[name] for name in ("min_score", "max_score"))  # fmt: skip
+        assert low <= score["score"] <= high
+
+
+def test_a_failed_sample_has_no_score_there(runs: dict[str, Run], tmp_path: Path) -> None:
+    run = runs["rgb"]
+    failed = {record.sample.id for record in run.records() if not record.score.answered}
+    assert 0 < len(failed) < sum(1 for _ in run.records())
+    (log_path, samples_path) = export(run, "every-eval-ever", tmp_path)
+    rows = samples(samples_path)
+    assert {row["sample_id"] for row in rows}.isdisjoint(failed)
+    (log,) = logs([log_path])
+    details = log["detailed_evaluation_results"]["additional_details"]
+    assert details == {"samples_without_a_score": str(len(failed))}
+    row = rows[0]
+    record = next(each for each in run.records() if each.sample.id == row["sample_id"])
+    assert row["input"]["raw"].endswith(record.sample.inputs.query)
+    assert record.sample.inputs.docs[0] in row["input"]["raw"]
+    assert row["output"]["raw"] == [record.answers[0].text]
+    usage = row["token_usage"]
+    assert usage["input_tokens"] == record.answers[0].tokens_in
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+
+
+def test_what_is_known_of_the_model_and_the_sampling_is_there(runs: dict[str, Run], tmp_path: Path) -> None:
+    mirae = logs(export(runs["mirae"], "every-eval-ever", tmp_path / "a"))[0]
+    assert mirae["model_info"]["id"] == "org/loop"
+    assert mirae["model_info"]["additional_details"]["deployment_type"] == "self_deployed"
+    config = mirae["evaluation_results"][0]["generation_config"]
+    assert config["generation_args"] == {"temperature": 0.7, "top_p": 1.0, "max_tokens": 256}
+    assert config["additional_details"] == {"seed": "0", "answers_to_a_prompt": "2"}
+    miron = logs(export(runs["miron"], "every-eval-ever", tmp_path / "b"))[0]
+    assert miron["model_info"]["id"] == "local/loop"
+    args = miron["evaluation_results"][0]["generation_config"]["generation_args"]
+    assert args == {"temperature": 0.0, "top_p": 1.0}
+    multiview = logs(export(runs["multiview"], "every-eval-ever", tmp_path / "c"))
+    assert [log["model_info"]["id"] for log in multiview] == ["local/bm25", "local/embed"]
+    row = samples(tmp_path / "c" / multiview[0]["detailed_evaluation_results"]["file_path"])[0]
+    assert row["input"]["reference"] == ["good 0 of tools__use"]
+    assert sorted(row["input"]["choices"]) == ["bad 0 of tools__use", "good 0 of tools__use"]
+    assert row["evaluation"]["is_correct"] == (row["evaluation"]["score"] == 1.0)
+
+
+def test_the_same_run_gives_the_same_files(runs: dict[str, Run], tmp_path: Path) -> None:
+    first, second = (export(runs["rgb"], "every-eval-ever", tmp_path / name) for name in ("a", "b"))
+    assert [path.relative_to(tmp_path / "a") for path in first] == [
+        path.relative_to(tmp_path / "b") for path in second
+    ]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+# The Hugging Face Hub
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_hub_reads_the_results_back(benchmark: str, runs: dict[str, Run], tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    from huggingface_hub.repocard_data import model_index_to_eval_results
+
+    run = runs[benchmark]
+    paths = export(run, "hub", tmp_path)
+    for entries, card in zip(paths[::2], paths[1::2], strict=True):
+        assert entries.parent.name == ".eval_results"
+        stored = yaml.safe_load(entries.read_text())
+        read = hub.parse_eval_result_entries(stored)
+        assert hub.eval_result_entries_to_yaml(read) == stored
+        name, results = model_index_to_eval_results(yaml.safe_load(card.read_text())["model-index"])
+        assert [each.metric_value for each in results] == [entry.value for entry in read]
+        assert [each.metric_type for each in results] == [entry.task_id for entry in read]
+        scope = {"method": name} if run.subjects else {}
+        for result in results:
+            if not scope:
+                figure = run.summary[result.metric_type]
+                assert (result.metric_value, result.metric_args["low"]) == (figure.value, figure.low)
+        text = f"---\n{card.read_text()}---\n# A model\n"
+        assert hub.ModelCard(text).data.eval_results == results
+
+
+def test_a_data_set_that_is_not_on_the_hub_is_a_placeholder(runs: dict[str, Run], tmp_path: Path) -> None:
+    entries, _ = export(runs["rgb"], "hub", tmp_path)
+    text = entries.read_text()
+    assert text.startswith("# Replace OWNER/rgb by the data set of the Hub")
+    headline = yaml.safe_load(text)[0]
+    figure = runs["rgb"].headline
+    assert headline["value"] == figure.value
+    assert f"95% interval {figure.low:.4g} to {figure.high:.4g}" in headline["notes"]
+    assert f"coverage {figure.coverage:.1%}" in headline["notes"]
+
+
+def test_published_data_of_the_hub_is_named(runs: dict[str, Run], tmp_path: Path) -> None:
+    run = runs["miron"]
+    spec = msgspec.structs.replace(run.spec, data={**run.spec.data, "source": "published"})
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for name in ("records.jsonl", "summary.json"):
+        (copy / name).write_bytes((run.path / name).read_bytes())
+    (copy / "spec.json").write_bytes(msgspec.json.encode(spec))
+    entries, _ = export(Run(copy), "hub")
+    assert yaml.safe_load(entries.read_text())[0]["dataset"]["id"] == "apsua/MIRON_Benchmark"
+    source = logs(export(Run(copy), "every-eval-ever"))[0]["evaluation_results"][0]["source_data"]
+    assert (source["source_type"], source["hf_repo"]) == ("hf_dataset", "apsua/MIRON_Benchmark")
+
+
+# MTEB
+
+
+def test_triplets_are_a_reranking_task(runs: dict[str, Run], tmp_path: Path) -> None:
+    paths = export(runs["multiview"], "mteb", tmp_path)
+    assert [path.name for path in paths[:2]] == ["task.py", "task.json"]
+    queries, corpus, qrels, ranked = (
+        samples(tmp_path / f"{name}.jsonl") for name in ("queries", "corpus", "qrels", "top_ranked")
+    )
+    texts = {(row["subset"], row["id"]): row["text"] for row in corpus}
+    by_query = {row["query-id"]: row for row in ranked}
+    for query, relevant in zip(queries, qrels, strict=True):
+        candidates = by_query[query["id"]]["corpus-ids"]
+        assert texts[relevant["subset"], relevant["corpus-id"]].startswith("good")
+        assert sorted(texts[query["subset"], each].split()[0] for each in candidates) == ["bad", "good"]
+
+
+def test_another_benchmark_is_no_task_of_mteb(runs: dict[str, Run]) -> None:
+    with pytest.raises(UsageError, match="only the triplets of multiview"):
+        export(runs["rgb"], "mteb")
+
+
+MTEB = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import mteb
+from sentence_transformers import SentenceTransformer
+from task import EvenkeelMultiview
+
+model = SentenceTransformer(sys.argv[2], device="cpu")
+results = mteb.evaluate(model, tasks=[EvenkeelMultiview()], cache=None, show_progress_bar=False)
+scores = results.task_results[0].scores["test"]
+print(json.dumps({each["hf_subset"]: each["accuracy"] for each in scores}))
+"""
+
+
+def test_mteb_gives_the_same_accuracy(tmp_path: Path) -> None:
+    python = os.environ.get("EVENKEEL_MTEB_PYTHON", sys.executable)
+    if python == sys.executable and importlib.util.find_spec("mteb") is None:
+        pytest.skip("mteb is not installed; EVENKEEL_MTEB_PYTHON may name a Python that has it")
+    from evenkeel.models.embedded import embedder_folder
+
+    run = ek.run(
+        "multiview", method=["embed:embedded-embedder"], limit=12, out=tmp_path / "run", progress=False
+    )
+    export(run, "mteb", tmp_path / "task")
+    done = subprocess.run(
+        [python, "-c", MTEB, str(tmp_path / "task"), str(embedder_folder())],
+        capture_output=True, text=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    ours = {
+        figure.scope["task"]: figure.value
+        for figure in run.summary.values()
+        if figure.metric == "accuracy" and set(figure.scope) == {"task", "method"}
+    }
+    assert len(ours) == 4
+    assert theirs == pytest.approx(ours, abs=1e-12)
+
+
+# All of them
+
+
+def test_the_command_line_writes_below_the_run(runs: dict[str, Run]) -> None:
+    run = runs["multiview"]
+    for form in ("every-eval-ever", "hub", "mteb"):
+        done = evenkeel("export", run.path, "--to", form)
+        assert done.code == 0
+        written = [Path(line) for line in done.stdout.split("\n") if line]
+        assert all(path.is_file() and path.is_relative_to(run.path / "export" / form) for path in written)
+    assert [path.name for path in export(run, "published")].count("task.py") == 0
+
+
+def test_a_link_in_the_folder_is_not_followed(runs: dict[str, Run], tmp_path: Path) -> None:
+    run = runs["mirae"]
+    (run.path / "export" / "hub").symlink_to(tmp_path)
+    with pytest.raises(DataError, match="this is a link"):
+        export(run, "hub")
+    assert list(tmp_path.iterdir()) == []
+    (run.path / "export" / "hub").unlink()
