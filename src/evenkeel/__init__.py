@@ -16,10 +16,11 @@ What there is, under the names of the command line:
     leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, both              the samples on which two runs differ; one of them in both
     explained                what each metric of a benchmark says: formula, source, what to be careful about
-    scorecard, export        a model's runs side by side; a run as CSV, Parquet or the published files
+    scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML
     charts, tables, settings  the pictures and tables of a run, and what it was asked with
     Run, load_run            a run's folder: figures, records, a data frame
+    load_runs                the figures of many runs as one data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
     read_progress, stop      how far a run is that a process is writing; ask it to stop
     start, start_build, started  runs and builds as processes of their own
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from evenkeel.run.control import read_progress, stop
     from evenkeel.run.folder import Run, load_run
     from evenkeel.run.registry import benchmarks
+    from evenkeel.run.stored.figures import load_runs
     from evenkeel.run.stored.listing import list_runs, open_run
     from evenkeel.types import (
         Embed,
@@ -119,6 +121,7 @@ _MODULES = {
     "evenkeel.run.control": "read_progress stop",
     "evenkeel.api.explained": "explained",
     "evenkeel.run.folder": "Run load_run",
+    "evenkeel.run.stored.figures": "load_runs",
     "evenkeel.run.stored.listing": "list_runs open_run",
     "evenkeel.run.registry": "benchmarks",
     "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
@@ -164,6 +167,7 @@ __all__ = [
     "list_runs",
     "load_model",
     "load_run",
+    "load_runs",
     "open_run",
     "presets",
     "read_progress",

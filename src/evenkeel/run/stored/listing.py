@@ -49,7 +49,7 @@ def list_runs(folder: str | Path) -> list[ListedRun]:
     Hidden folders are left out, and links are not followed. A folder that does not exist has no runs.
     """
     root = Path(folder)
-    runs = [run for path in _run_folders(root) if (run := _listed(root, path)) is not None]
+    runs = [run for path in run_folders(root) if (run := _listed(root, path)) is not None]
     return sorted(runs, key=lambda run: (run.created, run.name), reverse=True)
 
 
@@ -69,7 +69,7 @@ def open_run(folder: str | Path, name: str) -> Run:
     return load_run(path)
 
 
-def _run_folders(root: Path) -> Iterator[Path]:
+def run_folders(root: Path) -> Iterator[Path]:
     """The folders that hold a spec.json."""
     for path, folders, files in os.walk(root):
         is_run = "spec.json" in files

@@ -1,0 +1,87 @@
+"""Runs as data frames: figures of many runs in one, and Parquet that other programs read alike."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evenkeel as ek
+from evenkeel.errors import UsageError
+from evenkeel.run.stored.figures import COLUMNS
+from stored import store_run
+from triplets import store_tools
+
+pl = pytest.importorskip("polars")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    cells = np.random.default_rng(0).uniform(0.2, 0.9, (6, 2))
+    for number, model in enumerate(("one", "two")):
+        store_run(tmp_path / "runs" / model, {"mean_similarity": cells - 0.1 * number}, model=model)
+    return tmp_path / "runs"
+
+
+def test_the_figures_of_many_runs_are_one_frame(folder: Path) -> None:
+    (folder / "notes").mkdir()  # no run
+    frame = ek.load_runs(f"{folder}/*")
+    assert frame.columns == list(COLUMNS)
+    assert set(map(str, frame.dtypes)) == {"String", "Float64", "Int64"}
+    assert frame["model"].to_list() == ["one", "two"]
+    for row in frame.iter_rows(named=True):
+        figure = ek.load_run(row["run"]).summary[row["metric"]]
+        assert (row["value"], row["low"], row["high"]) == (figure.value, figure.low, figure.high)
+        assert (row["n"], row["coverage"], row["scope"]) == (figure.n, figure.coverage, "")
+    assert ek.load_runs(folder).equals(frame)
+    assert ek.load_runs(folder / "one", folder / "one").height == 1
+
+
+def test_scopes_and_methods_have_their_columns(tmp_path: Path) -> None:
+    ek.run("multiview", data=store_tools(tmp_path), method=["bm25"], out=tmp_path / "run", progress=False)
+    frame = ek.load_runs(tmp_path / "run")
+    scoped = frame.filter(pl.col("metric") == "accuracy", pl.col("scope") != "", pl.col("model") == "bm25")
+    run = ek.load_run(tmp_path / "run")
+    for row in scoped.filter(pl.col("scope").str.starts_with("task=")).iter_rows(named=True):
+        assert row["value"] == run.summary[f"accuracy/{row['scope']},method=bm25"].value
+    assert scoped.filter(pl.col("scope") == "task=tools__use")["n"].to_list() == [4]
+
+
+def test_what_is_not_finished_or_broken_is_left_out(folder: Path) -> None:
+    (folder / "one" / "summary.json").unlink()
+    assert ek.load_runs(folder)["model"].to_list() == ["two"]
+    (folder / "two" / "summary.json").write_text("nonsense")
+    with pytest.warns(UserWarning, match="left out: .*two.*not JSON"):
+        assert ek.load_runs(folder).height == 0
+    with pytest.raises(UsageError, match="there is no run at"):
+        ek.load_runs(f"{folder}/none*")
+
+
+def test_other_programs_read_the_parquet_alike(folder: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    run = ek.load_run(folder / "one")
+    (path,) = ek.export(run, to="parquet", out=tmp_path / "one.parquet")
+    ours = pl.read_parquet(path)
+    assert ours.equals(run.frame().drop("answers").select(ours.columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = pandas.read_parquet(path)
+    assert theirs.columns.to_list() == ours.columns
+    assert theirs["mean_similarity"].to_list() == ours["mean_similarity"].to_list()
+    assert theirs["level"].dtype == "int64"
+    as_pandas = run.to_pandas()
+    assert as_pandas["mean_similarity"].to_list() == ours["mean_similarity"].to_list()
+
+
+def test_duckdb_reads_the_parquet_alike(folder: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    for name in ("one", "two"):
+        ek.export(folder / name, to="parquet")
+    rows = duckdb.sql(
+        f"select filename, avg(mean_similarity) from read_parquet('{folder}/*/export/records.parquet', "
+        "union_by_name=true, filename=true) group by filename order by filename"
+    ).fetchall()
+    means = [ek.load_run(folder / name).frame()["mean_similarity"].mean() for name in ("one", "two")]
+    assert [mean for _, mean in rows] == pytest.approx(means)
