@@ -356,7 +356,7 @@ def test_a_starter_set_that_comes_out_otherwise_is_refused(
 
 
 def test_a_path_that_is_not_there_says_what_is_possible(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="Give a path, 'starter' or 'published'"):
+    with pytest.raises(DataError, match="Give a path, an address, 'starter', 'published'"):
         data.find("mirae", str(tmp_path / "none.json"), None, starter=NONE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
+from evenkeel.files.sources import local, named, naming_source, parse_columns
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.options import parse
@@ -25,6 +26,9 @@ from evenkeel.run.runner import RequestPath
 from evenkeel.run.scoring import complete
 from evenkeel.types import ModelRef
 
+TEXTS = ("docs", "questions")
+"""Options of builders that name a person's own texts."""
+
 
 def build(
     benchmark: str | Path,
@@ -32,6 +36,7 @@ def build(
     *,
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
+    column: Mapping[str, str] | Sequence[str] = (),
     engine: str = "local",
     ray_address: str | None = None,
     workers: int | None = None,
@@ -50,12 +55,17 @@ def build(
         paths, built = ek.build("mirae", "mine.json", questions="mine.txt")
         built.failures  # what failed
 
-    The options are those of `evenkeel build BENCHMARK --help`. What a model answered is journaled beside
-    `out`, so that a build that was stopped goes on.
+    The options are those of `evenkeel build BENCHMARK --help`; `docs` may be a path, an address or
+    `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
+    beside `out`, so that a build that was stopped goes on.
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
-    builder: Builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    columns = parse_columns(column)
+    if columns and not any(options.get(name) for name in TEXTS):
+        raise UsageError("--column goes with your own texts: give them with --docs.")
+    read = {name: str(local(options[name], columns, split="train")) for name in TEXTS if options.get(name)}
+    builder: Builder = cls(parse(cls.Options, {**options, **read}, of=f"building for '{benchmark}'"))
     target, in_folder = Path(out), builder.folder
     sources = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
     if target.resolve() in sources:
@@ -86,8 +96,9 @@ def build(
             budget=budget,
             progress=watching,
         )
-        with note_stored_answers(journal, f"{beside}: the same command goes on from there."):
+        with note_stored_answers(journal, f"{beside}: the same command goes on from there."), naming_source():
             built = complete(builder.build(), requests.answer)
+        built = built._replace(notes=[named(note) for note in built.notes])
         paths = _paths(target, built, folder=in_folder)
         if taken := [path for path in paths if path.resolve() in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")

@@ -26,6 +26,7 @@ from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug, write_whole
+from evenkeel.files.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.models.prices import prices_by_role, require_prices
@@ -128,11 +129,17 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **options: Any) 
     cls = chosen_class(benchmark).builder()
     shared = {name: options.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
     limits = {name: options.pop(name) for name in Limits.__struct_fields__ if name in options}
+    columns = parse_columns(options.pop("column", ()))
     _refuse(options, "out", "progress")
+    _refuse_logins([value for value in options.values() if isinstance(value, str)])
     builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
     spec = builder.helpers.get("model")
     _check_prices(builder, benchmark, spec, shared, limits)
-    arguments = [*_arguments(cls.Options, options), *_shared_arguments(shared, limits)]
+    arguments = [
+        *_arguments(cls.Options, options),
+        *(f"--column={field}={name}" for field, name in columns.items()),
+        *_shared_arguments(shared, limits),
+    ]
     _refuse_secrets([value for value in options.values() if isinstance(value, str)], shared)
     out = "" if cls.folder else f"{slug(benchmark_name(benchmark))}.json"
     return _begin(Path(runs_folder), "build", benchmark_name(benchmark), str(benchmark), arguments, out=out)
@@ -178,12 +185,23 @@ def start_again(process: Started) -> Started:
     return _launch(about.parent.parent, about, target, process.kind, command)[0]
 
 
+def _refuse_logins(values: Sequence[str]) -> None:
+    """The command is stored: an address of data in it must not hold a key."""
+    for value in values:
+        if is_elsewhere(value) and not value.startswith("hf:") and without_secrets(value) != value:
+            raise UsageError(
+                f"{without_secrets(value)}: an address with a login or a query cannot be given here, because "
+                "the command is stored. Download the file, and give its path."
+            )
+
+
 def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
     """The settings of `evenkeel.run`, checked, as arguments of the command line."""
     _refuse(settings, "out", "fresh", "progress")
     shared = {name: settings.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
     limits = {name: settings.pop(name) for name in Limits.__struct_fields__ if name in settings}
     data = settings.pop("data", None)
+    columns = parse_columns(settings.pop("column", ()))
     langs = parse_langs(settings.pop("lang", None))
     general = {
         name: settings.pop(name, None)
@@ -193,6 +211,7 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
     loaded = load_benchmark(benchmark, options)
     by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
     _refuse_secrets([model] if model else [], shared)
+    _refuse_logins(parse_data(data) if data is not None else [])
     if model:
         check_spec(model, shared["model_args"] or {})
     elif "model" in loaded.roles:
@@ -201,6 +220,7 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
     return [
         *([f"--model={model}"] if model else []),
         *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
+        *(f"--column={field}={name}" for field, name in columns.items()),
         *([f"--lang={','.join(langs)}"] if langs else []),
         *(f"{_flag(name)}={value}" for name, value in general.items() if value is not None),
         *_shared_arguments(shared, limits),

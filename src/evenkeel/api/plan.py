@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
+from evenkeel.files.sources import parse_columns
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,
@@ -59,6 +60,7 @@ def dry_run(
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
+    column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -84,7 +86,8 @@ def dry_run(
     name = benchmark_name(benchmark)
     ref = ModelRef(model, dict(model_args or {})) if model else None
     refs = model_refs(loaded, name, ref, base_url)
-    samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit)
+    columns = parse_columns(column)
+    samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit, columns)
     prices, unpriced = prices_by_role(limits, refs, loaded.roles)
     require_prices(limits, unpriced)
     named = ref is not None or "model" not in loaded.roles

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import DataError, UsageError
+from evenkeel.files.sources import is_elsewhere
 from evenkeel.run.registry import benchmark_name, load_benchmark
 
 BEGINNING = 2**16
@@ -18,6 +19,8 @@ def data_problem(benchmark: str | Path, data: str | Path) -> str:
 
     Empty where it can. Of a large file of lines only the beginning is read: a later line may still be wrong.
     """
+    if is_elsewhere(str(data)):
+        return _problem(benchmark, str(data))
     path = Path(data)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -29,7 +32,7 @@ def data_problem(benchmark: str | Path, data: str | Path) -> str:
     return _problem(benchmark, path)
 
 
-def _problem(benchmark: str | Path, path: Path) -> str:
+def _problem(benchmark: str | Path, path: str | Path) -> str:
     problem = ""
     for langs in (None, ["en"]):  # a file that does not state its language takes the one that is asked for
         try:

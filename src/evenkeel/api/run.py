@@ -27,6 +27,7 @@ from evenkeel.api.setup import (
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.cache import slug
+from evenkeel.files.sources import parse_columns
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import EngineOptions, load_engine
@@ -56,6 +57,7 @@ def run(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
+    column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -83,7 +85,9 @@ def run(
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
     options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
     `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
-    levels="1-3")`. `progress` is shown in a notebook and on a terminal; False shows none.
+    levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
+    fields to columns of other names: `column={"query": "question"}`. `progress` is shown in a notebook and on
+    a terminal; False shows none.
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     watching = watcher(progress)
@@ -100,6 +104,7 @@ def run(
             ref,
             base_url=base_url,
             data=parse_data(data),
+            columns=parse_columns(column),
             langs=parse_langs(lang),
             limit=limit,
             progress=watching,

@@ -18,6 +18,7 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
 from evenkeel.files import datasets
+from evenkeel.files.sources import HUB, naming_source
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
@@ -61,6 +62,7 @@ def prepare(
     langs: list[str] | None,
     limit: int | None,
     progress: Progress,
+    columns: Mapping[str, str] | None = None,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
     if ref is None and "model" in benchmark.roles:
@@ -68,7 +70,7 @@ def prepare(
     while True:
         try:
             models = open_models(engine, benchmark, name, model_refs(benchmark, name, ref, base_url))
-            samples, source = read_samples(benchmark, name, data, langs, limit)
+            samples, source = read_samples(benchmark, name, data, langs, limit, columns)
             probe(benchmark, models, progress)
             probe_languages(benchmark, models, samples)
         except CapabilityError as error:
@@ -160,14 +162,23 @@ def _plural(role: str) -> str:
     return f"a model for {role}" if ":" in role else f"{role}s"
 
 
+@naming_source()
 def read_samples(
-    benchmark: Benchmark, name: str, data: Sequence[str], langs: list[str] | None, limit: int | None
+    benchmark: Benchmark,
+    name: str,
+    data: Sequence[str],
+    langs: list[str] | None,
+    limit: int | None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[list[Sample], dict[str, Any]]:
     """The samples of all that `--data` names, and what the spec says of it."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit}: must be at least 1.")
     shown = " --data ".join(data)
-    files = Data(datasets.find(name, data, langs, starter=benchmark.starter), langs=langs, limit=limit)
+    listed = datasets.find(
+        name, data, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
+    )
+    files = Data(listed, langs=langs, limit=limit)
     try:
         samples = list(benchmark.choose(list(benchmark.samples(files)), files))
     except (EvenkeelError, MemoryError):
@@ -175,10 +186,17 @@ def read_samples(
     except Exception as error:
         raise DataError(shown, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
     check_samples(benchmark, samples, shown)
-    sources = dict.fromkeys(each if each in ("starter", "published") else "file" for each in data)
+    sources = dict.fromkeys(map(_kind_of_source, data))
     facts = benchmark.about_data(samples)
     hashes = [file.sha256 for file in files]
+    facts |= {"columns": dict(columns)} if columns else {}
     return samples, {"source": " and ".join(sources), "sha256": hashes, "lang": langs, **facts}
+
+
+def _kind_of_source(data: str) -> str:
+    """What the spec calls a value of `--data`: a data set by its name, anything else a file."""
+    on_hub = data.startswith(HUB) and not Path(data.removeprefix(HUB).partition(":")[0]).exists()
+    return data if data in ("starter", "published") or on_hub else "file"
 
 
 def check_samples(benchmark: Benchmark, samples: Sequence[Sample], data: str) -> None:

@@ -25,6 +25,7 @@ def _make_build(name: str) -> click.Command:
 
     @click.option("--out", type=click.Path(file_okay=not builder.folder, dir_okay=builder.folder), **out)
     @from_struct(builder.Options)
+    @options.column_option
     @options.model_args_option
     @options.base_url_option
     @options.concurrency_option

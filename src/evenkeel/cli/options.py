@@ -148,7 +148,13 @@ data_option = click.option(
     multiple=True,
     default=("starter",),
     show_default=True,
-    help="A path, 'starter' or 'published'; repeat for several.",
+    help="A path, 'starter', 'published', hf:NAME[:SPLIT] or an address; repeat for several.",
+)
+column_option = click.option(
+    "--column",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Read a field from a column of another name: query=question; repeat.",
 )
 lang_option = click.option(
     "--lang",

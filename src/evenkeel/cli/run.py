@@ -31,6 +31,7 @@ MODEL_OPTIONS = compose(
 RUN_OPTIONS = compose(
     options.base_url_option,
     options.data_option,
+    options.column_option,
     options.lang_option,
     click.option(
         "--limit", type=int, help="Use at most this many questions of each language, data set or task."

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import unquote, urlsplit, urlunsplit
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
+from evenkeel.files.download import stream
 from evenkeel.files.jsonfile import read_bytes
+from evenkeel.files.sources import ending, is_elsewhere, local
 from evenkeel.files.tables import ENDINGS
 
-CHUNK = 1 << 16
-TIMEOUT = 30
-CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
-"""Headers of the Hugging Face Hub: a file's commit; SHA-256 of a large file, Git's id of a small one."""
+HINT = (
+    "Run the same command again to go on, set EVENKEEL_MIRROR to a host that serves the same paths, or "
+    "download by hand:"
+)
 DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
 """Files of the Hugging Face Hub that describe data and hold none."""
 SETTINGS = ("config.json", "package.json", "metadata.json")
@@ -102,12 +103,23 @@ Progress: TypeAlias = Callable[[PublishedFile, int, int | None], None]
 
 
 def find(
-    benchmark: str, data: str | Sequence[str], langs: Sequence[str] | None, *, starter: Starter
+    benchmark: str,
+    data: str | Sequence[str],
+    langs: Sequence[str] | None,
+    *,
+    starter: Starter,
+    columns: Mapping[str, str] | None = None,
+    tables: bool = True,
 ) -> list[DataFile]:
-    """The files that `--data` means for a benchmark: of one value, or of several one after the other."""
+    """The files that `--data` means for a benchmark: of one value, or of several one after the other.
+
+    Without `tables`, CSV and Parquet files are given as JSON lines; `columns` are those of other names.
+    """
     if not isinstance(data, str):
         return [
-            file for each in dict.fromkeys(data) for file in find(benchmark, each, langs, starter=starter)
+            file
+            for each in dict.fromkeys(data)
+            for file in find(benchmark, each, langs, starter=starter, columns=columns, tables=tables)
         ]
     if data == "starter":
         return [
@@ -119,24 +131,33 @@ def find(
         files = [file for file in published_set(benchmark).files if file.samples]
         return [_published_file(benchmark, file) for file in files if not langs or file.lang in langs]
     path = Path(data)
-    if not path.is_dir():
-        return [data_file(path)]
+    if is_elsewhere(data) or not path.is_dir():
+        return [_user_file(data, columns, tables=tables)]
+    if columns:
+        raise UsageError(f"--column goes with one file: {data} is a folder.")
     # A build leaves its journal beside the files that it made, a review its decisions.
     ignored = (".", "journal.sqlite", "review.jsonl")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README and a licence beside its data, which may be in folders inside.
-    tables = _data_in(paths)
-    if all(file.name in SETTINGS for file in tables):
-        tables = _data_in(_files_below(path))
-    paths = tables or paths
+    with_rows = _data_in(paths)
+    if all(file.name in SETTINGS for file in with_rows):
+        with_rows = _data_in(_files_below(path))
+    paths = with_rows or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
-    return [msgspec.structs.replace(data_file(file), folder=path) for file in paths]
+    files = [_user_file(file, None, tables=tables) for file in paths]
+    return [msgspec.structs.replace(file, folder=path) for file in files]
+
+
+def _user_file(data: str | Path, columns: Mapping[str, str] | None, *, tables: bool) -> DataFile:
+    """A user's file, wherever it is, with the hash of what is in it before any column has another name."""
+    content = data_file(local(data))
+    return msgspec.structs.replace(content, path=local(content.path, columns, tables=tables))
 
 
 def _data_in(paths: Sequence[Path]) -> list[Path]:
     """The files that rows are read from."""
-    return [path for path in paths if path.suffix.lower() in ENDINGS and path.name not in DESCRIPTIONS]
+    return [path for path in paths if ending(path) in ENDINGS and path.name not in DESCRIPTIONS]
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -155,7 +176,9 @@ def data_file(path: Path) -> DataFile:
     except DataError as error:
         if os.path.lexists(path) or "\0" in str(path):
             raise
-        raise DataError(str(error).rstrip("."), "Give a path, 'starter' or 'published'.") from None
+        raise DataError(
+            str(error).rstrip("."), "Give a path, an address, 'starter', 'published' or 'hf:NAME'."
+        ) from None
 
 
 def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> DataFile:
@@ -270,7 +293,7 @@ def _download(name: str, file: PublishedFile, progress: Progress | None) -> None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as out:
-            for chunk, total in _stream(published.address(file), part.stat().st_size, claims):
+            for chunk, total in stream(published.address(file), part.stat().st_size, claims, hint=HINT):
                 if chunk is None:  # the server sends the whole file again
                     out.truncate(0)
                 else:
@@ -317,60 +340,3 @@ def _problem(
             f"To accept it, delete {_record_path(path)} and fetch again."
         )
     return ""
-
-
-def _stream(address: str, start: int, claims: dict[str, str]) -> Iterator[tuple[bytes | None, int | None]]:
-    """Chunks of a file from byte `start` on, each with the total size; None first where it starts again.
-
-    `claims` receives what the server says of the file: the headers of the first response that has each.
-    """
-    import urllib.error
-    import urllib.request
-    from http.client import HTTPException, HTTPMessage
-
-    def keep_claims(headers: HTTPMessage) -> None:
-        for name in CLAIMS:
-            if headers.get(name):
-                claims.setdefault(name, headers[name])
-
-    class Redirects(urllib.request.HTTPRedirectHandler):
-        """The Hub names commit and digest where it redirects; the storage behind it does not."""
-
-        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-            keep_claims(headers)
-            return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-    parts = urlsplit(address)
-    login, _, host = parts.netloc.rpartition("@")
-    shown = urlunsplit(parts._replace(netloc=host))
-    request = urllib.request.Request(shown, headers={"User-Agent": "evenkeel"})
-    if start:
-        request.add_header("Range", f"bytes={start}-")
-    if login:
-        encoded = base64.b64encode(unquote(login).encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {encoded}")
-    try:
-        try:
-            response = urllib.request.build_opener(Redirects).open(request, timeout=TIMEOUT)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 416:  # nothing is left to send: the part is the whole file
-                    return
-                raise OSError(f"HTTP {error.code} {error.reason}") from None
-        with response:
-            keep_claims(response.headers)
-            received = start if response.status == 206 else 0
-            length = response.headers.get("Content-Length")
-            total = int(length) + received if length else None
-            if start and not received:
-                yield None, total
-            while chunk := response.read(CHUNK):
-                received += len(chunk)
-                yield chunk, total
-            if total is not None and received < total:
-                raise OSError(f"the connection was lost after {received:,} of {total:,} bytes")
-    except (OSError, HTTPException, ValueError) as error:  # urllib's errors are OSErrors
-        raise DataUnreachable(
-            f"{shown} could not be fetched ({getattr(error, 'reason', None) or error}). Run the same command "
-            "again to go on, set EVENKEEL_MIRROR to a host that serves the same paths, or download by hand:"
-        ) from None

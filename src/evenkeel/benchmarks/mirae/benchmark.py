@@ -96,6 +96,7 @@ class Mirae(Benchmark):
     """
 
     Options = MiraeOptions
+    tables = False
     Inputs = MiraeInputs
     Detail = MiraeDetail | None
     layout = LAYOUT

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import convert, described, indented, read_json
+from evenkeel.files.jsonfile import convert, described, indented, json_lines, read_json
 from evenkeel.types import Record, Records, RunSpec, Sample, Tag
 
 T = TypeVar("T")
@@ -117,7 +117,10 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
 
     `fallback` is the language of a file that does not state its own.
     """
-    raw = read_json(path)
+    if path.suffix.lower() == ".jsonl":  # rows of a table
+        raw: Any = {"questions": [row for _, row in json_lines(path)]}
+    else:
+        raw = read_json(path)
     if not isinstance(raw, dict) or "questions" not in raw:
         raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
     file = convert(path, raw, _File)

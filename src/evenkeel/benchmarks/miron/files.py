@@ -136,7 +136,11 @@ def read_files(data: Data) -> list[Example]:
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
         stems = len({path.stem for path in by_file}) == len(by_file)
-        inside = {file.path: file.path.relative_to(file.folder or file.path.parent) for file in data}
+        roots = {file.path: file.folder or file.path.parent for file in data}
+        inside = {
+            path: path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+            for path, root in roots.items()
+        }
         names = {path: path.stem if stems else inside[path].as_posix() for path in by_file}
         examples = [
             replace(

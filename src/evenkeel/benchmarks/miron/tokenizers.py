@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
+from evenkeel.files.sources import naming_source
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
@@ -75,7 +76,8 @@ class Comparison(NamedTuple):
 
 def read(data: str | Sequence[str], langs: list[str] | None) -> list[Example]:
     """The examples of `--data`, in the chosen languages."""
-    return read_files(Data(datasets.find("miron", data, langs, starter=Miron.starter), langs=langs))
+    with naming_source():
+        return read_files(Data(datasets.find("miron", data, langs, starter=Miron.starter), langs=langs))
 
 
 def compare(examples: Sequence[Example], specs: Sequence[str]) -> Comparison:

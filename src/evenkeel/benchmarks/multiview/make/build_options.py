@@ -159,13 +159,19 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--label-field makes triplets without a judge: leave out one of the two")
         elif self.set:
             self._refuse("--set names fields and criteria", *DESCRIBING)
-        elif not self.judge and not self.label_field:
+        elif not self.judge and not self.label_field and not self.names_known_criterion:
             raise ValueError("--docs needs a --judge SPEC, or a --label-field with labels")
 
     def _refuse(self, reason: str, *names: str) -> None:
         for name in names:
             if getattr(self, name):
                 raise ValueError(f"{reason}: leave out --{name.replace('_', '-')}")
+
+    @property
+    def names_known_criterion(self) -> bool:
+        """Whether the criterion is left to be that of the known document set which the documents are of."""
+        described = self.description or self.hint or self.instruction or self.label_field or self.text_field
+        return bool(self.docs and self.criterion) and not (self.set or self.criteria or described)
 
     @property
     def number(self) -> int:

@@ -25,7 +25,7 @@ from evenkeel.benchmarks.multiview.make.annotate import split_in_parts
 from evenkeel.benchmarks.multiview.make.build_options import MIN_DOCUMENTS, BuildOptions
 from evenkeel.benchmarks.multiview.make.criteria import Criterion, portable_spec, task_name
 from evenkeel.benchmarks.multiview.make.generator import COPIES, compose, compose_documents
-from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets
+from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets, recognise_set
 from evenkeel.benchmarks.multiview.make.triplets import (
     Dropped,
     JudgedTriplets,
@@ -72,13 +72,15 @@ class MultiviewBuilder:
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
         self.set: ChosenSet | None = choose_set(options.set) if options.set else None
+        if options.names_known_criterion:
+            self.set = recognise_set(Path(options.docs or ""), options.criterion or "")
         self.criteria: list[Criterion] = []
         if self.set:
             self.criteria = [each.criterion for each in self.set.criteria]
             unlabelled = [each.name for each in self.set.criteria if not each.labels]
             if unlabelled and not options.judge:
                 raise UsageError(
-                    f"--set {options.set}: the file has no labels for {', '.join(unlabelled)}: give a "
+                    f"--set {self.set.name}: the file has no labels for {', '.join(unlabelled)}: give a "
                     "--judge SPEC."
                 )
         elif options.docs:

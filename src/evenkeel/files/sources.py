@@ -1,0 +1,407 @@
+"""Data where people have it: on the Hugging Face Hub, at an address, in a compressed file, in other columns.
+
+Each becomes a file on this machine that benchmarks and builders read like any other, below a temporary folder
+that goes with the process. The name of the file is that of the data, and its lines have the numbers of the
+original's lines (or rows), so that `naming_source` can tell an error about it in the terms of the original.
+A login or a token in an address is in no name and in no message.
+"""
+
+from __future__ import annotations
+
+import atexit
+import bz2
+import contextlib
+import gzip
+import lzma
+import re
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import msgspec
+
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, MissingExtra, UsageError, suggestion
+from evenkeel.files.cache import slug
+from evenkeel.files.download import stream
+from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
+from evenkeel.files.tables import ENDINGS, Row, kind_of, read_rows
+
+HUB = "hf:"
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+TABLES = (".csv", ".parquet")
+LARGEST = 1 << 31
+"""Bytes of a file that is fetched, unpacked or converted."""
+MEMORY = 1 << 28
+"""Bytes that unpacking may take: an xz file can ask for more than a machine has."""
+LONGEST = 3600.0
+"""Seconds that a file may take to arrive."""
+CHUNK = 1 << 20
+INSTALL = "pip install 'evenkeel[data]'"
+
+
+class Source(NamedTuple):
+    """What a file on this machine was made from."""
+
+    name: str
+    """As a person wrote it, without login and query."""
+    lines: bool = True
+    """Whether the original has lines; otherwise it has rows."""
+    columns: Mapping[str, str] = {}
+    """The column that each field was taken from, where that has another name."""
+
+
+_sources: dict[Path, Source] = {}
+
+
+def is_elsewhere(data: str) -> bool:
+    """Whether a value of `--data` or `--docs` is a data set of the Hub or an address, not a path."""
+    return data.startswith(HUB) or bool(re.match(r"[A-Za-z][\w+.-]*(::[\w+.-]+)*://", data))
+
+
+def parse_columns(column: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """`FIELD=COLUMN` for each: the column of the data that a field is taken from."""
+    if isinstance(column, Mapping):
+        return dict(column)
+    pairs = [each.partition("=") for each in ([column] if isinstance(column, str) else column)]
+    columns: dict[str, str] = {}
+    for field, mark, name in pairs:
+        if not field or not mark or not name:
+            raise UsageError(f"--column {field}{mark}{name}: write it as FIELD=COLUMN, as in query=question.")
+        if field in columns:
+            raise UsageError(f"--column {field}={name}: '{field}' is given twice.")
+        columns[field] = name
+    return columns
+
+
+def local(
+    data: str | Path, columns: Mapping[str, str] | None = None, *, split: str = "test", tables: bool = True
+) -> Path:
+    """The file or folder of this machine that a value of `--data` or `--docs` means.
+
+    A path to a file that is not compressed is itself, unless its columns are to have other names. `split` is
+    taken of a data set that has several and of which none was named. Without `tables` a CSV or Parquet file
+    becomes JSON lines.
+    """
+    if isinstance(data, str) and data.startswith(HUB):
+        return _renamed(_from_hub(data, split), columns or {})
+    path = _fetched(data) if isinstance(data, str) and is_elsewhere(data) else Path(data)
+    if path.is_dir():
+        if columns:
+            raise UsageError(f"--column goes with one file: {data} is a folder.")
+        return path
+    if path.suffix.lower() in COMPRESSED and path.is_file():
+        path = _unpacked(path)
+    if columns or (not tables and path.suffix.lower() in TABLES and path.is_file()):
+        return _renamed(path, columns or {})
+    return path
+
+
+def ending(path: Path) -> str:
+    """The ending that names a file's format, that of a compression aside."""
+    return Path(path.stem if path.suffix.lower() in COMPRESSED else path.name).suffix.lower()
+
+
+@contextlib.contextmanager
+def naming_source() -> Iterator[None]:
+    """Errors about a file that stands for another are told of the other: its name, its rows, its columns."""
+    try:
+        yield
+    except EvenkeelError as error:
+        error.args = (named(str(error)), *error.args[1:])
+        raise
+
+
+def named(text: str) -> str:
+    """A text about files that stand for others, told of the others."""
+    for path, source in _sources.items():
+        if str(path) in text:
+            text = _in_terms_of(source, text.replace(str(path), source.name))
+    return text
+
+
+def _in_terms_of(source: Source, text: str) -> str:
+    if not source.lines:
+        text = text.replace(f"{source.name}, line ", f"{source.name}, row ")
+    for field, column in source.columns.items():
+        text = text.replace(f"field '{field}'", f"field '{field}' (column '{column}')")
+    return text
+
+
+# Files of this process
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="evenkeel-data-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+_numbers = count(1)
+
+
+def _new_file(name: str, source: Source) -> Path:
+    """A path for a file in a folder of its own, so that it can have the name of the original."""
+    folder = _folder() / str(next(_numbers))
+    folder.mkdir()
+    path = folder / slug(name, longest=120)
+    _sources[path] = source
+    return path
+
+
+def _source_of(path: Path) -> Source:
+    """What a path stands for; a person's own file is itself."""
+    return _sources.get(path) or Source(str(path))
+
+
+def _write(path: Path, chunks: Iterable[bytes], done: str) -> None:
+    """Write a file of at most LARGEST bytes."""
+    size = 0
+    with path.open("wb") as file:
+        for chunk in chunks:
+            size += len(chunk)
+            if size > LARGEST:
+                raise DataError(_source_of(path).name, f"it has more than {LARGEST:,} bytes {done}.")
+            file.write(chunk)
+
+
+# Addresses
+
+
+def _fetched(address: str) -> Path:
+    """A file at a web address or any other that fsspec knows."""
+    shown = without_secrets(address)
+    name = Path(unquote(urlsplit(shown).path)).name
+    if not name:
+        raise UsageError(f"{shown}: this address names no file. Give that of a file ({', '.join(ENDINGS)}).")
+    path = _new_file(name, Source(shown))
+    reader = _web_chunks if urlsplit(address).scheme.lower() in ("http", "https") else _filesystem_chunks
+    _write(path, _before_deadline(reader(address, shown), shown), "as it arrives")
+    return path
+
+
+def without_secrets(address: str) -> str:
+    """An address without login, query and fragment, each of which may hold a key."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise UsageError("--data: this is not an address that can be read.") from None
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _before_deadline(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:
+    """The chunks, as long as they do not take longer than a patient person waits."""
+    start = time.monotonic()
+    for chunk in chunks:
+        if time.monotonic() - start > LONGEST:
+            raise DataUnreachable(f"{shown} could not be fetched in {LONGEST / 60:.0f} minutes.")
+        yield chunk
+
+
+def _web_chunks(address: str, shown: str) -> Iterator[bytes]:
+    hint = "Check the address, or download the file by hand and give its path."
+    for chunk, _ in stream(address, hint=hint, shown=shown):
+        yield chunk or b""
+
+
+def _filesystem_chunks(address: str, shown: str) -> Iterator[bytes]:
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtra(f"--data {shown}", package="fsspec", install=INSTALL) from None
+    try:
+        with fsspec.open(address, "rb") as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+    except FileNotFoundError:
+        raise DataError(shown, "there is no such file.") from None
+    except ImportError as error:
+        raise UsageError(f"{shown}: this kind of address needs the package '{error.name}'.") from None
+    except EvenkeelError:
+        raise
+    except Exception as error:  # noqa: BLE001  # a file system may raise anything, and its text may hold the login
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise DataUnreachable(f"{shown} could not be fetched ({reason}).") from None
+
+
+# Compressed files
+
+
+def _unpacked(path: Path) -> Path:
+    """A compressed file, unpacked."""
+    source = _source_of(path)
+    target = _new_file(path.stem, source)
+    with open_file(path) as file:
+        try:
+            _write(target, UNPACKERS[path.suffix.lower()](file), "unpacked")
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            reason = "it needs too much memory" if "limit" in str(error) else "the file is damaged"
+            raise DataError(source.name, f"cannot be unpacked: {reason}.") from None
+    return target
+
+
+def _unpack_gz(file: BinaryIO) -> Iterator[bytes]:
+    with gzip.open(file) as unpacked:
+        while chunk := unpacked.read(CHUNK):
+            yield chunk
+
+
+def _unpack_bz2(file: BinaryIO) -> Iterator[bytes]:
+    with bz2.open(file) as unpacked:
+        while chunk := unpacked.read(CHUNK):
+            yield chunk
+
+
+def _unpack_xz(file: BinaryIO) -> Iterator[bytes]:
+    """Streams one after the other, with a limit on memory, which `lzma.open` has not."""
+    rest = file.read(CHUNK)
+    while rest:
+        decoder = lzma.LZMADecompressor(memlimit=MEMORY)
+        while not decoder.eof:
+            if decoder.needs_input and not rest and not (rest := file.read(CHUNK)):
+                raise EOFError
+            chunk, rest = decoder.decompress(rest, max_length=CHUNK), b""
+            yield chunk
+        rest = (decoder.unused_data or file.read(CHUNK)).lstrip(b"\0")  # streams may be padded
+
+
+def _unpack_zst(file: BinaryIO) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("a file that ends in .zst", package="zstandard", install=INSTALL) from None
+    try:
+        decoder = zstandard.ZstdDecompressor(max_window_size=MEMORY)
+        with decoder.stream_reader(file, read_across_frames=True) as unpacked:
+            while chunk := unpacked.read(CHUNK):
+                yield chunk
+    except zstandard.ZstdError as error:
+        raise EOFError(str(error)) from None
+
+
+UNPACKERS: Mapping[str, Callable[[BinaryIO], Iterator[bytes]]] = {
+    ".gz": _unpack_gz,
+    ".bz2": _unpack_bz2,
+    ".xz": _unpack_xz,
+    ".zst": _unpack_zst,
+}
+
+
+# Rows
+
+
+def _renamed(path: Path, columns: Mapping[str, str]) -> Path:
+    """The rows of a file as JSON lines, each at its line of the original, with fields from other columns."""
+    source = _source_of(path)
+    if path in _sources and not columns and path.suffix == ".jsonl":
+        return path
+    with naming_source():
+        rows = read_rows(path)
+        first = next(rows, None)
+        if first is None:
+            raise DataError(path, "there is no row in it.")
+        for field, column in columns.items():
+            if column not in first.fields:
+                raise UsageError(
+                    f"--column {field}={column}: {path} has no column '{column}'."
+                    f"{suggestion(column, first.fields)} Available: {', '.join(first.fields)}."
+                )
+        lines = source.lines and first.line is not None
+        target = _new_file(f"{path.stem}.jsonl", Source(source.name, lines, columns))
+        _write(target, _lines(chain([first], rows), columns), "as JSON lines")
+    return target
+
+
+def _lines(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
+    written = 0
+    for number, row in enumerate(rows, 1):
+        line = row.line or number
+        yield b"\n" * (line - 1 - written) + encoded(row, columns) + b"\n"
+        written = line
+
+
+def encoded(row: Row, columns: Mapping[str, str]) -> bytes:
+    """A row as a line of JSON. A cell that is empty is no field, and a cell of CSV may hold a JSON list."""
+    taken = set(columns.values())
+    fields = {name: value for name, value in row.fields.items() if name not in taken}
+    fields |= {field: row.fields[column] for field, column in columns.items() if column in row.fields}
+    if row.file.suffix.lower() == ".csv":
+        fields = {name: _cell(text) for name, text in fields.items() if text != ""}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    try:
+        return msgspec.json.encode(fields)
+    except (TypeError, ValueError):
+        for name, value in fields.items():
+            try:
+                msgspec.json.encode(value)
+            except (TypeError, ValueError):
+                raise row.error(f"the column '{name}' holds {kind_of(value)}, which is not text.") from None
+        raise
+
+
+def _cell(text: Any) -> Any:
+    if isinstance(text, str) and text.startswith(("[", "{")):
+        with contextlib.suppress(*NOT_JSON):
+            return decode(text.encode())
+    return text
+
+
+# The Hugging Face Hub
+
+
+def _from_hub(data: str, split: str) -> Path:
+    """The rows of a data set as JSON lines. `datasets` runs no code of a data set from version 4 on."""
+    name, config, chosen = _parts_of(data)
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra(f"--data {data}", package="datasets", install=INSTALL) from None
+    if int(datasets.__version__.partition(".")[0]) < 4:
+        raise UsageError(
+            f"--data {data}: datasets {datasets.__version__} may run code of a data set. Run: {INSTALL}"
+        )
+    try:
+        loaded = _load(datasets, name, config)
+    except EvenkeelError:
+        raise
+    except Exception as error:  # noqa: BLE001  # `datasets` raises what its readers and the Hub's client raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise DataUnreachable(f"{data} could not be loaded ({lines[0].rstrip('.')}).") from None
+    if isinstance(loaded, dict):
+        names = [str(each) for each in loaded]
+        chosen = chosen or (names[0] if len(names) == 1 else split if split in names else "")
+        if chosen not in names:
+            wanted = (
+                f"has no split '{chosen}'.{suggestion(chosen, names)}" if chosen else "has several splits."
+            )
+            raise UsageError(f"{data}: the data set {wanted} Available: {', '.join(names)}. Give NAME:SPLIT.")
+        loaded = loaded[chosen]
+    stem = "-".join(filter(None, (Path(name).name, config, chosen)))
+    path = _new_file(f"{stem}.jsonl", Source(data, lines=False))
+    rows = (Row(path, fields, str(number), where=f"row {number}") for number, fields in enumerate(loaded, 1))
+    with naming_source():
+        _write(path, (encoded(row, {}) + b"\n" for row in rows), "as JSON lines")
+    return path
+
+
+def _parts_of(data: str) -> tuple[str, str, str]:
+    """`hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME:CONFIG:SPLIT`."""
+    name, *rest = data.removeprefix(HUB).split(":")
+    if not name or len(rest) > 2 or not all(rest):
+        raise UsageError(f"{data}: write it as hf:NAME, hf:NAME:SPLIT or hf:NAME:CONFIG:SPLIT.")
+    config, split = ("", *rest)[-2:] if rest else ("", "")
+    return name, config, split
+
+
+def _load(datasets: Any, name: str, config: str) -> Any:
+    """A data set of the Hub or its cache, of a folder of files, or one that was saved to a folder."""
+    folder = Path(name)
+    saved = folder.is_dir() and any((folder / each).is_file() for each in ("state.json", "dataset_dict.json"))
+    return datasets.load_from_disk(name) if saved else datasets.load_dataset(name, config or None)

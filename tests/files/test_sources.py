@@ -1,0 +1,331 @@
+"""Data where people have it: compressed, at an address, in other columns, on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import http.server
+import lzma
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from commandline import evenkeel
+from evenkeel.errors import DataError, DataUnreachable, MissingExtra, UsageError
+from evenkeel.files import datasets, sources
+from evenkeel.files.sources import local, naming_source, parse_columns, without_secrets
+from evenkeel.run.folder import Run
+from loopback import Loopback
+
+ROWS = [
+    {"id": n, "query": f"Who keeps light {n}?", "answer": f"Keeper {n}",
+     "positive": [f"Keeper {n} keeps light {n}."], "negative": [f"Light {n} is old.", f"Light {n} is red."]}
+    for n in range(3)
+]  # fmt: skip
+CONTENT = b"".join(msgspec.json.encode(row) + b"\n" for row in ROWS)
+
+
+def rgb(data: str | Path, out: Path, **settings: Any) -> Run:
+    with Loopback(words=3) as server:
+        return ek.run(
+            "rgb", "openai:loop", base_url=server.url, data=data, ability="noise", noise_rates="0",
+            passages=2, out=out, progress=False, **settings,
+        )  # fmt: skip
+
+
+def asked(run: Run) -> list[tuple[str, tuple[str, ...]]]:
+    return [(record.sample.inputs.query, record.sample.inputs.docs) for record in run.records()]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "en.jsonl").write_bytes(CONTENT)
+    return rgb(folder / "en.jsonl", folder / "run")
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zst"])
+def test_a_compressed_file_is_the_file_in_it(ending: str, plain: Run, tmp_path: Path) -> None:
+    if ending == "zst":
+        packed = pytest.importorskip("zstandard").ZstdCompressor().compress(CONTENT)
+    else:
+        packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)  # type: ignore[attr-defined]
+    (tmp_path / f"en.jsonl.{ending}").write_bytes(packed)
+    run = rgb(tmp_path / f"en.jsonl.{ending}", tmp_path / "run")
+    assert asked(run) == asked(plain)
+    assert run.spec.data == plain.spec.data
+    assert run.spec.data["sha256"] == [hashlib.sha256(CONTENT).hexdigest()]
+
+
+def test_several_streams_in_one_file_are_read(tmp_path: Path) -> None:
+    halves = CONTENT[:100], CONTENT[100:]
+    for name, pack in (("a.jsonl.xz", lzma.compress), ("b.jsonl.gz", gzip.compress)):
+        (tmp_path / name).write_bytes(b"".join(pack(half) for half in halves))
+        assert local(tmp_path / name).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
+def test_a_damaged_file_says_so(ending: str, tmp_path: Path) -> None:
+    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)  # type: ignore[attr-defined]
+    for content in (packed[: len(packed) // 2], b"not packed at all"):
+        path = tmp_path / f"x.jsonl.{ending}"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"x\.jsonl\.{ending}: cannot be unpacked: the file is damaged"):
+            local(path)
+
+
+def test_unpacking_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LARGEST", 5_000_000)
+    path = tmp_path / "bomb.jsonl.gz"
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    path.write_bytes(b"".join(packer.compress(bytes(1 << 20)) for _ in range(40)) + packer.flush())
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"bomb\.jsonl\.gz: it has more than 5,000,000 bytes unpacked"):
+        local(path)
+
+
+def test_unpacking_takes_limited_memory(tmp_path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 29}]
+    (tmp_path / "wide.jsonl.xz").write_bytes(lzma.compress(CONTENT, filters=filters))
+    with pytest.raises(DataError, match="it needs too much memory"):
+        local(tmp_path / "wide.jsonl.xz")
+
+
+# Columns
+
+
+def test_fields_are_taken_from_columns_of_other_names(plain: Run, tmp_path: Path) -> None:
+    rows = [{"question": row["query"], **{k: v for k, v in row.items() if k != "query"}} for row in ROWS]
+    path = tmp_path / "en.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    run = rgb(path, tmp_path / "run", column={"query": "question"})
+    assert asked(run) == asked(plain)
+    assert run.spec.data["columns"] == {"query": "question"}
+    assert run.spec.data["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+
+
+def test_csv_and_parquet_are_read_by_every_benchmark(plain: Run, tmp_path: Path) -> None:
+    import csv
+
+    polars = pytest.importorskip("polars")
+    with (tmp_path / "en.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "query", "answer", "positive", "negative", "fakeanswer"])
+        writer.writeheader()
+        lists = ("positive", "negative")
+        for row in ROWS:
+            cells = {k: msgspec.json.encode(row[k]).decode() if k in lists else row[k] for k in row}
+            writer.writerow({**cells, "fakeanswer": ""})
+    polars.DataFrame(ROWS).write_parquet(tmp_path / "en.parquet")
+    for name in ("en.csv", "en.parquet"):
+        run = rgb(tmp_path / name, tmp_path / name.replace(".", "-"))
+        assert asked(run) == asked(plain)
+        assert [r.sample.id for r in run.records()] == [r.sample.id for r in plain.records()]
+
+
+def test_questions_of_mirae_may_be_rows_of_a_table(tmp_path: Path) -> None:
+    text = "question_id,domain,short\n1,FACTUAL,Why is the sea salt?\n2,FACTUAL,Why is it blue?\n"
+    (tmp_path / "questions_english.csv").write_text(text)
+    with Loopback(words=3) as server:
+        run = ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=tmp_path / "questions_english.csv", samples=2,
+            column=["level_1_text=short"], embedder="openai:embed", out=tmp_path / "run", progress=False,
+            lang="en",
+        )  # fmt: skip
+    assert [r.sample.inputs.question_text for r in run.records()] == [
+        "Why is the sea salt?",
+        "Why is it blue?",
+    ]
+
+
+def test_an_error_names_the_file_the_line_and_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    rows = [{**row, "question": row["query"]} for row in ROWS]
+    rows[2]["question"] = 7
+    lines = [msgspec.json.encode(row).decode() for row in rows]
+    path.write_text("\n\n".join(lines))  # with blank lines between
+    with pytest.raises(DataError) as error:
+        rgb(path, tmp_path / "run", column={"query": "question"})
+    assert str(error.value).startswith(f"{path}, line 5, field 'query' (column 'question'): expected text")
+
+
+def test_an_error_of_a_table_names_its_row(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "en.parquet"
+    polars.DataFrame(
+        [{**row, "answer": "" if row["id"] == 1 else row["answer"]} for row in ROWS]
+    ).write_parquet(path)
+    with pytest.raises(DataError) as error:
+        rgb(path, tmp_path / "run")
+    assert str(error.value).startswith(f"{path}, row 2")
+
+
+def test_a_column_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / "en.jsonl").write_bytes(CONTENT)
+    with pytest.raises(UsageError) as error:
+        rgb(tmp_path / "en.jsonl", tmp_path / "run", column=["query=querry"])
+    text = str(error.value)
+    assert f"{tmp_path / 'en.jsonl'} has no column 'querry'. Did you mean 'query'?" in text
+    assert "Available: id, query, answer, positive, negative." in text
+    for wrong in ("query", "=x", "query="):
+        with pytest.raises(UsageError, match="FIELD=COLUMN"):
+            parse_columns([wrong])
+
+
+def test_the_command_line_takes_columns(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("passage,n\nThe keel is made of oak.,1\n,2\n")
+    done = evenkeel(
+        "build", "multiview", "--docs", tmp_path / "mine.csv", "--column", "txt=passage", "--criterion", "x",
+        "--description", "y", "--label-field", "n", "--text-field", "txt", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert done.code == 2
+    assert f"{tmp_path / 'mine.csv'}, line 3: the field 'txt' (column 'passage') is missing." in done.stderr
+
+
+# Addresses
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+    """A server of files that wants a login for some, and the logins that it was given."""
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "en.jsonl.gz").write_bytes(gzip.compress(CONTENT))
+    given: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=str(tmp_path / "web"))
+
+        def do_GET(self) -> None:
+            given.append(self.headers.get("Authorization", ""))
+            super().do_GET()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", given
+        server.shutdown()
+        thread.join()
+
+
+def test_a_web_address_is_read_and_its_login_is_nowhere(
+    web: tuple[str, list[str]], plain: Run, tmp_path: Path
+) -> None:
+    host, given = web
+    run = rgb(f"http://someone:hunter2secret@{host}/en.jsonl.gz?token=abc123def456", tmp_path / "run")
+    assert asked(run) == asked(plain)
+    assert run.spec.data == plain.spec.data
+    assert given[0].startswith("Basic ")
+    for path in (tmp_path / "run").rglob("*"):
+        content = path.read_bytes() if path.is_file() else b""
+        assert b"hunter2secret" not in content
+        assert b"abc123def456" not in content
+    with pytest.raises(DataUnreachable) as error:
+        rgb(f"http://someone:hunter2secret@{host}/none.jsonl?token=abc123def456", tmp_path / "other")
+    assert str(error.value).startswith(f"http://{host}/none.jsonl could not be fetched (HTTP 404")
+    assert "secret" not in str(error.value)
+
+
+def test_an_error_in_fetched_data_names_the_address(web: tuple[str, list[str]], tmp_path: Path) -> None:
+    host, _ = web
+    (tmp_path / "web" / "bad.jsonl").write_bytes(CONTENT + b"{nonsense}\n")
+    with pytest.raises(DataError) as error:
+        rgb(f"http://me:hunter2secret@{host}/bad.jsonl", tmp_path / "run")
+    assert str(error.value).startswith(f"http://{host}/bad.jsonl, line 4: this line is not JSON")
+
+
+def test_a_file_of_any_file_system_is_read(plain: Run, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    fsspec.filesystem("memory").pipe("/shelf/en.jsonl", CONTENT)
+    (tmp_path / "en.jsonl").write_bytes(CONTENT)
+    for number, address in enumerate(("memory://shelf/en.jsonl", f"file://{tmp_path}/en.jsonl")):
+        run = rgb(address, tmp_path / f"run{number}")
+        assert asked(run) == asked(plain)
+        assert run.spec.data == plain.spec.data
+    with pytest.raises(DataError, match="memory://shelf/none.jsonl: there is no such file"):
+        local("memory://shelf/none.jsonl")
+    with pytest.raises(DataUnreachable, match=r"nosuch://host/x\.jsonl could not be fetched \(ValueError\)"):
+        local("nosuch://user:pw@host/x.jsonl?key=1")
+
+
+def test_what_arrives_has_a_limit(
+    web: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _ = web
+    (tmp_path / "web" / "long.jsonl").write_bytes(bytes(200_000))
+    monkeypatch.setattr(sources, "LARGEST", 100_000)
+    with pytest.raises(DataError, match=f"http://{host}/long.jsonl: it has more than 100,000 bytes"):
+        local(f"http://{host}/long.jsonl")
+    monkeypatch.setattr(sources, "LONGEST", -1.0)
+    with pytest.raises(DataUnreachable, match="could not be fetched in"):
+        local(f"http://{host}/en.jsonl.gz")
+
+
+def test_an_address_shows_no_secret() -> None:
+    assert without_secrets("s3://key:secret@bucket/a/b.csv?sig=1#x") == "s3://bucket/a/b.csv"
+    with pytest.raises(UsageError, match="cannot be given here"):
+        ek.start("runs", "rgb", "openai:x", data="https://me:pw@host/x.jsonl")
+
+
+# The Hugging Face Hub
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    library = pytest.importorskip("datasets")
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return library
+
+
+def test_a_data_set_is_read_through_datasets(hub: Any, plain: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "lights"
+    folder.mkdir()
+    (folder / "test.jsonl").write_bytes(CONTENT)
+    (folder / "train.jsonl").write_bytes(CONTENT[: CONTENT.index(b"\n") + 1])
+    for data in (f"hf:{folder}", f"hf:{folder}:test", f"hf:{folder}:default:test"):
+        path = local(data)
+        assert [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] == ROWS
+    assert len(local(f"hf:{folder}", split="train").read_bytes().splitlines()) == 1
+    run = rgb(f"hf:{folder}:test", tmp_path / "run", column={"query": "query"})
+    assert asked(run) == asked(plain)
+    with pytest.raises(
+        UsageError, match="has no split 'tests'. Did you mean 'test'\\? Available: train, test"
+    ):
+        local(f"hf:{folder}:tests")
+
+
+def test_a_saved_data_set_is_read(hub: Any, tmp_path: Path) -> None:
+    hub.Dataset.from_list([*ROWS, {"id": 9}]).save_to_disk(tmp_path / "saved")
+    path = local(f"hf:{tmp_path / 'saved'}")
+    rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    assert rows == [*ROWS, {"id": 9}]  # what a row lacks is no field
+    with pytest.raises(DataError) as error, naming_source():
+        datasets.find("rgb", f"hf:{tmp_path / 'saved'}", None, starter=datasets.Starter({}, lambda _: b""))
+        raise DataError(path, "wrong.", line=4)
+    assert str(error.value) == f"hf:{tmp_path / 'saved'}, row 4: wrong."
+
+
+def test_a_data_set_that_cannot_be_reached_says_so(hub: Any) -> None:
+    with pytest.raises(DataUnreachable, match="hf:nobody/nothing could not be loaded"):
+        local("hf:nobody/nothing")
+    for wrong in ("hf:", "hf:a:b:c:d", "hf:a::b"):
+        with pytest.raises(UsageError, match="hf:NAME:SPLIT"):
+            local(wrong)
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'evenkeel\[data\]'"):
+        local("hf:openai/gsm8k")
