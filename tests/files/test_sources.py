@@ -284,6 +284,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     library = pytest.importorskip("datasets")
     monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(library.config, "HF_HUB_OFFLINE", True)
     return library
 
 
@@ -302,6 +303,26 @@ def test_a_data_set_is_read_through_datasets(hub: Any, plain: Run, tmp_path: Pat
         UsageError, match="has no split 'tests'. Did you mean 'test'\\? Available: train, test"
     ):
         local(f"hf:{folder}:tests")
+
+
+def test_a_data_set_of_the_cache_is_read_by_its_name(hub: Any, plain: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "lights"
+    folder.mkdir()
+    (folder / "test.jsonl").write_bytes(CONTENT)
+    hub.load_dataset(str(folder))
+    (tmp_path / "cache" / "lights").rename(tmp_path / "cache" / "me___lights")  # as one of the Hub is kept
+    run = rgb("hf:me/lights:test", tmp_path / "run")
+    assert asked(run) == asked(plain)
+    assert run.spec.data["source"] == "hf:me/lights:test"
+    entries, _ = ek.export(run, to="hub")
+    assert "id: me/lights" in entries.read_text()
+    log, _ = ek.export(run, to="every-eval-ever")
+    (source,) = {
+        msgspec.json.encode(each["source_data"])
+        for each in msgspec.json.decode(log.read_bytes())["evaluation_results"]
+    }
+    assert msgspec.json.decode(source)["hf_repo"] == "me/lights"
+    assert msgspec.json.decode(source)["hf_split"] == "test"
 
 
 def test_a_saved_data_set_is_read(hub: Any, tmp_path: Path) -> None:

@@ -358,7 +358,7 @@ def _cell(text: Any) -> Any:
 
 def _from_hub(data: str, split: str) -> Path:
     """The rows of a data set as JSON lines. `datasets` runs no code of a data set from version 4 on."""
-    name, config, chosen = _parts_of(data)
+    name, config, chosen = parts_of(data)
     try:
         import datasets
     except ImportError:
@@ -391,7 +391,7 @@ def _from_hub(data: str, split: str) -> Path:
     return path
 
 
-def _parts_of(data: str) -> tuple[str, str, str]:
+def parts_of(data: str) -> tuple[str, str, str]:
     """`hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME:CONFIG:SPLIT`."""
     name, *rest = data.removeprefix(HUB).split(":")
     if not name or len(rest) > 2 or not all(rest):

@@ -24,7 +24,7 @@ from evenkeel.files.datasets import published_sets
 from evenkeel.files.frame import answer_text
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import Metric, declaration, scope_name
-from evenkeel.report.formats.subjects import Identity, Subject, subjects
+from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import load_stored
@@ -33,7 +33,6 @@ from evenkeel.types import Figure, Generate, Record, RunSpec
 SCHEMA = "0.3.0"
 UNITS = {"share": "proportion", "score": "points", "signed_bits": "bits"}
 """Units that have another name there."""
-HUB = "https://huggingface.co/datasets/"
 
 
 def write(run: Run, folder: Path) -> list[Path]:
@@ -192,8 +191,11 @@ class _Log:
     # Samples
 
     def _rows(self, record: Record) -> Iterator[bytes]:
-        """A line for each main metric that the sample has a value of, or for the first other that it has."""
-        if record.score.unscorable:
+        """A line for each main metric that the sample has a value of, or for the first other that it has.
+
+        Values that say something of a sample without an answer (that it lacks documents, say) are no scores.
+        """
+        if record.score.unscorable or not record.score.answered:
             return
         values = {
             name: value
@@ -319,13 +321,17 @@ def source_data(spec: RunSpec, samples: int) -> dict[str, Any]:
         {"sha256": hashes, "limit": spec.limit, "languages": spec.data.get("lang"), "source": source}
     )
     published = published_sets().get(spec.benchmark) if source == "published" else None
-    if published and published.home.startswith(HUB):
+    if hub := hub_data(spec):
         return {
-            "dataset_name": published.title,
+            "dataset_name": published.title if published else hub.repo,
             "source_type": "hf_dataset",
-            "hf_repo": published.home.removeprefix(HUB),
+            "hf_repo": hub.repo,
+            **({"hf_split": hub.split} if hub.split else {}),
             "samples_number": samples,
-            "additional_details": {**details, "revision": published.revision},
+            "additional_details": {
+                **details,
+                **texts({"revision": hub.revision or None, "config": hub.config or None}),
+            },
         }
     if published:
         addresses = [published.origin(file) for file in published.files if file.samples]

@@ -12,11 +12,9 @@ from typing import Any
 from evenkeel.analysis.intervals import CONFIDENCE
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import slug, write_whole
-from evenkeel.files.datasets import published_sets
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
-from evenkeel.report.formats.every_eval_ever import HUB
-from evenkeel.report.formats.subjects import Subject, subjects
+from evenkeel.report.formats.subjects import Subject, hub_data, subjects
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import load_stored
 from evenkeel.types import Figure, RunSpec
@@ -62,9 +60,9 @@ def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
 def _entry(run: Run, subject: Subject, name: str, dataset: str) -> dict[str, Any]:
     """One figure as an entry of `.eval_results/`."""
     about: dict[str, Any] = {"id": dataset, "task_id": name}
-    published = published_sets().get(run.spec.benchmark)
-    if run.spec.data.get("source") == "published" and published and published.home.startswith(HUB):
-        about["revision"] = published.revision
+    hub = hub_data(run.spec)
+    if hub and hub.revision:
+        about["revision"] = hub.revision
     figure = subject.figures[name]
     entry: dict[str, Any] = {"dataset": about, "value": figure.value}
     if created := str(run.spec.provenance.get("created", "")):
@@ -85,7 +83,11 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
         "lang": spec.data.get("lang"),
         "limit": spec.limit,
     }
+    hub = hub_data(spec)
+    if hub:
+        about |= {"config": hub.config, "split": hub.split, "revision": hub.revision}
     about["args"] = {name: value for name, value in arguments.items() if value}
+    about = {name: value for name, value in about.items() if value}
     metrics = []
     for name in subject.main:
         figure = subject.figures[name]
@@ -121,10 +123,8 @@ def _task(run: Run, subject: Subject) -> str:
 
 def _dataset(spec: RunSpec) -> tuple[str, bool]:
     """The id of the run's data on the Hub, and whether it is known."""
-    published = published_sets().get(spec.benchmark) if spec.data.get("source") == "published" else None
-    if published and published.home.startswith(HUB):
-        return published.home.removeprefix(HUB), True
-    return f"{PLACEHOLDER}/{slug(spec.benchmark)}", False
+    hub = hub_data(spec)
+    return (hub.repo, True) if hub else (f"{PLACEHOLDER}/{slug(spec.benchmark)}", False)
 
 
 def _uncertainty(figure: Figure) -> list[str]:

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from evenkeel.files.cache import slug
+from evenkeel.files.datasets import published_sets
+from evenkeel.files.sources import HUB, parts_of
 from evenkeel.models.presets import presets
 from evenkeel.models.registry import split_spec
 from evenkeel.page.metrics import scope_name
 from evenkeel.run.folder import Run, served_at
 from evenkeel.run.registry import load_stored
-from evenkeel.types import Figure
+from evenkeel.types import Figure, RunSpec
 
 Deployment: TypeAlias = Literal["self_deployed", "externally_managed", "unknown"]
 
 LOCAL = "local"
+HUB_PAGES = "https://huggingface.co/datasets/"
 PUBLISHERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB"}
 """Who published a model whose name alone does not say it."""
 ENGINES = {"embedded": "transformers", "embedded-embedder": "sentence-transformers", "hf": "transformers",
            "sbert": "sentence-transformers"}  # fmt: skip
+
+
+class HubData(NamedTuple):
+    """A data set of the Hugging Face Hub."""
+
+    repo: str
+    revision: str = ""
+    config: str = ""
+    split: str = ""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -110,6 +122,18 @@ def identity(run: Run, role: str) -> Identity:
         deployment=deployment,
         bundled=scheme.startswith("embedded"),
     )
+
+
+def hub_data(spec: RunSpec) -> HubData | None:
+    """The data set of the Hub that a run's samples are of, where that is known."""
+    source = str(spec.data.get("source", ""))
+    published = published_sets().get(spec.benchmark) if source == "published" else None
+    if published and published.home.startswith(HUB_PAGES):
+        return HubData(published.home.removeprefix(HUB_PAGES), published.revision)
+    if source.startswith(HUB) and " and " not in source:
+        repo, config, split = parts_of(source)
+        return HubData(repo, "", config, split)
+    return None
 
 
 def _served(scheme: str, servers: Sequence[str]) -> tuple[str, str, Deployment]:
