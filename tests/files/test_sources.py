@@ -56,7 +56,7 @@ def test_a_compressed_file_is_the_file_in_it(ending: str, plain: Run, tmp_path: 
     if ending == "zst":
         packed = pytest.importorskip("zstandard").ZstdCompressor().compress(CONTENT)
     else:
-        packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)  # type: ignore[attr-defined]
+        packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)
     (tmp_path / f"en.jsonl.{ending}").write_bytes(packed)
     run = rgb(tmp_path / f"en.jsonl.{ending}", tmp_path / "run")
     assert asked(run) == asked(plain)
@@ -73,7 +73,7 @@ def test_several_streams_in_one_file_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
 def test_a_damaged_file_says_so(ending: str, tmp_path: Path) -> None:
-    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)  # type: ignore[attr-defined]
+    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)
     for content in (packed[: len(packed) // 2], b"not packed at all"):
         path = tmp_path / f"x.jsonl.{ending}"
         path.write_bytes(content)

@@ -145,8 +145,7 @@ def find(
     paths = with_rows or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
-    files = [_user_file(file, None, tables=tables) for file in paths]
-    return [msgspec.structs.replace(file, folder=path) for file in files]
+    return [msgspec.structs.replace(_user_file(file, None, tables=tables), folder=path) for file in paths]
 
 
 def _user_file(data: str | Path, columns: Mapping[str, str] | None, *, tables: bool) -> DataFile:

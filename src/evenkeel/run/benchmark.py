@@ -221,7 +221,7 @@ class Benchmark:
         match request:
             case Generate(prompt=str(prompt)):
                 return Question(prompt)
-            case Generate(prompt=messages):
+            case Generate(prompt=tuple(messages)):
                 return Question("\n\n".join(message.content for message in messages))
             case LogLikelihood(prefix=prefix) | StringLikelihood(prefix=prefix):
                 return Question(prefix)

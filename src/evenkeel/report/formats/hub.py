@@ -33,11 +33,11 @@ def write(run: Run, folder: Path) -> list[Path]:
     listed = [subject for subject in subjects(run) if subject.main]
     if not listed:
         raise UsageError(f"{run.path}: none of its main figures has a value, so there is nothing to export.")
-    several = len(listed) > 1
+    names = [slug(subject.name) for subject in listed]
     written = []
-    for subject in listed:
-        target = folder / slug(subject.name) if several else folder
-        written += _write(run, subject, target)
+    for number, (subject, name) in enumerate(zip(listed, names, strict=True), 1):
+        part = name if names.count(name) == 1 else f"{name}-{number}"
+        written += _write(run, subject, folder / part if len(listed) > 1 else folder)
     return written
 
 
