@@ -98,6 +98,21 @@ def test_unpacking_takes_limited_memory(tmp_path: Path) -> None:
         local(tmp_path / "wide.jsonl.xz")
 
 
+def test_zstandard_takes_limited_memory(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    wide = zstandard.ZstdCompressionParameters(window_log=30)
+    packed = zstandard.ZstdCompressor(compression_params=wide).compressobj().compress(CONTENT)
+    (tmp_path / "wide.jsonl.zst").write_bytes(packed + b"\0" * 100)
+    with pytest.raises(DataError, match=r"wide\.jsonl\.zst: cannot be unpacked"):
+        local(tmp_path / "wide.jsonl.zst")
+    pack = zstandard.ZstdCompressor().compress
+    (tmp_path / "two.jsonl.zst").write_bytes(pack(CONTENT[:100]) + pack(CONTENT[100:]))
+    assert local(tmp_path / "two.jsonl.zst").read_bytes() == CONTENT
+    (tmp_path / "half.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(CONTENT)[:50])
+    with pytest.raises(DataError, match=r"half\.jsonl\.zst: cannot be unpacked"):
+        local(tmp_path / "half.jsonl.zst")
+
+
 # Columns
 
 
@@ -173,6 +188,8 @@ def test_a_column_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None
     text = str(error.value)
     assert f"{tmp_path / 'en.jsonl'} has no column 'querry'. Did you mean 'query'?" in text
     assert "Available: id, query, answer, positive, negative." in text
+    with pytest.raises(UsageError, match="--column goes with your own data, not with --data starter"):
+        rgb("starter", tmp_path / "run", column=["query=question"])
     for wrong in ("query", "=x", "query="):
         with pytest.raises(UsageError, match="FIELD=COLUMN"):
             parse_columns([wrong])
@@ -253,6 +270,8 @@ def test_a_file_of_any_file_system_is_read(plain: Run, tmp_path: Path) -> None:
         assert run.spec.data == plain.spec.data
     with pytest.raises(DataError, match="memory://shelf/none.jsonl: there is no such file"):
         local("memory://shelf/none.jsonl")
+    with pytest.raises(UsageError, match=r"s3://bucket/x\.jsonl cannot be read here"):
+        local("s3://key:secret@bucket/x.jsonl")
     with pytest.raises(DataUnreachable, match=r"nosuch://host/x\.jsonl could not be fetched \(ValueError\)"):
         local("nosuch://user:pw@host/x.jsonl?key=1")
 

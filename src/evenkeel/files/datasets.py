@@ -121,6 +121,8 @@ def find(
             for each in dict.fromkeys(data)
             for file in find(benchmark, each, langs, starter=starter, columns=columns, tables=tables)
         ]
+    if columns and data in ("starter", "published"):
+        raise UsageError(f"--column goes with your own data, not with --data {data}.")
     if data == "starter":
         return [
             _starter_file(benchmark, lang, stem, starter)

@@ -27,7 +27,15 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
-from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, MissingExtra, UsageError, suggestion
+from evenkeel.errors import (
+    DataError,
+    DataUnreachable,
+    EvenkeelError,
+    MissingExtra,
+    UsageError,
+    sentence,
+    suggestion,
+)
 from evenkeel.files.cache import slug
 from evenkeel.files.download import stream
 from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
@@ -43,6 +51,8 @@ MEMORY = 1 << 28
 LONGEST = 3600.0
 """Seconds that a file may take to arrive."""
 CHUNK = 1 << 20
+SMALL = 1 << 10
+"""Bytes that are unpacked at a time where nothing bounds what they become: of zstandard 32 KiB for each."""
 INSTALL = "pip install 'evenkeel[data]'"
 
 
@@ -223,7 +233,7 @@ def _filesystem_chunks(address: str, shown: str) -> Iterator[bytes]:
     except FileNotFoundError:
         raise DataError(shown, "there is no such file.") from None
     except ImportError as error:
-        raise UsageError(f"{shown}: this kind of address needs the package '{error.name}'.") from None
+        raise UsageError(f"{shown} cannot be read here. {sentence(str(error))}") from None
     except EvenkeelError:
         raise
     except Exception as error:  # noqa: BLE001  # a file system may raise anything, and its text may hold the login
@@ -242,7 +252,8 @@ def _unpacked(path: Path) -> Path:
         try:
             _write(target, UNPACKERS[path.suffix.lower()](file), "unpacked")
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            reason = "it needs too much memory" if "limit" in str(error) else "the file is damaged"
+            needy = "memory" in str(error).lower()
+            reason = "it needs too much memory" if needy else "the file is damaged"
             raise DataError(source.name, f"cannot be unpacked: {reason}.") from None
     return target
 
@@ -278,10 +289,15 @@ def _unpack_zst(file: BinaryIO) -> Iterator[bytes]:
     except ImportError:
         raise MissingExtra("a file that ends in .zst", package="zstandard", install=INSTALL) from None
     try:
-        decoder = zstandard.ZstdDecompressor(max_window_size=MEMORY)
-        with decoder.stream_reader(file, read_across_frames=True) as unpacked:
-            while chunk := unpacked.read(CHUNK):
+        rest = file.read(SMALL)
+        while rest:
+            decoder = zstandard.ZstdDecompressor(max_window_size=MEMORY).decompressobj()
+            while not decoder.eof:
+                if not rest and not (rest := file.read(SMALL)):
+                    raise EOFError  # which a stream of that package does not tell from the end
+                chunk, rest = decoder.decompress(rest), b""
                 yield chunk
+            rest = decoder.unused_data or file.read(SMALL)
     except zstandard.ZstdError as error:
         raise EOFError(str(error)) from None
 

@@ -361,5 +361,5 @@ def _seconds(created: str, path: Path) -> int:
     """When a run was made, in seconds since 1970: as its spec says, or by its summary."""
     try:
         return int(datetime.fromisoformat(created).timestamp())
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return int((path / "summary.json").stat().st_mtime)
