@@ -251,20 +251,6 @@ def test_another_benchmark_is_no_task_of_mteb(runs: dict[str, Run]) -> None:
         export(runs["rgb"], "mteb")
 
 
-MTEB = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-import mteb
-from sentence_transformers import SentenceTransformer
-from task import EvenkeelMultiview
-
-model = SentenceTransformer(sys.argv[2], device="cpu")
-results = mteb.evaluate(model, tasks=[EvenkeelMultiview()], cache=None, show_progress_bar=False)
-scores = results.task_results[0].scores["test"]
-print(json.dumps({each["hf_subset"]: each["accuracy"] for each in scores}))
-"""
-
-
 def test_mteb_gives_the_same_accuracy(tmp_path: Path) -> None:
     python = os.environ.get("EVENKEEL_MTEB_PYTHON", sys.executable)
     if python == sys.executable and importlib.util.find_spec("mteb") is None:
@@ -276,18 +262,19 @@ def test_mteb_gives_the_same_accuracy(tmp_path: Path) -> None:
     )
     export(run, "mteb", tmp_path / "task")
     done = subprocess.run(
-        [python, "-c", MTEB, str(tmp_path / "task"), str(embedder_folder())],
+        [python, str(tmp_path / "task" / "task.py"), str(embedder_folder())],
         capture_output=True, text=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    theirs = json.loads(done.stdout.splitlines()[-1])
+    lines = (line.split("\t") for line in done.stdout.splitlines() if "__" in line)
+    theirs = {task: float(accuracy) for task, accuracy in lines}
     ours = {
         figure.scope["task"]: figure.value
         for figure in run.summary.values()
         if figure.metric == "accuracy" and set(figure.scope) == {"task", "method"}
     }
     assert len(ours) == 4
-    assert theirs == pytest.approx(ours, abs=1e-12)
+    assert theirs == pytest.approx(ours, abs=1e-6)
 
 
 # All of them
