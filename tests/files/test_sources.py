@@ -71,14 +71,15 @@ def test_several_streams_in_one_file_are_read(tmp_path: Path) -> None:
         assert local(tmp_path / name).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
-def test_a_damaged_file_says_so(ending: str, tmp_path: Path) -> None:
-    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(CONTENT)
-    for content in (packed[: len(packed) // 2], b"not packed at all"):
-        path = tmp_path / f"x.jsonl.{ending}"
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=rf"x\.jsonl\.{ending}: cannot be unpacked: the file is damaged"):
-            local(path)
+def test_a_damaged_file_says_so(tmp_path: Path) -> None:
+    for ending, pack in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)):
+        packed = pack(CONTENT)
+        for content in (packed[: len(packed) // 2], b"not packed at all"):
+            path = tmp_path / f"x.jsonl.{ending}"
+            path.write_bytes(content)
+            problem = rf"x\.jsonl\.{ending}: cannot be unpacked: the file is damaged"
+            with pytest.raises(DataError, match=problem):
+                local(path)
 
 
 def test_unpacking_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +158,13 @@ def test_questions_of_mirae_may_be_rows_of_a_table(tmp_path: Path) -> None:
         "Why is the sea salt?",
         "Why is it blue?",
     ]
+    (tmp_path / "questions_english.csv").write_text(f"{text}3,FACTUAL,   \n")
+    with pytest.raises(DataError) as error:
+        ek.dry_run(
+            "mirae", "openai:x", data=tmp_path / "questions_english.csv", column=["level_1_text=short"]
+        )
+    place = f"{tmp_path / 'questions_english.csv'}, line 4, field 'level_1_text' (column 'short')"
+    assert str(error.value) == f"{place}: expected a text that is not empty."
 
 
 def test_an_error_names_the_file_the_line_and_the_column(tmp_path: Path) -> None:

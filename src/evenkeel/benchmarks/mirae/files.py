@@ -117,15 +117,18 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
 
     `fallback` is the language of a file that does not state its own.
     """
-    if path.suffix.lower() == ".jsonl":  # rows of a table
-        raw: Any = {"questions": [row for _, row in json_lines(path)]}
+    if path.suffix.lower() == ".jsonl":
+        questions = _question_rows(path, fallback)
     else:
         raw = read_json(path)
-    if not isinstance(raw, dict) or "questions" not in raw:
-        raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
-    file = convert(path, raw, _File)
-    lang = file_language(path, file.metadata, fallback)
-    questions = [_question(path, index, item, lang) for index, item in enumerate(file.questions)]
+        if not isinstance(raw, dict) or "questions" not in raw:
+            raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
+        file = convert(path, raw, _File)
+        lang = file_language(path, file.metadata, fallback)
+        places = (f"questions[{index}]" for index in range(len(file.questions)))
+        questions = [
+            _question(path, item, lang, where) for item, where in zip(file.questions, places, strict=True)
+        ]
     for (question_id, padding), count in repeated((question.id, question.padding) for question in questions):
         with_padding = f" with padding '{padding}'" if padding else ""
         raise DataError(
@@ -134,15 +137,27 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     return questions
 
 
-def _question(path: Path, index: int, item: Any, lang: str) -> Question:
-    where = f"questions[{index}]"
+def _question_rows(path: Path, fallback: str | None) -> list[Question]:
+    """Questions as rows of a table, one on each line."""
+    lang = file_language(path, Metadata(), fallback)
+    rows = ((line, convert(path, raw, _QuestionTexts, line=line)) for line, raw in json_lines(path))
+    questions = [_question(path, item, lang, line=line) for line, item in rows]
+    if not questions:
+        raise DataError(path, "there is no question in it.")
+    return questions
+
+
+def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | None = None) -> Question:
     texts = {level: getattr(item, f"level_{level}_text") for level in LEVELS}
     texts = {level: text for level, text in texts.items() if text is not None}
     for level, text in texts.items():
         if not text.strip():
-            raise DataError(path, "expected a text that is not empty.", where=f"{where}.level_{level}_text")
+            field = f"{where}.level_{level}_text" if where else f"field 'level_{level}_text'"
+            raise DataError(path, "expected a text that is not empty.", line=line, where=field)
     if not texts:
-        raise DataError(path, "expected level_1_text to level_7_text, and found none.", where=where)
+        raise DataError(
+            path, "expected level_1_text to level_7_text, and found none.", line=line, where=where
+        )
     positions = {level: getattr(item, f"level_{level}_position") for level in texts}
     return Question(
         str(item.question_id),
