@@ -19,8 +19,9 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, DataUnreachable, MissingExtra, UsageError
-from evenkeel.files import datasets, sources
-from evenkeel.files.sources import local, naming_source, parse_columns, without_secrets
+from evenkeel.files import datasets
+from evenkeel.files.remote import sources
+from evenkeel.files.remote.sources import local, naming_source, parse_columns, without_secrets
 from evenkeel.run.folder import Run
 from loopback import Loopback
 

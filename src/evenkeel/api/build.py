@@ -13,7 +13,7 @@ from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, write_whole
-from evenkeel.files.sources import local, named, naming_source, parse_columns
+from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.options import parse

@@ -26,7 +26,7 @@ from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug, write_whole
-from evenkeel.files.sources import is_elsewhere, parse_columns, without_secrets
+from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.models.prices import prices_by_role, require_prices

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
-from evenkeel.files.sources import parse_columns
+from evenkeel.files.remote.sources import parse_columns
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,

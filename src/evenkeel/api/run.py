@@ -27,7 +27,7 @@ from evenkeel.api.setup import (
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.cache import slug
-from evenkeel.files.sources import parse_columns
+from evenkeel.files.remote.sources import parse_columns
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import EngineOptions, load_engine

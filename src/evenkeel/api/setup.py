@@ -18,7 +18,7 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
 from evenkeel.files import datasets
-from evenkeel.files.sources import HUB, naming_source
+from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
-from evenkeel.files.download import stream
 from evenkeel.files.jsonfile import read_bytes
-from evenkeel.files.sources import ending, is_elsewhere, local
+from evenkeel.files.remote.download import stream
+from evenkeel.files.remote.sources import ending, is_elsewhere, local
 from evenkeel.files.tables import ENDINGS
 
 HINT = (

@@ -105,9 +105,9 @@ def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
     load_polars(f"{source}: reading Parquet").read_parquet(source)[list(rows)].write_parquet(target)
 
 
-def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> pl.DataFrame:
+def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:
     """Rows in memory as a frame, each column of the type that is given for it."""
     polars = load_polars("a data frame")
     cells = [[row[name] for name in types] for row in rows]
-    table: pl.DataFrame = polars.DataFrame(cells, schema=_schema(polars, types), orient="row")
+    table: DataFrame = polars.DataFrame(cells, schema=_schema(polars, types), orient="row")
     return table

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
-from evenkeel.files.sources import naming_source
+from evenkeel.files.remote.sources import naming_source
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer

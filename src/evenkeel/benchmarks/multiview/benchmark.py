@@ -103,6 +103,7 @@ class Multiview(Benchmark):
             "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
             "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
             "--description 'What it is about' --triplets 200 --out data/topics",
+            "evenkeel build multiview --docs gsm8k.jsonl --criterion arithmetic --out data/gsm8k",
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
             "--validate openai:OTHER --out data/gsm8k",
             "evenkeel build multiview --starter --seed 7",

@@ -20,8 +20,8 @@ import msgspec
 
 from evenkeel.analysis.intervals import AMOUNTS, CONFIDENCE, RANGES
 from evenkeel.files.cache import replacing, write_whole
+from evenkeel.files.columns import answer_text
 from evenkeel.files.datasets import published_sets
-from evenkeel.files.frame import answer_text
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import Metric, declaration, scope_name
 from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import published_sets
-from evenkeel.files.sources import HUB, parts_of
+from evenkeel.files.remote.sources import HUB, parts_of
 from evenkeel.models.presets import presets
 from evenkeel.models.registry import split_spec
 from evenkeel.page.metrics import scope_name

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.files.frame import Cell, typed_frame
+from evenkeel.files.columns import Cell
+from evenkeel.files.frame import typed_frame
 from evenkeel.page.metrics import scope_name
 from evenkeel.run.folder import Run, load_run, member
 from evenkeel.run.stored.listing import run_folders
 
 if TYPE_CHECKING:
-    import polars as pl
+    from evenkeel.files.frame import DataFrame
 
 COLUMNS: dict[str, type] = {
     "run": str,
@@ -42,7 +43,7 @@ COLUMNS: dict[str, type] = {
 """The layout, which docs/integrations.md describes."""
 
 
-def load_runs(*patterns: str | Path) -> pl.DataFrame:
+def load_runs(*patterns: str | Path) -> DataFrame:
     """The figures of runs as one polars frame: `ek.load_runs("runs/*").filter(polars.col("scope") == "")`.
 
     A pattern names run folders, or folders with runs in them, as a shell does. A run that is not finished has

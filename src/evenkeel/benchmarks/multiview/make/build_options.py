@@ -30,7 +30,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     docs: Annotated[
         str | None,
         Meta(
-            description="Your documents: .jsonl, .csv, .parquet, or a folder of .txt and .md files.",
+            description="Your documents: .jsonl, .csv, .parquet, also compressed, a folder of .txt and .md "
+            "files, an address or hf:NAME[:SPLIT].",
             extra=FILE,
         ),
     ] = None
@@ -42,7 +43,11 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     criterion: Annotated[
-        str | None, Meta(description="The name of the criterion: in what respect documents are alike.")
+        str | None,
+        Meta(
+            description="The name of the criterion: in what respect documents are alike. One of a known set, "
+            "which the documents are recognised to be of, needs no description."
+        ),
     ] = None
     description: Annotated[str | None, Meta(description="What the criterion is, in a sentence or two.")] = (
         None

@@ -55,7 +55,9 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     docs: Annotated[
         str | None,
         Meta(
-            description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet.", extra=FILE
+            description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet, also "
+            "compressed, an address or hf:NAME[:SPLIT].",
+            extra=FILE,
         ),
     ] = None
     model: Annotated[str | None, Meta(description="Writes questions about your documents.")] = None

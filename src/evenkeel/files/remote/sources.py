@@ -37,8 +37,8 @@ from evenkeel.errors import (
     suggestion,
 )
 from evenkeel.files.cache import slug
-from evenkeel.files.download import stream
 from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
+from evenkeel.files.remote.download import stream
 from evenkeel.files.tables import ENDINGS, Row, kind_of, read_rows
 
 HUB = "hf:"
