@@ -187,7 +187,7 @@ def checked(text: str, settings: Settings, *, beside: Sequence[str] = ()) -> str
         if "base_url" in names and "api_key_env" not in names:
             sign, line = ("&", "") if "?" in part else ("", " on a line of its own")
             raise ek.UsageError(
-                f"'{text}' does not say which key goes to that server, and would send OPENAI_API_KEY. Add "
+                f"'{text}' does not say which key goes to that server. Add "
                 f"{sign}api_key_env={NO_KEY}{line}, or the variable of its key: {', '.join(key_variables())}."
             )
     return text
