@@ -239,11 +239,11 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ("openai:x?API-KEY_ENV=HOME", "not a variable of a key"),
         ("openai:x?base_url=http://h/v1", "Add &api_key_env=NO_KEY"),
         ("openai:x?base%5Furl=http://h/v1&extra_body=api_key_env%3DNO_KEY", "Add &api_key_env=NO_KEY"),
-        ("judge:openai:x?BASE-URL=http://h/v1+reason", "would send OPENAI_API_KEY"),
-        ("openai:x?extra_body={}+&base_url=http://h/v1", "would send OPENAI_API_KEY"),
+        ("judge:openai:x?BASE-URL=http://h/v1+reason", "does not say which key goes"),
+        ("openai:x?extra_body={}+&base_url=http://h/v1", "does not say which key goes"),
         (
             'openai:x?extra_body={"a":"+api_key_env=NO_KEY+"}&base_url=http://h/v1',
-            "would send OPENAI_API_KEY",
+            "does not say which key goes",
         ),
         (
             "embed:openai:x?base_url=http://h/v1&api_key_env=NO_KEY+judge:openai:y?base_url=http://h",
@@ -285,9 +285,9 @@ def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
 
 def test_arguments_of_all_models_name_the_variable_of_a_key(parrot: AppTest) -> None:
     parrot.text_area(key="x-words").set_value("base_url=http://h/v1").run()
-    assert "would send OPENAI_API_KEY" in shown(parrot)
+    assert "does not say which key goes" in shown(parrot)
     parrot.text_area(key="x-words").set_value("judge:openai:x?base_url=http://h/v1\napi_key_env=NO_KEY").run()
-    assert "would send OPENAI_API_KEY" in shown(parrot)
+    assert "does not say which key goes" in shown(parrot)
     lines = ("base_url=http://h/v1", "api_key_env=NO_KEY")
     parrot.text_area(key="x-words").set_value("\n".join(lines)).run()
     assert chosen(parrot) == {"words": lines}
