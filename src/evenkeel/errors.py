@@ -9,6 +9,7 @@
     │   └── RunConflict           2   the run's folder belongs to another spec, version or process
     ├── ModelUnreachable          3   the model could not be reached, or refuses every call
     ├── DataUnreachable           3   a published data set could not be fetched
+    ├── BatchesPending            0   batches were submitted and are not waited for; nothing is scored yet
     ├── StorageError              1   the disk is full or the run's folder cannot be written
     ├── DrawingError              1   a chart could not be drawn
     └── BudgetReached             1   a limit on requests, tokens or money was met; answers are kept
@@ -108,6 +109,12 @@ class DataUnreachable(EvenkeelError):
 
 class DrawingError(EvenkeelError):
     """A chart could not be drawn: the process that does it ended, took too long or cannot be started."""
+
+
+class BatchesPending(EvenkeelError):
+    """Batches were submitted and are not waited for, as was asked; the same call fetches their answers."""
+
+    exit_code = 0
 
 
 class StorageError(EvenkeelError):

@@ -197,12 +197,13 @@ def _refuse_logins(values: Sequence[str]) -> None:
 
 def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
     """The settings of `evenkeel.run`, checked, as arguments of the command line."""
-    _refuse(settings, "out", "fresh", "progress")
+    _refuse(settings, "out", "fresh", "progress", "wait")
     shared = {name: settings.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
     limits = {name: settings.pop(name) for name in Limits.__struct_fields__ if name in settings}
     data = settings.pop("data", None)
     columns = parse_columns(settings.pop("column", ()))
     langs = parse_langs(settings.pop("lang", None))
+    batch = bool(settings.pop("batch", False))
     general = {
         name: settings.pop(name, None)
         for name in ("limit", "seed", "reuse", *EngineOptions.__struct_fields__)
@@ -222,6 +223,7 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
         *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
         *(f"--column={field}={name}" for field, name in columns.items()),
         *([f"--lang={','.join(langs)}"] if langs else []),
+        *(["--batch"] if batch else []),
         *(f"{_flag(name)}={value}" for name, value in general.items() if value is not None),
         *_shared_arguments(shared, limits),
         *_arguments(type(loaded).Options, by_name),

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evenkeel.api.batch import batched_roles
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
@@ -70,6 +71,7 @@ def dry_run(
     price_in: float = 0.0,
     price_out: float = 0.0,
     base_url: str | None = None,
+    batch: bool = False,
     **benchmark_options: Any,
 ) -> Plan:
     """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
@@ -88,7 +90,8 @@ def dry_run(
     refs = model_refs(loaded, name, ref, base_url)
     columns = parse_columns(column)
     samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit, columns)
-    prices, unpriced = prices_by_role(limits, refs, loaded.roles)
+    batched = batched_roles(loaded, name, refs) if batch else frozenset()
+    prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)
     named = ref is not None or "model" not in loaded.roles
     if limits.price:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import (
     Setup,
@@ -69,6 +70,8 @@ def run(
     workers: int | None = None,
     gpus_per_worker: float | None = None,
     concurrency: int | None = None,
+    batch: bool = False,
+    wait: bool = True,
     max_requests: int | None = None,
     max_tokens_total: int | None = None,
     max_usd: float | None = None,
@@ -86,8 +89,10 @@ def run(
     options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
     `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
     levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
-    fields to columns of other names: `column={"query": "question"}`. `progress` is shown in a notebook and on
-    a terminal; False shows none.
+    fields to columns of other names: `column={"query": "question"}`. With `batch` requests go through the
+    provider's batches, at its lower price: where the call ends, the same call with `out` fetches the answers;
+    without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
+    and on a terminal; False shows none.
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
     watching = watcher(progress)
@@ -95,7 +100,11 @@ def run(
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     ref = ModelRef(model, dict(model_args or {})) if model else None
-    budget = budget_for(limits, model_refs(loaded, name, ref, base_url), loaded, watching)
+    if not wait and not batch:
+        raise UsageError("--no-wait goes with --batch.")
+    refs = model_refs(loaded, name, ref, base_url)
+    roles = batched_roles(loaded, name, refs) if batch else frozenset()
+    budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(where, concurrency=concurrency) as running:
         setup = prepare(
             running,
@@ -110,7 +119,9 @@ def run(
             progress=watching,
         )
         folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
-        return _carry_out(setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching)
+        return _carry_out(
+            setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
+        )
 
 
 def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
@@ -313,8 +324,17 @@ def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
 
 
 def _carry_out(
-    setup: Setup, path: Path, budget: Budget, *, fresh: bool, reuse: str | Path | None, progress: Progress
+    setup: Setup,
+    path: Path,
+    budget: Budget,
+    *,
+    fresh: bool,
+    reuse: str | Path | None,
+    progress: Progress,
+    batched: frozenset[str] = frozenset(),
+    wait: bool = True,
 ) -> Run:
+    models = with_batches(setup.models, batched, path, wait=wait) if batched else setup.models
     with contextlib.ExitStack() as stack:
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
         recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
@@ -327,13 +347,16 @@ def _carry_out(
         requests = RequestPath(
             journal,
             identities(folder.spec),
-            opener=setup.models.__getitem__,
+            opener=models.__getitem__,
             budget=budget,
             progress=progress,
             titles={**TITLES, "model": "reading"} if setup.spec.data["source"] in RECORDED else TITLES,
             reuse=recording,
         )
-        with note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."):
+        with (
+            note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."),
+            note_batches(path, progress, batch=bool(batched)),
+        ):
             ask(setup.benchmark, setup.samples, requests)
             return _finish(setup.benchmark, folder, setup.spec, setup.samples, requests, progress)
     raise AssertionError("unreachable")

@@ -6,7 +6,7 @@ import contextlib
 import platform
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -147,10 +147,15 @@ def open_models(
 
 
 def budget_for(
-    limits: Limits, refs: Mapping[str, ModelRef], benchmark: Benchmark | Builder, progress: Progress
+    limits: Limits,
+    refs: Mapping[str, ModelRef],
+    benchmark: Benchmark | Builder,
+    progress: Progress,
+    *,
+    batched: Collection[str] = (),
 ) -> Budget:
     """A run's budget with the price of each model; an error where a limit in dollars could not be kept."""
-    prices, unknown = prices_by_role(limits, refs, benchmark.roles)
+    prices, unknown = prices_by_role(limits, refs, benchmark.roles, batched=batched)
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")

@@ -12,14 +12,14 @@ from click.core import ParameterSource
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, say, show_run
-from evenkeel.errors import UsageError
+from evenkeel.errors import BatchesPending, UsageError
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.options import describe
 from evenkeel.page.format import as_json
 from evenkeel.run.budget import Limits
 from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
-NOT_COUNTED = ("out", "reuse", "concurrency", *EngineOptions.__struct_fields__)
+NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
 """Options of `run` that change nothing in what a dry run counts."""
 
 MODEL_OPTIONS = compose(
@@ -43,6 +43,16 @@ RUN_OPTIONS = compose(
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
     options.concurrency_option,
     options.engine_options,
+    click.option(
+        "--batch",
+        is_flag=True,
+        help="Ask through the provider's batches, at its lower price; the same command goes on with them.",
+    ),
+    click.option(
+        "--wait/--no-wait",
+        default=True,
+        help="With --batch: wait for the answers, or end when all is submitted.  [default: wait]",
+    ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.outcome_options,
@@ -96,7 +106,11 @@ def _run(
         plan = api.dry_run(name, model, **counted)
         click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
         return 0
-    run = api.run(name, model, **settings, fresh=not resume, progress=Watcher())
+    try:
+        run = api.run(name, model, **settings, fresh=not resume, progress=Watcher())
+    except BatchesPending as pending:
+        say(str(pending))
+        return pending.exit_code
     return show_run(run, min_coverage=min_coverage, json=json)
 
 

@@ -48,7 +48,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Empty where each person has an address of their own: `host_variable` holds it."""
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
-    key_header: Literal["Authorization", "api-key"] = "Authorization"
+    key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
     models: tuple[str, ...] = ()
     """Some that it is known for. Servers add and retire models: any other name may be given."""
     host_variable: str = ""
@@ -75,6 +75,10 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fields that limit thinking to as many tokens as are put for TOKENS."""
     rate_limits: str = ""
     """What the names of its headers about rate limits begin with."""
+    batches: Literal["", "openai", "anthropic"] = ""
+    """The interface of its batches, if it has any."""
+    batch_price: float = 1.0
+    """What a token costs in a batch, as a share of the usual price."""
     sources: tuple[str, ...] = ()
     """Its documentation, for whoever checks this; `unconfirmed` says what was not seen there."""
 
@@ -145,6 +149,12 @@ def find_preset(name: str) -> Preset | None:
     if name in RESERVED or not NAME.fullmatch(name):
         return None
     return presets().get(name)
+
+
+def batch_preset(scheme: str) -> Preset | None:
+    """What is known of the batches of a provider, `openai` included; None where it has none."""
+    preset = presets().get(scheme)
+    return preset if preset is not None and preset.batches else None
 
 
 @cache

@@ -6,7 +6,7 @@ A price belongs to a model at its provider's own address; at any other address i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import UsageError, explain
 from evenkeel.files import configuration
 from evenkeel.files.package_data import read_json
+from evenkeel.models.presets import batch_preset
 from evenkeel.models.registry import backend, own_preset, split_spec
 from evenkeel.run.budget import Limits, Price
 from evenkeel.types import Capability, ModelRef
@@ -52,6 +53,16 @@ def price_table() -> Table:
     return read_json(__package__, "prices.json", type=Table)
 
 
+def batch_price_of(ref: ModelRef) -> Price | None:
+    """What a model costs when it is asked by batches; None where that is not known."""
+    price, preset = price_of(ref), batch_preset(ref.spec.partition(":")[0])
+    if price is None or preset is None or preset.batch_price == 1:
+        return price
+    share = preset.batch_price
+    source = f"{price.source}, {share:.0%} of it in batches" if price.source else ""
+    return Price(price.input * share, price.output * share, source)
+
+
 def price_of(ref: ModelRef) -> Price | None:
     """What a model costs; None where that is not known."""
     bare, args = split_spec(ref.spec)
@@ -86,14 +97,17 @@ def is_local(ref: ModelRef) -> bool:
 
 
 def prices_by_role(
-    limits: Limits, refs: Mapping[str, ModelRef], roles: Mapping[str, Any]
+    limits: Limits, refs: Mapping[str, ModelRef], roles: Mapping[str, Any], *, batched: Collection[str] = ()
 ) -> tuple[dict[str, Price], list[str]]:
     """The price of each model that is paid for, and the specs of those whose price is not known.
 
-    A price that was given is that of every model.
+    A price that was given is that of every model, also of those that are asked by batches.
     """
     paid = {role: ref for role, ref in refs.items() if PAID & set(roles.get(role, PAID))}
-    known = {role: limits.price or price_of(ref) for role, ref in paid.items()}
+    known = {
+        role: limits.price or (batch_price_of(ref) if role in batched else price_of(ref))
+        for role, ref in paid.items()
+    }
     unknown = [paid[role].spec for role, price in known.items() if price is None]
     return {role: price for role, price in known.items() if price is not None}, list(dict.fromkeys(unknown))
 

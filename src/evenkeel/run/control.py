@@ -175,6 +175,12 @@ class _Controlled:
         if (tell := getattr(self._progress, "retrying", None)) is not None:
             tell(count)
 
+    def waiting(self, text: str) -> None:
+        """What is waited for elsewhere, and how far that is."""
+        self._check()
+        if (tell := getattr(self._progress, "waiting", None)) is not None:
+            tell(text)
+
     def note(self, text: str) -> None:
         self._progress.note(text)
 

@@ -42,7 +42,10 @@ CONTROL = (PROGRESS, STOP, STOPPED)
 """Files of a run that is being written, which `run/control.py` explains."""
 MARKS = "marks.jsonl"
 """What people say of the scores: it outlives the run's own files."""
-FILES = ("spec.json", "journal.sqlite", "records.jsonl", "summary.json", "report.html", "export", *CONTROL)
+BATCHES = "batches.json"
+"""The batches that were handed in, which `models/openai/batches/stored.py` explains."""
+RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
+FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16}
 """Bytes of a file that is read as a whole."""

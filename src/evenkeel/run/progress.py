@@ -10,7 +10,8 @@ from evenkeel.types import Response
 class Progress(Protocol):
     """A watcher. The command line draws a bar; Python callers may pass their own.
 
-    One that also has `retrying(count)` is told how many requests wait to be tried again.
+    One that also has `retrying(count)` is told how many requests wait to be tried again; one that has
+    `waiting(text)`, how far the batches are that are waited for.
     """
 
     def phase(self, title: str, *, total: int, done: int) -> None:

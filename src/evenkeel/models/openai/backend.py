@@ -35,6 +35,7 @@ from evenkeel.models.openai.protocol import (
 from evenkeel.models.openai.retry import Call, Client, RequestFailed, Sender, ServerHealth
 from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.transport import RequestError
+from evenkeel.models.presets import batch_preset
 from evenkeel.options import RUNTIME, identity_options
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
@@ -56,6 +57,7 @@ from evenkeel.types import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
+    from evenkeel.models.openai.batches.session import Access
     from evenkeel.models.presets import Feature, Preset
 
 Batch: TypeAlias = list[Embed | Rank]
@@ -63,6 +65,7 @@ Batch: TypeAlias = list[Embed | Rank]
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
+OPENAI_HOST = "api.openai.com"
 CACHED_LOGPROBS = 1024
 SHORT = 3
 """Tokens, as estimated, of a text that may merge wholly into what comes before it."""
@@ -272,6 +275,29 @@ class OpenAI:
             if isinstance(error, RequestError) and error.status == 404 and error.no_such_api:
                 return str(error)
             raise
+
+    def batch_access(self) -> Access | None:
+        """What asking this model by batches needs; None where its provider has none."""
+        from evenkeel.models.openai.batches.protocols import PROTOCOLS
+        from evenkeel.models.openai.batches.session import Access
+
+        options, preset = self._options, self._preset or batch_preset("openai")
+        if preset is None or not preset.batches:
+            return None
+        protocol = PROTOCOLS[preset.batches]
+        endpoint = self._servers[0].endpoint
+        if len(self._servers) > 1:
+            raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
+        if endpoint.url("").host == OPENAI_HOST and options.token_field is None:
+            self._dialect.learn("max_completion_tokens")  # all its models take it, and some nothing else
+        return Access(
+            protocol.name,
+            endpoint.with_headers(protocol.key_header, protocol.headers),
+            self._dialect,
+            options.timeout,
+            options.retries,
+            preset.max_temperature,
+        )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
         self._require_key()

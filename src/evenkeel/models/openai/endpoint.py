@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import ipaddress
 import os
 import re
@@ -17,7 +18,7 @@ from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, i
 from evenkeel.models.presets import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from evenkeel.models.presets import Preset
 
@@ -62,6 +63,18 @@ class Endpoint:
         self.shown = self.redacted.text(_shown(self._url, url.query))
         self.rate_limits: dict[str, str] | None = None
         """The headers about rate limits as they came last, where someone wants to know them."""
+
+    def with_headers(self, key_header: str, headers: Mapping[str, str]) -> Endpoint:
+        """The same server with its key in another header, and with further headers."""
+        other = copy.copy(self)
+        other.headers = {**self.headers, **headers}
+        bearer = "Bearer "
+        if key_header != "Authorization" and (value := self.headers.get("Authorization", "")).startswith(
+            bearer
+        ):
+            del other.headers["Authorization"]
+            other.headers[key_header] = value.removeprefix(bearer)
+        return other
 
     def url(self, path: str) -> URL:
         return self._url.joinpath(*path.split("/")).with_query(self._url.query)

@@ -7,12 +7,13 @@ decompress: a small compressed body may hold gigabytes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -50,6 +51,10 @@ LARGE_AT_ONCE = 8
 """How many replies past the floor are read at the same time; the others wait, unread."""
 LISTING = 2**23
 """Bytes of a list of models."""
+FILE_S = 3600.0
+"""Seconds that a file may take to be sent or received."""
+LONGEST_LINE = 2**24
+"""Bytes of one line of a file."""
 DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
 
@@ -148,6 +153,13 @@ class Reply(NamedTuple):
                 return f"{shorten(message)}{suffix}"
         return shorten(error if isinstance(error, str) else text)
 
+    def failure(self) -> RequestError:
+        """The error that a reply without success is."""
+        foreign = self.is_page and self.status < 500
+        return RequestError(
+            f"HTTP {self.status}", self.message(), status=self.status, wait=self.wait, foreign=foreign
+        )
+
     def parse(self, read: Callable[[bytes], R]) -> R:
         """What `read` makes of a successful reply; RequestError where it is not what the protocol has."""
         if self.data.lstrip()[:1] not in (b"{", b"["):
@@ -235,35 +247,101 @@ class Transport:
 
     async def _send(self, method: str, path: str, body: bytes | None) -> Reply:
         url = self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
-        try:
+        with _as_request_errors(self._timeout):
             async with self._http.request(method, url, data=body, allow_redirects=False) as reply:
-                ok = reply.status == 200
-                data = await read_body(reply, body, large=self._large, stall_s=min(self._timeout, STALL_S))
-                redacted, headers = self._endpoint.redacted, reply.headers
-                if self._endpoint.rate_limits is not None:
-                    limits = rate_limits(headers)
-                    self._endpoint.rate_limits |= {name: redacted.text(limits[name]) for name in limits}
-                return Reply(
-                    reply.status,
-                    reply.content_type.lower(),
-                    redacted(data).removeprefix(b"\xef\xbb\xbf"),
-                    wait=None if ok else requested_wait(headers),
-                    location="" if ok else redacted.text(headers.get("Location", "")).partition("?")[0],
-                )
-        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
-            failure = RequestError("no connection", _os_reason(error), no_contact=True)
-        except Stalled:
-            failure = RequestError("timeout", "the reply began and did not go on")
-        except TimeoutError:
-            failure = RequestError("timeout", f"no reply within {self._timeout:g} s")
-        except Unreadable as error:
-            failure = RequestError("broken reply", shorten(str(error)))
-        except aiohttp.ClientResponseError:
-            failure = RequestError("broken reply", "it breaks the rules of HTTP")
-        except (aiohttp.ClientError, OSError) as error:
-            # Only the kind: the text of such an error may hold the address with its credentials.
-            failure = RequestError("connection lost", type(error).__name__)
-        raise failure from None
+                return await self._read(reply, body)
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        content: bytes | AsyncIterator[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send what is no question, such as a file, and read the reply up to LISTING bytes."""
+        timeout = aiohttp.ClientTimeout(total=FILE_S, sock_connect=CONNECT_S, sock_read=self._timeout)
+        with _as_request_errors(self._timeout):
+            async with self._http.request(
+                method,
+                self._endpoint.url(path).update_query(query or {}),
+                data=content,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+            ) as reply:
+                return await self._read(reply, None)
+
+    async def lines(self, path: str, *, most: int) -> AsyncIterator[bytes | None]:
+        """The lines of a file as they come, without any secret; None for one that is longer than
+        LONGEST_LINE. A file of more than `most` bytes is an error where they end."""
+        timeout = aiohttp.ClientTimeout(total=FILE_S, sock_connect=CONNECT_S, sock_read=STALL_S)
+        url, redacted = self._endpoint.url(path), self._endpoint.redacted
+        headers = {"Accept-Encoding": "identity"}
+        with _as_request_errors(STALL_S):
+            async with self._http.get(url, headers=headers, timeout=timeout, allow_redirects=False) as reply:
+                if reply.status != 200:
+                    raise (await self._read(reply, None)).failure()
+                if reply.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+                    raise Unreadable("the file is compressed, which was not asked for")
+                size, rest, too_long = 0, bytearray(), False
+                async for chunk in reply.content.iter_any():
+                    size += len(chunk)
+                    if size > most:
+                        reply.close()
+                        detail = f"more than {most:,} bytes for what was asked"
+                        raise RequestError("file too large", detail, final=True)
+                    *ended, begun = chunk.split(b"\n")
+                    for part in ended:
+                        too_long = too_long or len(rest) + len(part) > LONGEST_LINE
+                        yield None if too_long else redacted(bytes(rest + part))
+                        rest.clear()
+                        too_long = False
+                    too_long = too_long or len(rest) + len(begun) > LONGEST_LINE
+                    if too_long:
+                        rest.clear()
+                    else:
+                        rest += begun
+                if rest or too_long:
+                    yield None if too_long else redacted(bytes(rest))
+
+    async def _read(self, reply: aiohttp.ClientResponse, request: bytes | None) -> Reply:
+        ok = reply.status == 200
+        data = await read_body(reply, request, large=self._large, stall_s=min(self._timeout, STALL_S))
+        redacted, headers = self._endpoint.redacted, reply.headers
+        if self._endpoint.rate_limits is not None:
+            limits = rate_limits(headers)
+            self._endpoint.rate_limits |= {name: redacted.text(limits[name]) for name in limits}
+        return Reply(
+            reply.status,
+            reply.content_type.lower(),
+            redacted(data).removeprefix(b"\xef\xbb\xbf"),
+            wait=None if ok else requested_wait(headers),
+            location="" if ok else redacted.text(headers.get("Location", "")).partition("?")[0],
+        )
+
+
+@contextlib.contextmanager
+def _as_request_errors(timeout: float) -> Iterator[None]:
+    """Whatever goes wrong on the way, as a RequestError."""
+    try:
+        yield
+        return
+    except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
+        failure = RequestError("no connection", _os_reason(error), no_contact=True)
+    except Stalled:
+        failure = RequestError("timeout", "the reply began and did not go on")
+    except TimeoutError:
+        failure = RequestError("timeout", f"no reply within {timeout:g} s")
+    except Unreadable as error:
+        failure = RequestError("broken reply", shorten(str(error)))
+    except aiohttp.ClientResponseError:
+        failure = RequestError("broken reply", "it breaks the rules of HTTP")
+    except (aiohttp.ClientError, OSError) as error:
+        # Only the kind: the text of such an error may hold the address with its credentials.
+        failure = RequestError("connection lost", type(error).__name__)
+    raise failure from None
 
 
 def _os_reason(error: Exception) -> str:

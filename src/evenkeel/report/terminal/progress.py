@@ -55,6 +55,7 @@ class _Tally(Silent):
         self._start = time.monotonic()
         self._next = self._start + self.seconds
         self._tokens = self._retrying = 0
+        self._waiting = ""
         self._usd = 0.0
         self._failures: Counter[str] = Counter()
 
@@ -71,6 +72,11 @@ class _Tally(Silent):
     def retrying(self, count: int) -> None:
         """How many requests wait to be tried again."""
         self._retrying = count
+        self._update()
+
+    def waiting(self, text: str) -> None:
+        """How far the batches are that are waited for."""
+        self._waiting = text
         self._update()
 
     def _update(self) -> None:
@@ -96,6 +102,7 @@ class _Tally(Silent):
         parts += [f"${self._usd:.2f}"] if self._usd else []
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
         parts += [f"{self._retrying:,} waiting to be tried again"] if self._retrying else []
+        parts += [self._waiting] if self._waiting else []
         return visible(", ".join(parts))
 
 

@@ -1,0 +1,80 @@
+"""Which models of a run are asked by batches, and what is said of batches that are still under way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.models.presets import batch_preset, presets
+from evenkeel.models.registry import on_server, split_spec
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.model import Model
+from evenkeel.run.progress import Progress
+from evenkeel.types import ModelRef
+
+NAMED = 3
+"""Batches that a message names."""
+
+
+def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef]) -> frozenset[str]:
+    """The roles that batches answer: those that only write, at a provider that has batches. An error where
+    the model under test is not among them, or nobody is."""
+    writing = {role: ref for role, ref in refs.items() if set(benchmark.roles[role]) == {"generate"}}
+    roles = frozenset(role for role, ref in writing.items() if _has_batches(ref.spec))
+    if "model" in refs and "model" not in writing:
+        needs = " and ".join(sorted(benchmark.roles["model"]))
+        raise UsageError(f"--batch: {name} asks the model to {needs}, and batches only answer chats.")
+    lacking = refs.get("model") or next(iter(writing.values()), None)
+    if "model" not in roles if "model" in refs else not roles:
+        available = ", ".join(f"{each}:" for each, preset in presets().items() if preset.batches)
+        who = f"'{split_spec(lacking.spec)[0]}' has no batches" if lacking else f"{name} asks nobody by chat"
+        raise UsageError(f"--batch: {who}. Available: {available}. Leave --batch out to ask live.")
+    return roles
+
+
+def _has_batches(spec: str) -> bool:
+    return on_server(spec) and batch_preset(spec.partition(":")[0]) is not None
+
+
+def with_batches(
+    models: Mapping[str, Model], roles: frozenset[str], folder: Path, *, wait: bool
+) -> dict[str, Model]:
+    """The models of a run, those of some roles asked by batches that are stored in its folder."""
+    from evenkeel.models.openai.backend import OpenAI
+    from evenkeel.models.openai.batches.model import BatchModel
+
+    batched: dict[str, Model] = dict(models)
+    for role in roles:
+        live = models[role]
+        access = live.batch_access() if isinstance(live, OpenAI) else None
+        if access is None:
+            raise UsageError("--batch goes with --engine local: it needs no other machine.")
+        batched[role] = BatchModel(live, access, folder, wait=wait)
+    return batched
+
+
+@contextlib.contextmanager
+def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[None]:
+    """Say of batches that are under way what becomes of them: where a run is stopped they go on, and where it
+    goes on without them they are paid for and not read."""
+    from evenkeel.models.openai.batches.stored import unfetched
+
+    open_batches = unfetched(folder)
+    if open_batches and not batch:
+        progress.note(
+            f"{len(open_batches)} batches of this run are not read: with --batch their answers are fetched, "
+            "without it the same is asked again."
+        )
+    try:
+        yield
+    except (EvenkeelError, KeyboardInterrupt) as error:
+        with contextlib.suppress(EvenkeelError):
+            if batch and (names := [each.id or "one being created" for each in unfetched(folder)]):
+                more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+                error.add_note(
+                    f"Batches go on at the provider: {', '.join(names[:NAMED])}{more}. The same command with "
+                    f"--batch and --out {folder} fetches their answers."
+                )
+        raise

@@ -1,0 +1,98 @@
+"""A model asked by batches: requests go in as files, and their answers are those that a live model gives.
+
+A chat request is written by the live model's dialect and its reply is read by the same code, so that a run's
+records do not depend on the way. Other requests (embeddings, plain texts) are passed on to the live model.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Generator, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evenkeel.journal.journal import make_key, model_digest
+from evenkeel.models.openai.background import Outbox, iterate
+from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
+from evenkeel.models.openai.retry import ServerHealth
+from evenkeel.models.openai.transport import Transport
+from evenkeel.run.model import Model, Noted
+from evenkeel.run.progress import Progress, Silent, watch
+from evenkeel.types import Capability, Generate, Request
+
+ID_LENGTH = 32
+"""Characters of a `custom_id`: the beginning of the journal's key, so that any process finds it again."""
+
+
+class BatchModel:
+    """Answers chat requests by batches, anything else by the live model."""
+
+    def __init__(self, live: Model, access: Access, folder: Path, *, wait: bool = True) -> None:
+        self._live = live
+        self._access = access
+        self._folder = folder
+        self._wait = wait
+        self._digest = model_digest(live.identity())
+        self._pause_limit = poll_limit()
+        self._health = ServerHealth(access.endpoint.shown)
+        self._progress: Progress = Silent()
+        self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self._live.capabilities
+
+    def identity(self) -> dict[str, Any]:
+        return self._live.identity()
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        self._live.probe(needs)
+
+    def notes(self) -> list[str]:
+        return self._live.notes() if isinstance(self._live, Noted) else []
+
+    def watch(self, progress: Progress) -> None:
+        self._progress = progress
+        watch(self._live, progress)
+
+    def close(self) -> None:
+        for stream in list(self._streams):
+            stream.close()
+        self._live.close()
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
+        """Read the whole stream first, so that no request is handed in that the budget has no room for."""
+        self._live.probe(frozenset({"generate"}))  # that there is a key
+        chats: dict[str, list[Generate]] = {}
+        others: list[Request] = []
+        for request in requests:
+            if isinstance(request, Generate) and not isinstance(request.prompt, str):
+                name = make_key(self._digest, request).key.hex()[:ID_LENGTH]
+                chats.setdefault(name, []).append(request)
+            else:
+                others.append(request)
+        if others:
+            yield from self._live.answer(others)
+        if chats:
+            stream = iterate(partial(self._answer_all, chats))
+            self._streams.add(stream)
+            yield from stream
+
+    async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
+        transport = Transport(self._access.endpoint, self._access.timeout)
+        try:
+            session = Session(
+                self._access,
+                transport,
+                chats,
+                outbox,
+                folder=self._folder,
+                wait=self._wait,
+                progress=self._progress,
+                health=self._health,
+                pause_limit=self._pause_limit,
+            )
+            await session.run()
+        finally:
+            await transport.close()

@@ -1,0 +1,320 @@
+"""The two batch interfaces as pure functions: what is sent to each, and what its replies mean.
+
+OpenAI takes a file of JSON lines, uploaded first, and gives an output and an error file. Anthropic takes all
+requests in one body and gives one file of results. A reply of another shape raises `msgspec.DecodeError`,
+`RecursionError` or `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.models.openai.batches import anthropic
+from evenkeel.models.openai.batches.stored import BATCH_ID, Batch
+from evenkeel.models.openai.transport import Reply, RequestError, shorten
+
+METADATA = "evenkeel_batch"
+CLOCK_S = 600.0
+"""How far a server's clock may be from this one's."""
+MAX_COUNT = 10**9
+LISTED = 100
+SHOWN_PROBLEMS = 3
+LATER = ("token_limit", "rate_limit", "server_error", "overloaded", "timeout", "expired")
+"""In the code of an error: the same may succeed later."""
+
+
+class Status(NamedTuple):
+    """How far a batch is."""
+
+    id: str
+    state: str
+    """In the server's words."""
+    ended: bool
+    done: int = 0
+    """Requests that are answered."""
+    failed: int = 0
+    results: tuple[str, ...] = ()
+    """Paths of the files with results, once it has ended."""
+    problem: RequestError | None = None
+    """Why the batch as a whole was refused."""
+    cancelled: bool = False
+
+
+class Listed(NamedTuple):
+    """One page of an account's batches, the newest first."""
+
+    batches: list[tuple[str, float, Any]]
+    """Of each: its id, when it was created, and the reply's own object."""
+    next: dict[str, str] | None
+    """The query of the next page."""
+
+
+class Result(NamedTuple):
+    """One line of a file of results."""
+
+    custom_id: str
+    body: bytes
+    """The reply to a chat request; empty where there is an error."""
+    error: RequestError | None = None
+    cancelled: bool = False
+
+
+class BatchProtocol(Protocol):
+    """What differs between the interfaces."""
+
+    name: str
+    key_header: str
+    headers: Mapping[str, str]
+    path: str
+    """Where batches are created and listed."""
+    most_requests: int
+    most_bytes: int
+    uploads: bool
+    """Whether requests are uploaded as a file first."""
+    has_metadata: bool
+    """Whether a batch can carry a name of ours, by which it is known again for certain."""
+    head: bytes
+    separator: bytes
+    tail: bytes
+    """What surrounds the requests of a portion and divides them."""
+
+    def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
+        """One request of a batch."""
+
+    def create_body(self, file_id: str, token: str) -> bytes:
+        """What creates a batch of an uploaded file."""
+
+    def status(self, data: bytes) -> Status: ...
+
+    def listing(self, data: bytes) -> Listed: ...
+
+    def is_ours(self, listed: Any, batch: Batch) -> bool:
+        """Whether a batch of a listing is, or may be, one that was being created."""
+
+    def result(self, data: bytes) -> Result: ...
+
+
+class _OpenAIBatch(Struct):
+    id: str
+    status: str
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    errors: Any = None
+    request_counts: Any = None
+
+
+class _OpenAIListed(Struct):
+    id: str
+    created_at: float
+    metadata: Any = None
+
+
+class _Page(Struct):
+    data: list[msgspec.Raw]
+    has_more: bool = False
+
+
+class _OpenAIResponse(Struct):
+    status_code: int = 0
+    body: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _OpenAILine(Struct):
+    custom_id: str
+    response: _OpenAIResponse | None = None
+    error: Any = None
+
+
+class OpenAIBatches:
+    name = "openai"
+    key_header = "Authorization"
+    headers: Mapping[str, str] = {}
+    path = "batches"
+    most_requests = 50_000
+    most_bytes = 200_000_000
+    uploads = has_metadata = True
+    head, separator, tail = b"", b"\n", b"\n"
+    ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+
+    def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
+        url = "/v1/chat/completions"
+        return msgspec.json.encode(
+            {"custom_id": custom_id, "method": "POST", "url": url, "body": msgspec.Raw(body)}
+        )
+
+    def create_body(self, file_id: str, token: str) -> bytes:
+        return msgspec.json.encode(
+            {
+                "input_file_id": file_id,
+                "endpoint": "/v1/chat/completions",
+                "completion_window": "24h",
+                "metadata": {METADATA: token},
+            }
+        )
+
+    def status(self, data: bytes) -> Status:
+        batch = msgspec.json.decode(data, type=_OpenAIBatch)
+        files = [checked_id(each) for each in (batch.output_file_id, batch.error_file_id) if each]
+        return Status(
+            checked_id(batch.id),
+            shorten(batch.status),
+            batch.status in self.ENDED,
+            _count(batch.request_counts, "completed"),
+            _count(batch.request_counts, "failed"),
+            tuple(f"files/{each}/content" for each in files),
+            _refusal(batch.errors) if batch.status == "failed" else None,
+            batch.status == "cancelled",
+        )
+
+    def listing(self, data: bytes) -> Listed:
+        return _listed(data, _OpenAIListed, lambda each: each.created_at, "after")
+
+    def is_ours(self, listed: Any, batch: Batch) -> bool:
+        return isinstance(listed.metadata, dict) and listed.metadata.get(METADATA) == batch.token
+
+    def result(self, data: bytes) -> Result:
+        line = msgspec.json.decode(data, type=_OpenAILine)
+        if line.response is None or not line.response.status_code:
+            code, message = _problem(line.error)
+            error = _coded(code, message)
+            return Result(line.custom_id, b"", error, "cancelled" in code)
+        status, body = line.response.status_code, bytes(line.response.body)
+        if status == 200:
+            return Result(line.custom_id, body)
+        message = Reply(status, "application/json", body, None, "").message()
+        return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message, status=status))
+
+
+class _AnthropicBatch(Struct):
+    id: str
+    processing_status: str
+    request_counts: Any = None
+
+
+class _AnthropicListed(Struct):
+    id: str
+    created_at: datetime
+    request_counts: Any = None
+
+
+class _AnthropicResult(Struct):
+    type: str
+    message: msgspec.Raw = msgspec.Raw(b"")
+    error: Any = None
+
+
+class _AnthropicLine(Struct):
+    custom_id: str
+    result: _AnthropicResult
+
+
+class AnthropicBatches:
+    name = "anthropic"
+    key_header = "x-api-key"
+    headers: Mapping[str, str] = {"anthropic-version": anthropic.VERSION}
+    path = "messages/batches"
+    most_requests = 100_000
+    most_bytes = 256_000_000
+    uploads = has_metadata = False
+    head, separator, tail = b'{"requests":[', b",", b"]}"
+    COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+
+    def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
+        params = anthropic.message_body(msgspec.json.decode(body), max_temperature=max_temperature)
+        return msgspec.json.encode({"custom_id": custom_id, "params": params})
+
+    def create_body(self, file_id: str, token: str) -> bytes:
+        raise AssertionError("nothing is uploaded")
+
+    def status(self, data: bytes) -> Status:
+        batch = msgspec.json.decode(data, type=_AnthropicBatch)
+        counts = batch.request_counts
+        name = checked_id(batch.id)
+        # The address that the reply itself gives is not followed: the key would go there.
+        return Status(
+            name,
+            shorten(batch.processing_status),
+            batch.processing_status == "ended",
+            _count(counts, "succeeded"),
+            sum(_count(counts, kind) for kind in ("errored", "canceled", "expired")),
+            (f"{self.path}/{name}/results",),
+        )
+
+    def listing(self, data: bytes) -> Listed:
+        return _listed(data, _AnthropicListed, lambda each: each.created_at.timestamp(), "after_id")
+
+    def is_ours(self, listed: Any, batch: Batch) -> bool:
+        """It takes no metadata: the number of requests must do, until the results tell."""
+        return sum(_count(listed.request_counts, kind) for kind in self.COUNTS) == len(batch.requests)
+
+    def result(self, data: bytes) -> Result:
+        line = msgspec.json.decode(data, type=_AnthropicLine)
+        kind, result = line.result.type, line.result
+        if kind == "succeeded":
+            return Result(line.custom_id, anthropic.chat_reply(bytes(result.message)))
+        if kind in ("canceled", "expired"):
+            return Result(line.custom_id, b"", _coded(kind, ""), kind == "canceled")
+        inner = result.error.get("error", result.error) if isinstance(result.error, dict) else result.error
+        code, message = _problem(inner)
+        status = anthropic.STATUSES.get(code, 500)
+        return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status))
+
+
+PROTOCOLS: dict[str, BatchProtocol] = {each.name: each for each in (OpenAIBatches(), AnthropicBatches())}
+
+
+def checked_id(name: str) -> str:
+    """A server's name for a batch or a file, if it can be part of an address."""
+    if not BATCH_ID.fullmatch(name) or not name.strip("."):
+        raise ValueError(f"'{shorten(name)[:60]}' is not the id of a batch or a file")
+    return name
+
+
+def _listed(data: bytes, kind: type[Any], created: Callable[[Any], float], after: str) -> Listed:
+    page = msgspec.json.decode(data, type=_Page)
+    batches = [msgspec.json.decode(each, type=kind) for each in page.data[: 10 * LISTED]]
+    more = {"limit": str(LISTED), after: checked_id(batches[-1].id)} if page.has_more and batches else None
+    return Listed([(checked_id(each.id), created(each), each) for each in batches], more)
+
+
+def _count(counts: Any, name: str) -> int:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if type(value) is int and 0 <= value <= MAX_COUNT else 0
+
+
+def _problem(error: Any) -> tuple[str, str]:
+    """The code of an error, and its message."""
+    if not isinstance(error, dict):
+        return "", shorten(str(error or ""))
+    code = error.get("code") or error.get("type") or ""
+    message = error.get("message") or ""
+    return shorten(str(code)).lower(), shorten(str(message))
+
+
+def _coded(code: str, message: str) -> RequestError:
+    """An error that is known by its code alone: what is invalid stays so, anything else may pass."""
+    kind = code.removeprefix("batch_") or "no result"
+    final = any(word in code for word in ("invalid", "cancel"))
+    return RequestError(kind, message, final=final)
+
+
+def _refusal(errors: Any) -> RequestError:
+    """Why a batch as a whole was refused: the first of its problems, each with its line."""
+    listed = errors.get("data") if isinstance(errors, dict) else None
+    problems = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    texts = []
+    for each in problems[:SHOWN_PROBLEMS]:
+        code, message = _problem(each)
+        line = each.get("line")
+        at = f"line {line}: " if type(line) is int else ""
+        texts.append(f"{at}{message or code}{f' ({code})' if message and code else ''}")
+    if len(problems) > SHOWN_PROBLEMS:
+        texts.append(f"and {len(problems) - SHOWN_PROBLEMS:,} more")
+    codes = [_problem(each)[0] for each in problems]
+    later = bool(codes) and all(any(word in code for word in LATER) for code in codes)
+    return RequestError("batch refused", "; ".join(texts) or "no reason is given", final=not later)

@@ -1,0 +1,92 @@
+"""`batches.json` in a run's folder: which batches were handed in, and which requests are in each.
+
+A batch is written down before it is created and again when its id is known, so that a process that is killed
+in between leaves a trace by which the next one looks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from evenkeel.errors import DataError
+from evenkeel.files.cache import write_whole
+from evenkeel.run.folder import BATCHES, member
+
+FORMAT = 1
+LARGEST = 2**30
+"""Bytes of a file that is read."""
+BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+"""A server's name for a batch or a file: it becomes part of an address."""
+
+Name = Annotated[str, Meta(max_length=300)]
+BatchId = Annotated[str, Meta(pattern=rf"^(?!\.+$)({BATCH_ID.pattern})?$")]
+
+
+class Batch(Struct, kw_only=True):
+    """A batch of this run."""
+
+    token: Name
+    """A random name of Evenkeel's own, sent as metadata where that is taken."""
+    protocol: Name
+    address: Name
+    """The server, without credentials."""
+    created: float
+    """When it was about to be created, in seconds of Unix time."""
+    requests: list[Name]
+    """The `custom_id` of each: the beginning of the journal's key."""
+    id: BatchId = ""
+    """Empty until the server has named it."""
+    candidates: list[BatchId] = []
+    """Ids of which one may be this batch, where the server takes no metadata: its results will tell."""
+    fetched: bool = False
+    """Whether its results were read to the end."""
+
+
+class _File(Struct):
+    batches: list[Batch]
+    format: int = FORMAT
+
+
+class StoredBatches:
+    """The file, as it is and as it changes. The run's folder must be locked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / BATCHES
+        self.batches = read_batches(folder)
+
+    def add(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self.save()
+
+    def remove(self, batch: Batch) -> None:
+        self.batches = [each for each in self.batches if each is not batch]
+        self.save()
+
+    def save(self) -> None:
+        write_whole(self._path, msgspec.json.format(msgspec.json.encode(_File(self.batches)), indent=1))
+
+
+def read_batches(folder: Path) -> list[Batch]:
+    """The batches of a run; none where there is no such file."""
+    if (path := member(folder, BATCHES)) is None:
+        return []
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError("it is too large")
+        stored = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (ValueError, RecursionError) as error:
+        problem = f"this is not a list of batches as Evenkeel writes it ({error}). Remove it to submit anew."
+        raise DataError(path, problem) from None
+    if stored.format != FORMAT:
+        raise DataError(path, f"it has format {stored.format}; this Evenkeel reads format {FORMAT}.")
+    return stored.batches
+
+
+def unfetched(folder: Path) -> list[Batch]:
+    """The batches whose results were not read to the end."""
+    return [batch for batch in read_batches(folder) if not batch.fetched]

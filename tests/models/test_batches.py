@@ -1,0 +1,498 @@
+"""Asking by batches: the answers of a live run, whatever the server, the network or a kill do in between."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from batches import BatchServer, Fate
+from evenkeel.api.batch import with_batches
+from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.models.openai.batches import anthropic
+from evenkeel.models.openai.batches.protocols import AnthropicBatches, OpenAIBatches
+from evenkeel.models.openai.batches.stored import read_batches
+from evenkeel.models.openai.protocol import read_chat
+from evenkeel.models.registry import load_model
+from evenkeel.run.progress import Silent
+from evenkeel.types import Generate, Message, Request, Response, Sampling
+
+KEY = "sk-loop-4f9a0c2d7b61e835"
+BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL_BATCH_POLL", "0")
+    monkeypatch.setenv("LOOP_KEY", KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as running:
+        yield running
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.waits: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def waiting(self, text: str) -> None:
+        self.waits.append(text)
+
+
+def chats(count: int, **sampling: Any) -> list[Request]:
+    settings = Sampling(max_tokens=50, **sampling)
+    return [
+        Generate(prompt=(Message("system", "Be brief."), Message("user", f"Question {n}")), sampling=settings)
+        for n in range(count)
+    ]
+
+
+def ask(
+    server: BatchServer,
+    folder: Path,
+    requests: list[Request],
+    *,
+    provider: str = "openai",
+    wait: bool = True,
+    notes: Notes | None = None,
+    **args: Any,
+) -> dict[Request, Response]:
+    live = load_model(f"{provider}:loop", base_url=server.url, api_key_env="LOOP_KEY", **args)
+    model: Any = with_batches({"model": live}, frozenset({"model"}), folder, wait=wait)["model"]
+    model.watch(notes or Notes())
+    try:
+        return dict(model.answer(requests))
+    finally:
+        model.close()
+
+
+def live_answers(requests: list[Request]) -> dict[Request, Response]:
+    with BatchServer() as server:
+        model = load_model("openai:loop", base_url=server.url, api_key_env="LOOP_KEY")
+        return dict(model.answer(requests))
+
+
+def fates(*first: Fate, batch: int = 0) -> Callable[[int, int], Fate]:
+    """These of the first requests of one batch; all others are answered."""
+    return lambda number, position: first[position] if number == batch and position < len(first) else "ok"
+
+
+@BOTH
+def test_answers_are_those_of_a_live_model(server: BatchServer, tmp_path: Path, provider: str) -> None:
+    requests, notes = chats(7), Notes()
+    answers = ask(server, tmp_path, requests, provider=provider, notes=notes)
+    assert answers == live_answers(requests)
+    assert len(server.batches) == 1
+    assert [line for line in notes.notes if "7 requests submitted" in line]
+    assert [line for line in notes.waits if "of 7 done" in line and "min old" in line]
+    assert server.answered.total() == 7
+
+
+def test_each_provider_gets_its_key_in_its_own_header(server: BatchServer, tmp_path: Path) -> None:
+    ask(server, tmp_path / "a", chats(1), provider="openai")
+    assert {sent.get("authorization") for sent in server.headers} == {f"Bearer {KEY}"}
+    server.headers.clear()
+    ask(server, tmp_path / "b", chats(1), provider="anthropic")
+    assert {sent.get("x-api-key") for sent in server.headers} == {KEY}
+    assert not [sent for sent in server.headers if "authorization" in sent]
+
+
+@BOTH
+def test_failures_that_may_pass_go_into_another_batch(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.fate = fates("500", "ok", "429", "expired", "missing", "broken", "page")
+    requests, notes = chats(9), Notes()
+    answers = ask(server, tmp_path, requests, provider=provider, notes=notes)
+    assert answers == live_answers(requests)
+    assert [len(batch.requests) for batch in server.batches] == [9, 6]
+    assert any("cannot be read, in line 3, 4" in line for line in notes.notes)  # in reverse order: 9 to 1
+
+
+@BOTH
+def test_an_invalid_request_is_a_failed_answer(server: BatchServer, tmp_path: Path, provider: str) -> None:
+    server.fate = fates("400")
+    requests = chats(3)
+    answers = ask(server, tmp_path, requests, provider=provider)
+    assert len(server.batches) == 1
+    assert answers[requests[0]] == Response(
+        status="error", reason=f"HTTP 400: {'the keel is cracked'}{_code(provider)}"
+    )
+    assert {answers[request].status for request in requests[1:]} == {"ok"}
+
+
+def _code(provider: str) -> str:
+    return " (invalid_request_error)" if provider == "openai" else ""
+
+
+def test_a_failure_that_stays_ends_after_a_few_batches(server: BatchServer, tmp_path: Path) -> None:
+    server.fate = lambda batch, position: "500" if batch or not position else "ok"
+    requests = chats(2)
+    answers = ask(server, tmp_path, requests)
+    assert len(server.batches) == 4
+    assert answers[requests[0]].status == "error"
+    assert answers[requests[0]].reason.startswith("HTTP 500 after 4 tries: the keel is cracked")
+
+
+@BOTH
+def test_strange_and_repeated_results_are_named_and_harmless(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.fate = fates("twice", "strange")
+    requests, notes = chats(3), Notes()
+    assert ask(server, tmp_path, requests, provider=provider, notes=notes) == live_answers(requests)
+    assert any("a custom_id that is not of this batch: 1" in line for line in notes.notes)
+    assert any("came twice: 1" in line for line in notes.notes)
+    assert [len(batch.requests) for batch in server.batches] == [3, 1]
+
+
+def test_a_line_without_end_is_not_held_in_memory(server: BatchServer, tmp_path: Path) -> None:
+    server.fate = fates("long")
+    requests, notes = chats(2), Notes()
+    assert ask(server, tmp_path, requests, notes=notes) == live_answers(requests)
+    assert any("cannot be read, in line 2" in line for line in notes.notes)
+
+
+def test_a_file_that_is_far_too_large_is_not_read_on(server: BatchServer, tmp_path: Path) -> None:
+    server.size = 40 * 2**20
+    with pytest.raises(ModelUnreachable, match="No batch .* no result after 2 tries"):
+        ask(server, tmp_path, chats(2), retries=1)
+
+
+def test_a_batch_that_is_refused_shows_why(server: BatchServer, tmp_path: Path) -> None:
+    server.refused = {0: [{"code": "invalid_json_line", "message": "This line is no JSON.", "line": 2}]}
+    notes = Notes()
+    with pytest.raises(ModelUnreachable, match=r"batch refused: line 2: This line is no JSON\."):
+        ask(server, tmp_path, chats(2), notes=notes)
+    assert any("was refused: line 2: This line is no JSON." in line for line in notes.notes)
+    assert len(server.batches) == 1
+
+
+def test_a_batch_refused_for_want_of_room_is_handed_in_again(server: BatchServer, tmp_path: Path) -> None:
+    server.refused = {0: [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}]}
+    requests = chats(2)
+    assert ask(server, tmp_path, requests) == live_answers(requests)
+    assert len(server.batches) == 2
+
+
+def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchServer, tmp_path: Path) -> None:
+    server.fate = fates("cancelled", "ok")
+    requests = chats(2)
+    with pytest.raises(EvenkeelError, match="cancelled at .* before 1 requests were answered"):
+        ask(server, tmp_path, requests)
+    assert len(server.batches) == 1
+    answers = ask(server, tmp_path, requests)
+    assert {answer.status for answer in answers.values()} == {"ok"}
+    assert [len(batch.requests) for batch in server.batches] == [2, 1]
+
+
+def test_a_wrong_key_ends_the_run_with_the_reason(server: BatchServer, tmp_path: Path) -> None:
+    server.fate = lambda batch, position: "401"
+    with pytest.raises(ModelUnreachable, match="HTTP 401: the keel is cracked"):
+        ask(server, tmp_path, chats(3))
+    assert len(server.batches) == 1
+
+
+def test_a_server_without_batches_says_so(tmp_path: Path) -> None:
+    from loopback import Loopback
+
+    with (
+        Loopback(always=404) as plain,
+        pytest.raises(ModelUnreachable, match="Without --batch it is asked live"),
+    ):
+        ask(plain, tmp_path, chats(1))  # type: ignore[arg-type]
+    assert read_batches(tmp_path) == []
+
+
+def test_a_redirect_is_not_followed(server: BatchServer, tmp_path: Path) -> None:
+    with BatchServer() as thief:
+        server.redirect = f"{thief.url}/files/x/content"
+        with pytest.raises(ModelUnreachable, match="302 Found: it redirects to"):
+            ask(server, tmp_path, chats(1))
+        assert thief.requests == 0
+
+
+@BOTH
+def test_a_refusal_teaches_how_requests_are_written(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    if provider == "anthropic":
+        requests = chats(2, temperature=1.5)  # more than Anthropic takes, which its own endpoint lowers
+        assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
+        return
+    server.behaviour.wants_completion_tokens = True
+    requests = chats(3)
+    assert ask(server, tmp_path, requests) == live_answers(requests)
+    assert [len(batch.requests) for batch in server.batches] == [3, 3]
+    assert server.batches[1].requests[0]["body"]["max_completion_tokens"] == 50
+
+
+def test_requests_are_divided_by_number_and_by_size(
+    server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = chats(10)
+    monkeypatch.setattr(OpenAIBatches, "most_requests", 4)
+    assert ask(server, tmp_path / "a", requests) == live_answers(requests)
+    assert [len(batch.requests) for batch in server.batches] == [4, 4, 2]
+    monkeypatch.setattr(AnthropicBatches, "most_bytes", 700)
+    server.batches.clear()
+    assert ask(server, tmp_path / "b", requests, provider="anthropic") == live_answers(requests)
+    sizes = [len(msgspec.json.encode({"requests": batch.requests})) for batch in server.batches]
+    assert max(sizes) <= 700
+    assert len(sizes) > 2
+
+
+@BOTH
+def test_no_wait_ends_when_all_is_handed_in(server: BatchServer, tmp_path: Path, provider: str) -> None:
+    requests = chats(3)
+    with pytest.raises(BatchesPending, match="0 of 3 done, 0 min old"):
+        ask(server, tmp_path, requests, provider=provider, wait=False)
+    answers = ask(server, tmp_path, requests, provider=provider)
+    assert answers == live_answers(requests)
+    assert len(server.batches) == 1
+
+
+@BOTH
+def test_a_lost_reply_does_not_create_a_second_batch(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.drop_created = 1
+    requests = chats(3)
+    assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
+    assert len(server.batches) == 1
+
+
+def test_another_batch_of_the_account_is_not_taken_for_ours(server: BatchServer, tmp_path: Path) -> None:
+    """Anthropic takes no metadata: another batch of as many requests looks the same until its results."""
+    ask(server, tmp_path / "other", chats(3, top_p=0.5), provider="anthropic")
+    requests = chats(3)
+    with pytest.raises(BatchesPending):
+        ask(server, tmp_path, requests, provider="anthropic", wait=False)
+    server.batches.pop()  # it was killed before the server had all of it
+    _forget_id(tmp_path)
+    assert ask(server, tmp_path, requests, provider="anthropic") == live_answers(requests)
+    assert len(server.batches) == 2
+
+
+def _forget_id(folder: Path) -> None:
+    stored = json.loads((folder / "batches.json").read_bytes())
+    for batch in stored["batches"]:
+        batch["id"] = ""
+    (folder / "batches.json").write_text(json.dumps(stored))
+
+
+def test_answers_that_were_read_and_not_stored_are_read_again(server: BatchServer, tmp_path: Path) -> None:
+    server.fate = fates("400")
+    requests = chats(3)
+    first = ask(server, tmp_path, requests)
+    again = ask(server, tmp_path, requests)  # as after a kill before the journal was written
+    assert again == live_answers(requests)
+    assert first[requests[1]] == again[requests[1]]
+    assert [len(batch.requests) for batch in server.batches] == [3, 1]  # only what had failed
+
+
+def test_a_batch_that_is_gone_is_handed_in_again(server: BatchServer, tmp_path: Path) -> None:
+    requests = chats(2)
+    with pytest.raises(BatchesPending):
+        ask(server, tmp_path, requests, wait=False)
+    server.batches.clear()
+    assert ask(server, tmp_path, requests) == live_answers(requests)
+
+
+def test_a_broken_list_of_batches_is_an_error_with_its_name(server: BatchServer, tmp_path: Path) -> None:
+    (tmp_path / "batches.json").write_text('{"format": 1, "batches": [{"id": "../x"}]}')
+    with pytest.raises(DataError, match=r"batches\.json: this is not a list of batches"):
+        ask(server, tmp_path, chats(1))
+
+
+# Anthropic's messages
+
+
+def test_a_chat_becomes_a_message() -> None:
+    chat = {
+        "model": "claude",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Why?"},
+            {"role": "assistant", "content": "Because"},
+        ],
+        "max_completion_tokens": 64,
+        "temperature": 1.5,
+        "stop": ["END", "\n"],
+        "seed": 3,
+    }
+    assert anthropic.message_body(chat, max_temperature=1.0) == {
+        "model": "claude",
+        "system": "Be brief.",
+        "messages": chat["messages"][1:],
+        "max_tokens": 64,
+        "temperature": 1.0,
+        "stop_sequences": ["END"],
+    }
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    assert "temperature" not in anthropic.message_body({**chat, "thinking": thinking})
+
+
+@pytest.mark.parametrize(
+    ("content", "stop_reason", "expected"),
+    [
+        (
+            [
+                {"type": "thinking", "thinking": "hm"},
+                {"type": "text", "text": "a"},
+                {"type": "text", "text": "b"},
+            ],
+            "end_turn",
+            Response(status="ok", text="ab", reasoning="hm", tokens_in=12, tokens_out=5),
+        ),
+        (
+            [{"type": "text", "text": "half"}],
+            "max_tokens",
+            Response(status="truncated", text="half", reason="length", tokens_in=12, tokens_out=5),
+        ),
+        (
+            [{"type": "text", "text": "no"}],
+            "refusal",
+            Response(status="refused", text="no", reason="content_filter", tokens_in=12, tokens_out=5),
+        ),
+        ([], "end_turn", Response(status="unparsed", reason="empty", tokens_in=12, tokens_out=5)),
+    ],
+)
+def test_a_message_is_read_as_a_chat_reply(
+    content: list[dict[str, str]], stop_reason: str, expected: Response
+) -> None:
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 2, "output_tokens": 5}
+    message = {"type": "message", "content": content, "stop_reason": stop_reason, "usage": usage}
+    response = read_chat(anthropic.chat_reply(msgspec.json.encode(message)))
+    if not content:
+        expected = msgspec.structs.replace(expected, reason=response.reason)
+    assert response == expected
+
+
+# Whole runs
+
+RUN: dict[str, Any] = {"limit": 3, "lang": "en", "progress": False}
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+
+
+@BOTH
+def test_a_run_by_batches_has_the_records_of_a_live_run(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.fate = fates("500", "expired", "ok")
+    about = {"base_url": server.url, "model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
+    batched = ek.run("rgb", f"{provider}:loop", batch=True, out=tmp_path / "batch", **about)
+    answered = server.answered.total()
+    with BatchServer() as other:
+        live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", **{**about, "base_url": other.url})
+        assert other.answered.total() == answered
+    assert records(tmp_path / "batch") == records(tmp_path / "live")
+    assert batched.summary == live.summary
+    # The same folder goes on either way: nothing is left to ask.
+    ek.run("rgb", f"{provider}:loop", out=tmp_path / "batch", **about)
+    assert server.answered.total() == answered
+
+
+def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServer, tmp_path: Path) -> None:
+    with pytest.raises(ek.EvenkeelError, match="stopped at --max-usd"):
+        ek.run(
+            "rgb", "openai:loop", batch=True, base_url=server.url, model_args={"api_key_env": "LOOP_KEY"},
+            out=tmp_path / "run", max_usd=1e-9, price_in=1.0, price_out=1.0, **RUN,
+        )  # fmt: skip
+    assert server.batches == []
+
+
+def test_a_dry_run_shows_the_price_of_batches() -> None:
+    live = ek.dry_run("rgb", "openai:gpt-4o-mini", limit=3)
+    batched = ek.dry_run("rgb", "openai:gpt-4o-mini", limit=3, batch=True)
+    assert live.usd
+    assert batched.usd == pytest.approx(live.usd / 2)
+    assert "50% of it in batches" in batched.prices[0]
+
+
+def test_a_provider_without_batches_is_refused_with_those_that_have() -> None:
+    with pytest.raises(
+        UsageError, match="'mistral:small' has no batches. Available: openai:, anthropic:, groq:"
+    ):
+        ek.dry_run("rgb", "mistral:small", batch=True)
+    with pytest.raises(UsageError, match="batches only answer chats"):
+        ek.dry_run("miron", "openai:gpt-4o-mini", batch=True)
+    with pytest.raises(UsageError, match="--no-wait goes with --batch"):
+        ek.run("rgb", "openai:gpt-4o-mini", wait=False)
+
+
+def command(server: BatchServer, provider: str, folder: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "evenkeel", "run", "rgb", "--batch", "--model", f"{provider}:loop",
+        "--base-url", server.url, "--model-arg", "api_key_env=LOOP_KEY", "--limit", "3", "--lang", "en",
+        "--out", str(folder), *more,
+    ]  # fmt: skip
+
+
+@BOTH
+def test_a_run_that_is_killed_while_it_creates_a_batch_goes_on(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.stall = True
+    process = subprocess.Popen(command(server, provider, tmp_path / "run"), stderr=subprocess.DEVNULL)
+    assert server.created.wait(120)
+    process.kill()
+    process.wait()
+    server.stall = False
+    [batch] = read_batches(tmp_path / "run")
+    assert not batch.id
+    _finish_and_compare(server, provider, tmp_path)
+
+
+def test_a_run_that_is_killed_while_it_waits_goes_on(server: BatchServer, tmp_path: Path) -> None:
+    server.hold = True
+    process = subprocess.Popen(command(server, "openai", tmp_path / "run"), stderr=subprocess.DEVNULL)
+    assert server.looked.wait(120)
+    process.kill()
+    process.wait()
+    server.hold = False
+    _finish_and_compare(server, "openai", tmp_path)
+
+
+def _finish_and_compare(server: BatchServer, provider: str, folder: Path) -> None:
+    about = {"base_url": server.url, "model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
+    ek.run("rgb", f"{provider}:loop", batch=True, out=folder / "run", **about)
+    assert len(server.batches) == 1
+    assert len(set(server.asked())) == server.answered.total()
+    with BatchServer() as other:
+        ek.run("rgb", f"{provider}:loop", out=folder / "live", **{**about, "base_url": other.url})
+    assert records(folder / "run") == records(folder / "live")
+
+
+def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, tmp_path: Path) -> None:
+    server.hold = True
+    process = subprocess.Popen(command(server, "openai", tmp_path / "run"), stderr=subprocess.PIPE, text=True)
+    assert server.looked.wait(120)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Batches go on at the provider: batch_0." in errors
+    assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
+    ended = subprocess.run(
+        command(server, "openai", tmp_path / "run", "--no-wait"), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "batch batch_0 (in_progress): 0 of" in ended.stdout
+    assert len(server.batches) == 1
