@@ -306,7 +306,7 @@ def _lines(fate: Fate, line: dict[str, Any]) -> list[bytes]:
         case "strange":
             return [msgspec.json.encode(line | {"custom_id": "0" * 32})]
         case "long":
-            return [encoded[:-1] + b" " * 2**25 + b"}"]
+            return [encoded[:-1] + b" " * 2**24 + b"}"]
     return [encoded]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -397,17 +398,18 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
     server: BatchServer, tmp_path: Path, provider: str
 ) -> None:
     server.fate = fates("500", "expired", "ok")
-    about = {"base_url": server.url, "model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
-    batched = ek.run("rgb", f"{provider}:loop", batch=True, out=tmp_path / "batch", **about)
-    answered = server.answered.total()
+    about = {"model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
     with BatchServer() as other:
-        live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", **{**about, "base_url": other.url})
-        assert other.answered.total() == answered
-    assert records(tmp_path / "batch") == records(tmp_path / "live")
+        live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", base_url=other.url, **about)
+    # A run that was begun live goes on by batches: only what is missing is handed in.
+    with pytest.raises(ek.EvenkeelError, match="stopped at --max-requests 2"):
+        ek.run("rgb", f"{provider}:loop", out=tmp_path / "run", base_url=server.url, max_requests=2, **about)
+    batched = ek.run(
+        "rgb", f"{provider}:loop", batch=True, out=tmp_path / "run", base_url=server.url, **about
+    )
+    assert [len(batch.requests) for batch in server.batches] == [other.answered.total() - 2, 2]
+    assert records(tmp_path / "run") == records(tmp_path / "live")
     assert batched.summary == live.summary
-    # The same folder goes on either way: nothing is left to ask.
-    ek.run("rgb", f"{provider}:loop", out=tmp_path / "batch", **about)
-    assert server.answered.total() == answered
 
 
 def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServer, tmp_path: Path) -> None:
@@ -446,39 +448,34 @@ def command(server: BatchServer, provider: str, folder: Path, *more: str) -> lis
     ]  # fmt: skip
 
 
+def client(server: BatchServer, provider: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A process of its own that asks three questions."""
+    code = (
+        "import sys; from pathlib import Path; from models.test_batches import ask, chats; "
+        "from types import SimpleNamespace; "
+        f"ask(SimpleNamespace(url={server.url!r}), Path({str(folder)!r}), chats(3), provider={provider!r})"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+
+
 @BOTH
-def test_a_run_that_is_killed_while_it_creates_a_batch_goes_on(
-    server: BatchServer, tmp_path: Path, provider: str
+@pytest.mark.parametrize("moment", ["creating", "waiting"])
+def test_a_process_that_is_killed_leaves_its_batch_to_the_next(
+    server: BatchServer, tmp_path: Path, provider: str, moment: str
 ) -> None:
-    server.stall = True
-    process = subprocess.Popen(command(server, provider, tmp_path / "run"), stderr=subprocess.DEVNULL)
-    assert server.created.wait(120)
+    server.stall, server.hold = moment == "creating", moment == "waiting"
+    process = client(server, provider, tmp_path)
+    assert (server.created if server.stall else server.looked).wait(120)
     process.kill()
     process.wait()
-    server.stall = False
-    [batch] = read_batches(tmp_path / "run")
-    assert not batch.id
-    _finish_and_compare(server, provider, tmp_path)
-
-
-def test_a_run_that_is_killed_while_it_waits_goes_on(server: BatchServer, tmp_path: Path) -> None:
-    server.hold = True
-    process = subprocess.Popen(command(server, "openai", tmp_path / "run"), stderr=subprocess.DEVNULL)
-    assert server.looked.wait(120)
-    process.kill()
-    process.wait()
-    server.hold = False
-    _finish_and_compare(server, "openai", tmp_path)
-
-
-def _finish_and_compare(server: BatchServer, provider: str, folder: Path) -> None:
-    about = {"base_url": server.url, "model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
-    ek.run("rgb", f"{provider}:loop", batch=True, out=folder / "run", **about)
+    server.stall = server.hold = False
+    [batch] = read_batches(tmp_path)
+    assert bool(batch.id) == (moment == "waiting")
+    requests = chats(3)
+    assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
     assert len(server.batches) == 1
-    assert len(set(server.asked())) == server.answered.total()
-    with BatchServer() as other:
-        ek.run("rgb", f"{provider}:loop", out=folder / "live", **{**about, "base_url": other.url})
-    assert records(folder / "run") == records(folder / "live")
 
 
 def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, tmp_path: Path) -> None:

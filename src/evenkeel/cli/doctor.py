@@ -64,6 +64,7 @@ VARIABLES = {
     "EVENKEEL_CACHE": "the folder for fetched data and converted models",
     "EVENKEEL_CONFIG": "the file with your own presets and prices",
     "EVENKEEL_MIRROR": "another host for published data, with the same paths",
+    "EVENKEEL_BATCH_POLL": "the longest pause between two looks at batches, in seconds",
     "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
     "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
     "EVENKEEL_APP_RUNS": "the folder of runs of the web app, unless --runs gives it",

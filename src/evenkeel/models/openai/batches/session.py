@@ -30,6 +30,7 @@ from evenkeel.models.openai.batches.stored import Batch, StoredBatches
 from evenkeel.models.openai.endpoint import Endpoint
 from evenkeel.models.openai.protocol import Dialect
 from evenkeel.models.openai.retry import (
+    LONGEST_WAIT_S,
     OVERLOADED,
     REFUSALS_AT_START,
     THIS_REQUEST,
@@ -174,6 +175,7 @@ class Session:
                 self._show(waiting)
                 await asyncio.sleep(min(pause, self._pause_limit))
                 pause *= GROWTH
+        self._show([])
         self._check_outcome()
 
     def _check_outcome(self) -> None:
@@ -505,8 +507,9 @@ class Session:
             tries += 1
 
     async def _back_off(self, error: RequestError, tries: int) -> None:
-        delay = (error.wait or 0.0) + back_off(tries, overload=error.status in OVERLOADED)
-        await asyncio.sleep(min(self._pause_limit, delay))
+        wait = min(error.wait or 0.0, LONGEST_WAIT_S)
+        delay = back_off(tries, overload=error.status in OVERLOADED)
+        await asyncio.sleep(wait + min(delay, self._pause_limit))
 
     def _unreachable(self, error: RequestError) -> ModelUnreachable:
         hint = (
@@ -521,9 +524,9 @@ class Session:
             self._relay.note(f"{error.at(self._shown).rstrip('.')}. Trying again.")
 
     def _show(self, waiting: list[Batch]) -> None:
-        """Tell the watcher how far the batches are."""
+        """Tell the watcher how far the batches are; nothing, once none is waited for."""
         if (show := getattr(self._progress, "waiting", None)) is not None:
-            text = self._described(waiting)
+            text = self._described(waiting) if waiting else ""
             self._outbox.call(lambda: show(text))
 
     def _described(self, waiting: list[Batch]) -> str:
