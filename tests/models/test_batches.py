@@ -16,7 +16,7 @@ import pytest
 
 import evenkeel as ek
 from batches import BatchServer, Fate
-from evenkeel.api.batch import with_batches
+from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.models.openai.batches import anthropic
 from evenkeel.models.openai.batches.protocols import AnthropicBatches, OpenAIBatches
@@ -438,6 +438,30 @@ def test_a_provider_without_batches_is_refused_with_those_that_have() -> None:
         ek.dry_run("miron", "openai:gpt-4o-mini", batch=True)
     with pytest.raises(UsageError, match="--no-wait goes with --batch"):
         ek.run("rgb", "openai:gpt-4o-mini", wait=False)
+
+
+def test_a_judge_is_asked_by_batches_too(server: BatchServer, tmp_path: Path) -> None:
+    about = {"model_args": {"api_key_env": "LOOP_KEY"}, "base_url": server.url, **RUN}
+    server.behaviour.record = True
+    judge = f"anthropic:judge?base_url={server.url}&api_key_env=LOOP_KEY"
+    run = ek.run("rgb", "openai:loop", batch=True, out=tmp_path, judge=judge, **about)
+    kinds = [batch.id.partition("_")[0] for batch in server.batches]
+    assert kinds[0] == "batch"
+    assert set(kinds[1:]) == {"msgbatch"}
+    assert run.summary
+    assert server.bodies == []  # none went live
+
+
+def test_going_on_live_says_that_batches_are_left(server: BatchServer, tmp_path: Path) -> None:
+    with pytest.raises(BatchesPending):
+        ask(server, tmp_path, chats(2), wait=False)
+    notes = Notes()
+    with note_batches(tmp_path, notes, batch=False):
+        pass
+    assert notes.notes == [
+        "Batches of this run that are not read: 1. With --batch their answers are fetched; without it the same "
+        "is asked again."
+    ]
 
 
 def command(server: BatchServer, provider: str, folder: Path, *more: str) -> list[str]:

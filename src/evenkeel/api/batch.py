@@ -42,10 +42,12 @@ def with_batches(
     models: Mapping[str, Model], roles: frozenset[str], folder: Path, *, wait: bool
 ) -> dict[str, Model]:
     """The models of a run, those of some roles asked by batches that are stored in its folder."""
+    if not roles:
+        return dict(models)
     from evenkeel.models.openai.backend import OpenAI
     from evenkeel.models.openai.batches.model import BatchModel
 
-    batched: dict[str, Model] = dict(models)
+    batched = dict(models)
     for role in roles:
         live = models[role]
         access = live.batch_access() if isinstance(live, OpenAI) else None
@@ -64,7 +66,7 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
     open_batches = unfetched(folder)
     if open_batches and not batch:
         progress.note(
-            f"{len(open_batches)} batches of this run are not read: with --batch their answers are fetched, "
+            f"Batches of this run that are not read: {len(open_batches)}. With --batch their answers are fetched; "
             "without it the same is asked again."
         )
     try:

@@ -334,8 +334,10 @@ def _carry_out(
     batched: frozenset[str] = frozenset(),
     wait: bool = True,
 ) -> Run:
-    models = with_batches(setup.models, batched, path, wait=wait) if batched else setup.models
+    models = with_batches(setup.models, batched, path, wait=wait)
     with contextlib.ExitStack() as stack:
+        for role in batched:
+            stack.callback(models[role].close)
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
         recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))

@@ -109,7 +109,7 @@ def _run(
     try:
         run = api.run(name, model, **settings, fresh=not resume, progress=Watcher())
     except BatchesPending as pending:
-        say(str(pending))
+        say(str(pending), err=json)
         return pending.exit_code
     return show_run(run, min_coverage=min_coverage, json=json)
 
