@@ -324,7 +324,7 @@ def test_a_broken_list_of_batches_is_an_error_with_its_name(server: BatchServer,
 
 
 def test_a_chat_becomes_a_message() -> None:
-    chat = {
+    chat: dict[str, Any] = {
         "model": "claude",
         "messages": [
             {"role": "system", "content": "Be brief."},
@@ -459,8 +459,8 @@ def test_going_on_live_says_that_batches_are_left(server: BatchServer, tmp_path:
     with note_batches(tmp_path, notes, batch=False):
         pass
     assert notes.notes == [
-        "Batches of this run that are not read: 1. With --batch their answers are fetched; without it the same "
-        "is asked again."
+        "Batches of this run that are not read: 1. With --batch their answers are fetched; without it the "
+        "same is asked again."
     ]
 
 

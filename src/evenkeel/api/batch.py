@@ -66,8 +66,8 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
     open_batches = unfetched(folder)
     if open_batches and not batch:
         progress.note(
-            f"Batches of this run that are not read: {len(open_batches)}. With --batch their answers are fetched; "
-            "without it the same is asked again."
+            f"Batches of this run that are not read: {len(open_batches)}. With --batch their answers are "
+            "fetched; without it the same is asked again."
         )
     try:
         yield

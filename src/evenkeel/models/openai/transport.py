@@ -13,7 +13,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -273,7 +273,7 @@ class Transport:
             ) as reply:
                 return await self._read(reply, None)
 
-    async def lines(self, path: str, *, most: int) -> AsyncIterator[bytes | None]:
+    async def lines(self, path: str, *, most: int) -> AsyncGenerator[bytes | None, None]:
         """The lines of a file as they come, without any secret; None for one that is longer than
         LONGEST_LINE. A file of more than `most` bytes is an error where they end."""
         timeout = aiohttp.ClientTimeout(total=FILE_S, sock_connect=CONNECT_S, sock_read=STALL_S)

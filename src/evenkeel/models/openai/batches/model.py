@@ -30,6 +30,7 @@ class BatchModel:
 
     def __init__(self, live: Model, access: Access, folder: Path, *, wait: bool = True) -> None:
         self._live = live
+        self.capabilities: frozenset[Capability] = live.capabilities
         self._access = access
         self._folder = folder
         self._wait = wait
@@ -38,10 +39,6 @@ class BatchModel:
         self._health = ServerHealth(access.endpoint.shown)
         self._progress: Progress = Silent()
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._live.capabilities
 
     def identity(self) -> dict[str, Any]:
         return self._live.identity()

@@ -14,7 +14,7 @@ import secrets
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias, TypeVar
@@ -272,7 +272,7 @@ class Session:
                 batches.append(batch)
         return batches
 
-    def _portions(self, names: list[str]) -> Iterator[_Portion]:
+    def _portions(self, names: list[str]) -> Generator[_Portion, None, None]:
         """The requests in files, each of at most what a batch may hold."""
         protocol = self._protocol
         head, tail = self._frame()
