@@ -69,6 +69,8 @@ class BatchServer(Loopback):
     """Create a batch, and send no reply."""
     drop_created: int = 0
     """How many replies about a created batch are lost."""
+    drop_listing: bool = False
+    """Send no list of batches."""
     redirect: str = ""
     """Where files of results are said to be."""
     says: str = "the keel is cracked"
@@ -103,7 +105,7 @@ class BatchServer(Loopback):
             case "POST", "batches":
                 return await self._create(data, anthropic=anthropic)
             case "GET", "batches":
-                return self._listing(request, anthropic=anthropic)
+                return None if self.drop_listing else self._listing(request, anthropic=anthropic)
             case "GET", "batches", name:
                 return self._status(name, anthropic=anthropic)
             case "GET", "batches", name, "results":

@@ -277,6 +277,19 @@ def test_a_lost_reply_does_not_create_a_second_batch(
     assert len(server.batches) == 1
 
 
+@BOTH
+def test_a_batch_whose_creation_stays_unclear_is_looked_for_later(
+    server: BatchServer, tmp_path: Path, provider: str
+) -> None:
+    server.drop_created, server.drop_listing = 1, True
+    requests = chats(3)
+    with pytest.raises(ModelUnreachable, match="connection lost"):
+        ask(server, tmp_path, requests, provider=provider)
+    server.drop_listing = False
+    assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
+    assert len(server.batches) == 1
+
+
 def test_another_batch_of_the_account_is_not_taken_for_ours(server: BatchServer, tmp_path: Path) -> None:
     """Anthropic takes no metadata: another batch of as many requests looks the same until its results."""
     ask(server, tmp_path / "other", chats(3, top_p=0.5), provider="anthropic")

@@ -316,6 +316,7 @@ class Session:
     async def _create(self, batch: Batch, file: IO[bytes]) -> None:
         """Create a batch once: where it is not clear whether the server has it, it is looked for first."""
         protocol = self._protocol
+        is_unclear = False
         try:
             create = partial(self._send_file, file, protocol.path, protocol.status, "application/json")
             if protocol.uploads:
@@ -329,15 +330,17 @@ class Session:
                     batch.id = (await create()).id
                     self._stored.save()
                 except RequestError as error:
+                    is_unclear |= error.transient and not error.no_contact and error.status not in OVERLOADED
                     if not error.transient or tries > TRIES:
                         raise self._unreachable(error) from error
                     self._note_failure(error)
                     await self._back_off(error, tries)
                     tries += 1
-                    if not error.no_contact and error.status not in OVERLOADED:
+                    if is_unclear:
                         await self._find(batch)
         except EvenkeelError:
-            self._stored.remove(batch)
+            if not is_unclear:  # else the next process looks for it
+                self._stored.remove(batch)
             raise
 
     async def _send_file(self, file: IO[bytes], path: str, read: Callable[[bytes], R], kind: str) -> R:
