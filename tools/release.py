@@ -34,6 +34,7 @@ CORE = (
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "app": ("app --help",),
+    "data": ("run rgb --help",),
     "frames": (RUN, "export run --to parquet"),
     "hf": ("run miron --model embedded --limit 1 --out run",),
     "ray": ("run --help",),
@@ -42,7 +43,12 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 }
 """Commands that an extra makes possible, or at least must not break."""
 
-IMPORTS = {"app": "streamlit", "ray": "ray", "words": "jieba, kiwipiepy"}
+IMPORTS = {
+    "app": "streamlit",
+    "data": "datasets, fsspec, zstandard",
+    "ray": "ray",
+    "words": "jieba, kiwipiepy",
+}
 """Packages to import after an extra whose commands do not."""
 
 BEFORE = {"hf": (TORCH, MODELS), "sbert": (TORCH, MODELS)}

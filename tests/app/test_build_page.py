@@ -247,7 +247,7 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
         ),
         (
             "embed:openai:x?base_url=http://h/v1&api_key_env=NO_KEY+judge:openai:y?base_url=http://h",
-            "would send",
+            "does not say which key",
         ),
         ("api_key_env=judge:openai:x?base_url=http://h/v1", "not a variable of a key"),
         ("base_url=http://h/v1", "Add api_key_env=NO_KEY on a line of its own"),

@@ -107,7 +107,7 @@ def test_keys_are_told_to_be_there_and_never_shown(
 def test_only_extras_that_exist_are_offered() -> None:
     """An extra that the package offers is one that something in it uses; `dev` is for working on it."""
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(wanted) == {"hf", "sbert", "words", "frames", "app", "ray", "dev"}
+    assert set(wanted) == {"hf", "sbert", "words", "frames", "data", "app", "ray", "dev"}
     assert set(doctor.EXTRAS) == set(wanted) - {"dev"}
 
 

@@ -14,8 +14,12 @@ from msgspec import Struct
 
 from commandline import Outcome, evenkeel
 from dialects import PROVIDERS, Provider, ProviderServer, named_at
+from evenkeel.api import trial
 from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
+from evenkeel.errors import UsageError
 from evenkeel.models.registry import BACKENDS, Backend
+from evenkeel.run.benchmark import Benchmark
+from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response
 
 
@@ -188,3 +192,24 @@ def test_servers_are_asked_for_their_models_within_bounds(
     assert models["vllm"] == models["groq"] == []
     assert "no connection" in shown.stdout
     assert "reply too large" in flooded.stdout
+
+
+def test_a_benchmark_that_needs_options_is_unclear_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Benchmarks of the person's own are in the list too."""
+    monkeypatch.setattr(trial, "usable_benchmarks", lambda: iter([("rgb", Benchmark), ("eager", Benchmark)]))
+    monkeypatch.setattr(trial, "load_benchmark", opened)
+    with Trying(PROVIDERS["vllm"]) as server:
+        done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+    assert done.code == 0
+    enough = {each.benchmark: each for each in msgspec.json.decode(done.stdout, type=ModelTrial).benchmarks}
+    assert enough["rgb"].state == "ok"
+    assert enough["eager"].state == "unclear"
+    assert "the field 'say' is missing" in enough["eager"].detail
+
+
+def opened(name: str, options: dict[str, object]) -> Benchmark:
+    if name == "eager":
+        raise UsageError("the benchmark 'eager': the field 'say' is missing.")
+    return load_benchmark(name, options)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.setup import with_base_url
-from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable
+from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.run.model import Model
@@ -324,7 +324,10 @@ def _enough(states: Mapping[str, State]) -> list[Enough]:
 
 
 def _enough_for(name: str, states: Mapping[str, State]) -> Enough:
-    roles = load_benchmark(name, {}).roles
+    try:
+        roles = load_benchmark(name, {}).roles
+    except UsageError as error:  # a benchmark of the person's own, with options that must be given
+        return Enough(benchmark=name, state="unclear", detail=str(error))
     needs = [NEEDS[need] for need in sorted(roles.get("model", ())) if need in NEEDS]
     if NEEDS["loglikelihood"] in needs:  # such a benchmark continues plain texts
         needs = ["plain text" if need == "chat" else need for need in needs]
