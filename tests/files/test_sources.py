@@ -300,6 +300,13 @@ def test_what_arrives_has_a_limit(
 
 def test_an_address_shows_no_secret() -> None:
     assert without_secrets("s3://key:secret@bucket/a/b.csv?sig=1#x") == "s3://bucket/a/b.csv"
+    assert without_secrets("https://host:8000/@me/a.csv") == "https://host:8000/@me/a.csv"
+    assert (
+        without_secrets("zip://a.csv::https://me:secret@h/a.zip?t=secret") == "zip://a.csv::https://h/a.zip"
+    )
+    assert without_secrets("https://me:sec/ret@host/a.csv") == "https://host/a.csv"
+    assert without_secrets("https://me:sec#ret@host/a.csv") == "https://…"
+    assert without_secrets("https://host/a.csv;token=secret") == "https://host/a.csv"
     with pytest.raises(UsageError, match="cannot be given here"):
         ek.start("runs", "rgb", "openai:x", data="https://me:pw@host/x.jsonl")
 

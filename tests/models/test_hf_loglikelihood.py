@@ -13,7 +13,7 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.text.word_splitting import first_words
-from evenkeel.types import LogLikelihood, Logprobs, Request
+from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
 from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
@@ -291,3 +291,29 @@ def test_a_text_that_the_context_cuts_short_is_not_whole(tmp_path: Path) -> None
     model = open_hf(tiny_model(tmp_path, max_position_embeddings=8))
     [short] = ask(model, say("one two three four five", length_of=" six seven eight nine ten eleven"))
     assert (short.status, short.reason) == ("truncated", "length")
+
+
+@pytest.mark.parametrize("architecture", ["RobertaConfig", "XLMRobertaConfig"])
+def test_positions_are_counted_as_the_model_counts_them(architecture: str, tmp_path: Path) -> None:
+    """RoBERTa's kind begins after the id of its padding token."""
+    folder = tiny_model(tmp_path, architecture, is_decoder=True)
+    model = open_hf(folder)
+    prefix, continuation = "The boats in the harbour", " wait for the tide"
+    [response] = ask(model, LogLikelihood(prefix=prefix, continuation=continuation))
+    expected = naive_logprobs(model, prefix, continuation)
+    assert logprobs_of(response).values == pytest.approx(expected, abs=1e-4)
+    assert model._causal().context == 128 - 3
+
+
+def test_a_length_by_another_name_is_the_context(tmp_path: Path) -> None:
+    """MPT's attention has no bias for places beyond it."""
+    settings = {**ARCHITECTURES["MptConfig"], "max_position_embeddings": None}
+    model = open_hf(tiny_model(tmp_path, "MptConfig", **settings))
+    sampling = Sampling(max_tokens=40)
+    requests = [Generate(prompt="word " * times, sampling=sampling) for times in (120, 200, 3)]
+    cut, long, short = ask(model, *requests)
+    assert (cut.status, short.status) == ("truncated", "truncated")
+    assert cut.tokens_out is not None
+    assert cut.tokens_out < 40
+    assert long.status == "error"
+    assert "context of 128" in long.reason

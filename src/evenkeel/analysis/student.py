@@ -23,6 +23,8 @@ REMEMBERED = 4096
 STEPS = 10_000
 """Terms of a series or a fraction: those of a float converge after a few dozen."""
 SMALLEST = 2.0**-53
+TINY = 2.0**-1022
+"""Tails below it have lost digits of their own: their quantile is called infinite."""
 NODES = 60
 """Points of the quadrature of each part of the noncentral t."""
 FAR = 8.5
@@ -62,7 +64,7 @@ def _tail_quantile(tail: float, df: float) -> float:
     It is at least the normal distribution's, and at least that with xᵃ / (a B(a, ½)) = 2 tail, because
     Iₓ(a, ½) is at least xᵃ / (a B(a, ½)); both are equal as x goes to 0.
     """
-    if not tail:
+    if tail < TINY:
         return inf
     a = df / 2
     log_x = (log(2 * tail) + log(a) - log(_beta_inverse(a))) / a

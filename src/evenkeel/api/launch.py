@@ -8,6 +8,7 @@ lies below the runs folder: `.started/NAME/started.json` and `.started/NAME/log`
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 import subprocess
@@ -25,7 +26,7 @@ from msgspec import Struct
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.cache import slug, write_whole
+from evenkeel.files.cache import cache_dir, slug, trim, write_whole
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
@@ -42,6 +43,9 @@ from evenkeel.types import ModelRef
 
 Kind: TypeAlias = Literal["run", "build"]
 State: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped"]
+
+MARKS = 10_000
+"""Commands that are remembered as started by this person."""
 
 FOLDER = ".started"
 DATA = "data"
@@ -179,6 +183,11 @@ def start_again(process: Started) -> Started:
         raise UsageError(f"'{name}': its command is not one that Evenkeel stored. Start a new one.")
     if Path(process.path).is_symlink():
         raise UsageError(f"{process.path} is a link. Start a new one.")
+    if not _mark_of(process.command).exists():
+        raise UsageError(
+            f"'{name}' was not started from here: what it runs, and where a key goes, comes from its "
+            "folder alone. Start a new one."
+        )
     for each in CONTROL:
         (target / each).unlink(missing_ok=True)
     command = [sys.executable, *process.command[1:]]
@@ -336,6 +345,13 @@ def _command(kind: Kind, benchmark: str, arguments: Sequence[str], out: Path) ->
     return [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={out}"]
 
 
+def _mark_of(command: Sequence[str]) -> Path:
+    """An empty file of the person's own that says that a command was started by them: a folder with runs may
+    come from elsewhere. The Python that runs it may be another after an update."""
+    content = msgspec.json.encode(list(command[1:]))
+    return cache_dir() / "started" / hashlib.sha256(content).hexdigest()
+
+
 def _launch(
     root: Path,
     folder: Path,
@@ -347,6 +363,9 @@ def _launch(
     """Begin a process whose folders are there; its log begins anew."""
     process = _Process(kind, command, datetime.now(UTC).isoformat(timespec="milliseconds"))
     write_whole(folder / "started.json", msgspec.json.encode(process))
+    with contextlib.suppress(OSError):  # where nothing can be remembered, it can only be started anew
+        write_whole(_mark_of(command), b"")
+        trim(_mark_of(command).parent, files=MARKS, size=MARKS)
     (folder / "log").unlink(missing_ok=True)  # never written through a link
     with (folder / "log").open("xb") as log:
         try:

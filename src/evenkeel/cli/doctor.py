@@ -128,9 +128,10 @@ def doctor_command(
         print_result(diagnosis, show, json=json)
         ctx.exit(0 if diagnosis.ready else 1)
     from evenkeel.api.trial import MOST_REQUESTS, try_model
-    from evenkeel.models.registry import parse_args
+    from evenkeel.models.registry import parse_args, split_spec
 
-    say(f"{model}: at most {MOST_REQUESTS} small requests are sent.", err=True)
+    bare, _ = split_spec(model)
+    say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
     trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
     print_result(trial, show_trial, json=json)
     ctx.exit(0 if trial.enough else 1)

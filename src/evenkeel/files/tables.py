@@ -116,6 +116,8 @@ def _csv_rows(path: Path) -> Iterator[Row]:
     try:
         header = next(reader, [])
         end = reader.line_num
+        if twice := [name for name in dict.fromkeys(header) if header.count(name) > 1]:
+            raise DataError(path, f"there are several columns named '{twice[0]}'.", line=1)
         for cells in reader:
             line, end = end + 1, reader.line_num  # a cell may run over several lines: where the row begins
             if len(cells) == len(header):

@@ -123,16 +123,24 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
         return self.base_url
 
+    @property
+    def at_built_in_address(self) -> bool:
+        """Whether a person's settings leave the provider where it is."""
+        built_in = _built_in().get(self.name)
+        return built_in is None or built_in.base_url == self.base_url
+
     def completed(self, address: str, model: str) -> str:
-        """An address with the path and the query that this server needs, where it has no path yet."""
+        """An address with the path that this server needs, where it has none yet, and with the query."""
         parts = urllib.parse.urlsplit(address)
-        if not self.path or parts.path.strip("/"):
+        if not (self.path or self.query) or parts.query:
+            return address
+        if self.path and parts.path.strip("/"):
             return address
         query = {
             name: os.environ.get(self.query_variables.get(name, ""), "").strip() or value
             for name, value in self.query.items()
         }
-        path = self.path.replace("{model}", urllib.parse.quote(model, safe=""))
+        path = self.path.replace("{model}", urllib.parse.quote(model, safe="")) or parts.path
         return urllib.parse.urlunsplit((*parts[:2], path, urllib.parse.urlencode(query), ""))
 
 

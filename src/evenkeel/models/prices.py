@@ -71,7 +71,9 @@ def price_of(ref: ModelRef) -> Price | None:
         return _of_person(bare, written)
     if is_local(ref):
         return FREE
-    elsewhere = "base_url" in args or ref.args.get("base_url")
+    preset = own_preset(bare)
+    moved = preset is not None and not preset.at_built_in_address
+    elsewhere = moved or "base_url" in args or ref.args.get("base_url")
     if elsewhere or (scheme == "openai" and os.environ.get("OPENAI_BASE_URL", "").strip()):
         return None
     table = price_table()

@@ -146,6 +146,8 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         forms = [f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items()]
         forms += [f"{name}:NAME" for name in presets() if name not in known]
         raise UsageError(f"unknown model '{spec}'.{hint} Available: {', '.join(forms)}.")
+    if variable := args.get("api_key_env"):
+        _refuse_secrets(bare, {"api_key_env": str(variable)})
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
 

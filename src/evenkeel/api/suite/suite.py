@@ -191,16 +191,22 @@ def _result(
 
 
 def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[SuiteGate]:
-    """Each run against that of the same name in an earlier suite; one that cannot be compared fails."""
+    """Each run against that of the same name in an earlier suite; one that cannot be compared fails.
+
+    A run that the baseline lacks is new, and passes where any other could be compared.
+    """
     entry = file.definition.gate
     if entry is None:
         return
     baseline = file.folder / entry.baseline
     earlier = read_state(baseline)
+    folders = {run.name: baseline / (earlier.folder_of(run.name) or run.name) for run in runs}
+    known = {name for name, folder in folders.items() if (folder / "summary.json").is_file()}
     for run in runs:
-        folder = baseline / (earlier.folder_of(run.name) or run.name)
-        if not (folder / "summary.json").is_file():
-            yield SuiteGate(run=run.name, problem=f"there is no such run in {entry.baseline}", passed=True)
+        folder = folders[run.name]
+        if run.name not in known:
+            problem = f"there is no such run in {entry.baseline}"
+            yield SuiteGate(run=run.name, problem=problem, passed=bool(known))
             continue
         try:
             result = gate(

@@ -198,12 +198,25 @@ def _fetched(address: str) -> Path:
 
 
 def without_secrets(address: str) -> str:
-    """An address without login, query and fragment, each of which may hold a key."""
+    """An address, or a chain of them (`zip://a.csv::https://…`), without what may hold a key: logins,
+    parameters, queries and fragments."""
+    return "::".join(_without_secrets(link) for link in address.split("::"))
+
+
+def _without_secrets(address: str) -> str:
     try:
         parts = urlsplit(address)
+        host, path = parts.netloc.rpartition("@")[2], parts.path.partition(";")[0]
     except ValueError:
         raise UsageError("--data: this is not an address that can be read.") from None
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    try:
+        _ = parts.port
+    except (
+        ValueError
+    ):  # a password with a slash, a question mark or a number sign ends what is read as the host
+        host, _, path = path.rpartition("@")[2].partition("/") if "@" in path else ("…", "", "")
+        path = f"/{path}" if path else ""
+    return urlunsplit((parts.scheme, host, path, "", ""))
 
 
 def _before_deadline(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:

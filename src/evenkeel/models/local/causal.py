@@ -26,6 +26,7 @@ from evenkeel.models.local.checks import (
     check_causal,
     check_config,
     check_tensors,
+    first_position,
     reads_padded,
     watched_loading,
 )
@@ -74,7 +75,10 @@ class Causal:
         self.spec, self.model, self.tokenizer = spec, model, tokenizer
         self.device: torch.device = model.device
         config = model.config.get_text_config()
-        self.context: int | None = getattr(config, "max_position_embeddings", None)
+        lengths = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
+        self.context: int | None = next((length for length in lengths if length is not None), None)
+        self.first_position = 0
+        """Of a text's first token, as the model counts by itself."""
         ends = getattr(model.generation_config, "eos_token_id", None)
         ends = ends if isinstance(ends, list) else [ends]
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
@@ -218,8 +222,7 @@ class Causal:
         arguments = {
             "input_ids": ids,
             "attention_mask": visible if padded else None,
-            # A row that is done may go along beyond the context.
-            "position_ids": (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1)[:, -new:],
+            "position_ids": self._positions(mask)[:, -new:],
             "use_cache": use_cache,
             "logits_to_keep": keep,
         }
@@ -229,6 +232,10 @@ class Causal:
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
+    def _positions(self, mask: Tensor) -> Tensor:
+        """The position of every place. A row that is done may go along beyond the context."""
+        return (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1) + self.first_position
+
     @torch.inference_mode()
     def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         """The last hidden state at the last token of each row, as little-endian float32."""
@@ -237,7 +244,7 @@ class Causal:
         arguments = {
             "input_ids": ids,
             "attention_mask": None if bool(mask.all()) else mask,
-            "position_ids": (mask.cumsum(-1) - 1).clamp_min(0),
+            "position_ids": self._positions(mask),
             "use_cache": False,
         }
         known = inspect.signature(base.forward).parameters
@@ -275,6 +282,9 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             if target.type == "cuda":
                 use_step_attention(model)
             causal = Causal(spec, model.to(target).eval(), tokenizer)
+            causal.first_position = first_position(causal)
+            if causal.context is not None:
+                causal.context -= causal.first_position
             check_causal(causal)
             causal.pads = causal.pads and reads_padded(causal)
             return causal

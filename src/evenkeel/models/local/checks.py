@@ -200,6 +200,30 @@ def _differ(one: Tensor, other: Tensor) -> bool:
     return bool(((one - other).abs() > tolerance * one.std(-1, keepdim=True)).any())
 
 
+def first_position(causal: Causal) -> int:
+    """The position that a model gives to a text's first token where it is given none.
+
+    It is 0, or (RoBERTa and its kin) one after the id of the padding token.
+    """
+    import torch
+
+    rows = _probe_rows(causal)
+    after_padding = 1 + (getattr(causal.model.config.get_text_config(), "pad_token_id", None) or 0)
+    if not rows or after_padding + len(rows[0][0]) > (causal.context or 0):
+        return 0
+    ids, mask = causal.pad([rows[0][0]])
+    with torch.inference_mode():
+        logits = causal.model(input_ids=ids, return_dict=True).logits.float()
+        drifts = {}
+        for causal.first_position in (0, after_padding):
+            step = causal.forward(ids, mask, keep=ids.shape[1], use_cache=False, padded=False)
+            drifts[causal.first_position] = float((logits - step.logits.float()).abs().max())
+            if not drifts[0] > 0:
+                break
+    causal.first_position = 0
+    return min(drifts, key=lambda first: drifts[first])
+
+
 def reads_padded(causal: Causal) -> bool:
     """Whether padding on the left leaves a text's logits as they are, also in a step after the first reading.
 

@@ -213,6 +213,8 @@ class _Usage(Struct):
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
+    total_tokens: Any = None
+    """With tokens of thinking that are in no other number, where a server counts so."""
     completion_tokens_details: Any = None
 
 
@@ -286,9 +288,14 @@ def _first(choices: list[T]) -> T:
 
 
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
-    """Tokens read and written."""
+    """Tokens read and written, those included that are only in the total: thinking, at some servers."""
     counts = _usage(usage)
-    return _token_count(counts.prompt_tokens), _token_count(counts.completion_tokens)
+    read, written, total = map(
+        _token_count, (counts.prompt_tokens, counts.completion_tokens, counts.total_tokens)
+    )
+    if read is None or written is None or total is None:
+        return read, written
+    return read, max(written, total - read)
 
 
 def _usage(usage: msgspec.Raw) -> _Usage:
@@ -301,8 +308,11 @@ def _usage(usage: msgspec.Raw) -> _Usage:
 
 def _has_hidden_reasoning(usage: msgspec.Raw) -> bool:
     """Whether tokens of thinking are counted that are not shown."""
-    details = _usage(usage).completion_tokens_details
-    return isinstance(details, dict) and bool(_token_count(details.get("reasoning_tokens")))
+    counts = _usage(usage)
+    details = counts.completion_tokens_details
+    if isinstance(details, dict) and _token_count(details.get("reasoning_tokens")):
+        return True
+    return _token_counts(usage)[1] != _token_count(counts.completion_tokens)
 
 
 def _token_count(value: Any) -> int | None:

@@ -59,6 +59,8 @@ DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
 
 RATE_LIMIT = "ratelimit"
+PLAIN = re.compile(r"[a-z]{1,16}(-[a-z]{1,16})*")
+"""Names of headers without a digit."""
 """In the name of a header: `x-ratelimit-remaining-requests`, `anthropic-ratelimit-tokens-reset`."""
 MOST_LIMITS, LONGEST_LIMIT = 20, 60
 LONGEST_RESET_S = 60.0
@@ -374,8 +376,9 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers about rate limits, at most MOST_LIMITS of them."""
-    named = [(name.lower(), value) for name, value in headers.items() if RATE_LIMIT in name.lower()]
+    """The headers about rate limits, at most MOST_LIMITS of them; a name that could hold a key is none."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    named = [(name, value) for name, value in lower.items() if RATE_LIMIT in name and PLAIN.fullmatch(name)]
     return {shorten(name): shorten(value)[:LONGEST_LIMIT] for name, value in named[:MOST_LIMITS]}
 
 

@@ -78,7 +78,7 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
     about = {
         "run": str(run.path),
         "benchmark": spec.benchmark,
-        "seed": spec.seed,
+        "seed": spec.seed if abs(spec.seed) < 1 << 63 else None,
         "data": str(spec.data.get("source", "")),
         "created": str(spec.provenance.get("created", "")),
         "evenkeel": str(spec.provenance.get("evenkeel", "")),
