@@ -100,15 +100,21 @@ def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path)
         start_again(done)
 
 
+OURS = [sys.executable, "-P", "-m", "evenkeel"]
+NOT_STORED, NOT_FROM_HERE = "its command is not one that Evenkeel stored", "was not started from here"
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("command", "problem"),
     [
-        ["/bin/sh", "-c", "touch evil"],
-        [sys.executable, "-P", "-m", "evenkeel", "run", "mirae", "--out=/tmp"],
-        [sys.executable, "-P", "-m", "evenkeel", "build", "mirae", "--out=OWN"],
+        (["/bin/sh", "-c", "touch evil"], NOT_STORED),
+        ([*OURS, "run", "mirae", "--out=/tmp"], NOT_STORED),
+        ([*OURS, "build", "mirae", "--out=OWN"], NOT_STORED),
+        ([*OURS, "run", "evil.py", "--model=embedded", "--out=OWN"], NOT_FROM_HERE),
+        ([*OURS, "run", "mirae", "--model=openai:x?base_url=http://h/v1", "--out=OWN"], NOT_FROM_HERE),
     ],
 )
-def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list[str]) -> None:
+def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list[str], problem: str) -> None:
     about, own = tmp_path / ".started" / "x", tmp_path / "x"
     about.mkdir(parents=True)
     own.mkdir()
@@ -116,7 +122,7 @@ def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list
     about.joinpath("started.json").write_bytes(
         msgspec.json.encode({"kind": "run", "command": command, "created": "2026"})
     )
-    with pytest.raises(UsageError, match="its command is not one that Evenkeel stored"):
+    with pytest.raises(UsageError, match=problem):
         start_again(started(tmp_path)[0])
 
 

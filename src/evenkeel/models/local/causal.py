@@ -45,8 +45,9 @@ LOAD_ERRORS = (
 CACHES = ("past_key_values", "cache_params")
 """What a model calls its state between steps: keys and values, or a recurrent state."""
 
-UNPADDED = frozenset({"rwkv", "recurrent_gemma"})
-"""Models whose forward takes a mask and runs its recurrent state over the padding all the same."""
+UNPADDED = frozenset({"rwkv", "recurrent_gemma", "mpt"})
+"""Models whose forward takes a mask and runs its recurrent state over the padding all the same, or fails
+where a text and its padding together are longer than the context."""
 
 FALLBACK_STOP = "\nUser:"
 """Ends the answer of a model without a chat template."""
