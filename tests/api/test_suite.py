@@ -185,7 +185,7 @@ def test_changes_and_gates_keep_to_earlier_runs(tmp_path: Path, questions: Path)
             outcome(path)
         base.mkdir()
         first = outcome(path)
-        assert (first.exit_code, first.gates[0].problem) == (0, "there is no such run in base")
+        assert (first.exit_code, first.gates[0].problem) == (1, "there is no such run in base")
         asked = servers["one"].requests
         shutil.copytree(folder, base, dirs_exist_ok=True)
         (gate,) = outcome(path).gates
