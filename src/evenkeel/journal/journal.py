@@ -4,8 +4,8 @@ An answer is kept under a key, the hash of three things: who was asked (the mode
 asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
 entries, a killed run goes on where it stopped, and scoring never needs the model again.
 
-One thread writes. It commits what has arrived GATHER_SECONDS after the first of it came, so that the
-thread that talks to the model never waits for the disk, and a kill loses next to nothing.
+A thread of its own commits each answer as soon as it comes (`journal/writer.py`), so that the thread that
+talks to the model never waits for the disk, and a kill loses next to nothing.
 
 A row that cannot be read (bits flip, disks fail) is an answer that is missing, never a crash.
 """
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
+import shutil
 import sqlite3
-import threading
-import time
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
+from evenkeel.journal.writer import Writer
 from evenkeel.types import (
     Embed,
     Entail,
@@ -40,8 +42,6 @@ from evenkeel.types import (
 )
 
 VERSION = 1
-GATHER_SECONDS = 0.02
-AHEAD = 20_000  # answers that may wait for the disk before the asker has to
 LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
 
 SCHEMA = f"""
@@ -130,6 +130,11 @@ class Journal:
         self.empty = True
         """True while no answer is filed, so that there is nothing to look up."""
         refuse_links(path)
+        if path.is_file() and path.stat().st_nlink > 1:
+            raise RunConflict(
+                f"{path} is the same file as another (a hard link), which would change with it: "
+                "copy the folder."
+            )
         with _storage_errors(path):
             if path.exists() and not _is_sound(path):
                 from evenkeel.journal.recovery import rescue
@@ -139,38 +144,16 @@ class Journal:
                 self._reader = stack.enter_context(contextlib.closing(connect(path)))
                 self.empty = _prepare(self._reader, path)
                 stack.pop_all()
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._hurry = threading.Event()
-        self._pending: list[tuple[Key, Request, Response]] = []
-        self._waiting: list[threading.Event] = []
-        self._closing = False
-        self._failure: BaseException | None = None
-        self._writer = threading.Thread(target=self._write, name="evenkeel-journal", daemon=True)
-        self._writer.start()
+        self._writer = Writer(path, connect, _storage_errors)
 
     def put(self, key: Key, request: Request, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
-        self._raise_failure()
-        with self._lock:
-            self.empty = False
-            self._pending.append((key, request, response))
-            waiting = len(self._pending)
-        if waiting == 1:
-            self._wake.set()
-        elif waiting >= AHEAD:
-            self.flush()
+        self.empty = False
+        self._writer.put((key, request, response))
 
     def flush(self) -> None:
         """Return when everything put so far is on disk."""
-        done = threading.Event()
-        with self._lock:
-            self._waiting.append(done)
-        self._wake.set()
-        self._hurry.set()
-        while not done.wait(0.2) and self._writer.is_alive():
-            pass
-        self._raise_failure()
+        self._writer.flush()
 
     def unanswered(
         self, model: bytes, requests: Iterable[Request], *, again: bool = True
@@ -218,6 +201,11 @@ class Journal:
                 "INSERT INTO samples VALUES (?, ?)", ((sample.id, _encode(sample)) for sample in samples)
             )
 
+    def holds_samples(self) -> bool:
+        """Whether a run has begun here."""
+        with _storage_errors(self.path):
+            return self._reader.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None
+
     def samples(self, kind: Any = Sample) -> list[Sample]:
         """The samples, in the order in which they were put."""
         with _storage_errors(self.path):
@@ -233,41 +221,15 @@ class Journal:
 
     def close(self) -> None:
         """Write what is left, fold the write-ahead log back in, and let go of the file."""
-        self._closing = True
-        self._wake.set()
-        self._hurry.set()
-        self._writer.join()
+        self._writer.close()
         self._reader.close()
-        self._raise_failure()
+        self._writer.raise_failure()
 
     def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
         with _storage_errors(self.path):
             stored, damaged = find(self._reader, keys)
         self.damaged |= damaged
         return stored, damaged
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _write(self) -> None:
-        try:
-            with _storage_errors(self.path), contextlib.closing(connect(self.path)) as connection:
-                closing = False
-                while not closing:
-                    self._wake.wait()
-                    self._hurry.wait(GATHER_SECONDS)
-                    with self._lock:
-                        self._wake.clear()
-                        self._hurry.clear()
-                        closing = self._closing
-                        entries, self._pending = self._pending, []
-                        waiting, self._waiting = self._waiting, []
-                    _insert(connection, entries)
-                    for done in waiting:
-                        done.set()
-        except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush: no answer is lost silently
-            self._failure = error
 
 
 def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
@@ -335,8 +297,15 @@ def _is_sound(path: Path) -> bool:
     """Whether the file's structure is whole; a look at its pages, not at what they say."""
     with contextlib.closing(sqlite3.connect(path, timeout=30)) as connection:
         harden(connection)
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return True
+        try:
+            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return True
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            if missing_bytes(path):
+                return False
+            raise
         check(connection, path)  # what is not a journal, or has no readable first page, is not ours to rescue
         try:
             return connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
@@ -344,6 +313,33 @@ def _is_sound(path: Path) -> bool:
             raise
         except sqlite3.DatabaseError:
             return False
+
+
+def missing_bytes(path: Path) -> int:
+    """How much a database that was cut off lacks, by its own head; 0 where that is whole or cannot be read.
+
+    The head has the size of a page at byte 16 and, since it was last written, their number at byte 28.
+    """
+    with path.open("rb") as file:
+        head = file.read(100)
+    if len(head) < 100 or not head.startswith(b"SQLite format 3\0") or head[24:28] != head[92:96]:
+        return 0
+    page = int.from_bytes(head[16:18], "big")
+    page = 65536 if page == 1 else page
+    size = path.stat().st_size
+    return max(0, page * int.from_bytes(head[28:32], "big") - size) if size >= page else 0
+
+
+@contextlib.contextmanager
+def completed(path: Path) -> Iterator[Path]:
+    """A copy of a database that was cut off, with empty pages for those that are missing, and of its log."""
+    with tempfile.TemporaryDirectory(prefix="evenkeel-") as folder:
+        copy = Path(folder) / path.name
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(path.with_name(path.name + suffix), copy.with_name(copy.name + suffix))
+        os.truncate(copy, copy.stat().st_size + missing_bytes(copy))
+        yield copy
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
@@ -382,22 +378,6 @@ def _expected_schema() -> list[tuple[Any, ...]]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         return _schema_of(connection)
-
-
-def _insert(connection: sqlite3.Connection, entries: list[tuple[Key, Request, Response]]) -> None:
-    now = time.time()
-    with connection:
-        connection.executemany(
-            "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
-            ((key.digest, type(request).__name__.lower(), key.body) for key, request, _ in entries),
-        )
-        connection.executemany(
-            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (key.key, key.digest, request.repeat, response.status, _encode(response), now)
-                for key, request, response in entries
-            ),
-        )
 
 
 @contextlib.contextmanager

@@ -17,10 +17,12 @@ from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
 from evenkeel.journal.journal import (
     check,
+    completed,
     decode,
     find,
     harden,
     make_key,
+    missing_bytes,
     model_digest,
     refuse_links,
     without_address,
@@ -111,6 +113,8 @@ def _uri(path: Path, stack: contextlib.ExitStack) -> str:
     if not unwritten:
         return f"{path.resolve().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
+    if missing_bytes(path) and not log.is_file():
+        return f"{stack.enter_context(completed(path)).resolve().as_uri()}?mode=ro&immutable=1"
     if not log.is_file() or not log.stat().st_size:
         return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     # A process was killed before it could fold its log in. That is done on a copy.

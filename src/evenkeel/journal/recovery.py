@@ -7,7 +7,7 @@ import sqlite3
 from itertools import count
 from pathlib import Path
 
-from evenkeel.journal.journal import SCHEMA, harden
+from evenkeel.journal.journal import SCHEMA, check, completed, harden, missing_bytes
 
 TABLES = {
     "requests": ("digest, kind, body", ("digest",)),
@@ -21,10 +21,13 @@ def rescue(path: Path) -> str:
     """Put all readable rows into a new journal at `path`; says what was done."""
     draft = path.with_name(f".{path.name}.draft")
     draft.unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(draft)) as new:
+    with contextlib.ExitStack() as stack:
+        source = stack.enter_context(completed(path)) if missing_bytes(path) else path
+        new = stack.enter_context(contextlib.closing(sqlite3.connect(draft)))
         new.executescript(SCHEMA)
-        with contextlib.closing(sqlite3.connect(path)) as old, new:
+        with contextlib.closing(sqlite3.connect(source)) as old, new:
             harden(old)
+            check(old, path)
             old.text_factory = lambda text: text.decode(errors="replace")
             for table, (columns, orders) in TABLES.items():
                 for order in orders:
