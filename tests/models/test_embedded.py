@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +19,21 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
 from models.tiny import tiny_gguf
 
-CONVERT = (
-    "import sys, pathlib; from evenkeel.models.embedded import model_folder\n"
-    "print(model_folder(pathlib.Path(sys.argv[1])))"
-)
+CONVERT = """
+import pathlib, sys
+from evenkeel.models import embedded
+convert, conversions = embedded._convert, []
+embedded._convert = lambda *paths: (convert(*paths), conversions.append(paths))
+folder = embedded.model_folder(pathlib.Path(sys.argv[1]))
+print(len(conversions), folder)
+"""
+KILLED = """
+import os, pathlib, signal, sys
+from evenkeel.models import embedded
+convert = embedded._convert
+embedded._convert = lambda *paths: (convert(*paths), os.kill(os.getpid(), signal.SIGKILL))
+embedded.model_folder(pathlib.Path(sys.argv[1]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +94,39 @@ def test_the_folder_holds_the_weights_of_the_file(
     assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (modified, "")
 
 
-def test_two_processes_at_once_do_not_break_each_other(gguf: Path, tmp_path: Path) -> None:
+def test_processes_at_once_make_one_whole_copy_though_one_is_killed(gguf: Path, tmp_path: Path) -> None:
     settings = {**os.environ, "EVENKEEL_CACHE": str(tmp_path)}
-    command = [sys.executable, "-c", CONVERT, str(gguf)]
-    both = [subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    folders = {process.communicate(timeout=120)[0].strip() for process in both}
-    assert [process.returncode for process in both] == [0, 0]
-    [folder] = folders
-    assert [path.name for path in (tmp_path / "models").iterdir()] == [Path(folder).name]
+    made = tmp_path / "models"
+
+    def process(script: str) -> subprocess.Popen[str]:
+        line = [sys.executable, "-c", script, str(gguf)]
+        return subprocess.Popen(line, env=settings, stdout=subprocess.PIPE, text=True)
+
+    killed = process(KILLED)
+    killed.communicate(timeout=600)
+    assert killed.returncode == -signal.SIGKILL
+    [left] = [path for path in made.iterdir() if path.is_dir()]
+    assert list(left.rglob("model.safetensors"))  # it was killed when it had written the weights
+    several = [process(CONVERT) for _ in range(3)]
+    outputs = [process.communicate(timeout=600)[0].split() for process in several]
+    assert [process.returncode for process in several] == [0, 0, 0]
+    assert sum(int(conversions) for conversions, _ in outputs) == 1
+    [folder] = {folder for _, folder in outputs}
+    assert list(made.iterdir()) == [Path(folder)]
+    assert load_file(Path(folder) / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_an_incomplete_folder_is_made_again(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    folder = model_folder(gguf)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[:-3] if name == "model.safetensors" else b"")
+    assert model_folder(gguf) == folder
+    assert (folder / name).read_bytes() == whole
+    assert list(folder.parent.iterdir()) == [folder]
 
 
 def test_a_failed_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

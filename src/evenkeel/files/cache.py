@@ -6,13 +6,35 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
-from pathlib import Path
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 
 import msgspec
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 DRAFT = ".draft"
 """The ending of the name of a file that is being written."""
+
+
+DEVICES = frozenset(
+    [
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        "conin$",
+        "conout$",
+        *(f"{port}{n}" for port in ("com", "lpt") for n in "0123456789¹²³"),
+    ]
+)
+"""Names that Windows takes for a device, whatever their ending."""
+LONGEST_SUFFIX = 12
+"""Bytes of the ending of a file's name, which is kept where the name is cut."""
 
 
 def cache_dir() -> Path:
@@ -23,23 +45,107 @@ def cache_dir() -> Path:
 
 
 def slug(name: str, *, longest: int = 80) -> str:
-    """A name from elsewhere as a part of a file name: only letters, digits and ._-, and not too long."""
-    safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).strip(".")
-    return safe[:longest] or "unnamed"
+    """A name from elsewhere as a part of a file name, on every system: only letters, digits and ._-, no
+    device of Windows, no option, no hidden file, and at most so many bytes. Of a longer name a digest
+    remains."""
+    safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".-").rstrip(".")
+    if len(safe.encode()) > longest:
+        ending = f"-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
+        ending += (
+            suffix if len(suffix := PurePath(safe).suffix) <= LONGEST_SUFFIX and suffix.isascii() else ""
+        )
+        safe = safe.encode()[: longest - len(ending)].decode(errors="ignore") + ending
+    device = safe.partition(".")[0].casefold() in DEVICES
+    return (f"_{safe}" if device else safe) or "unnamed"
+
+
+def distinct_slug(name: str, taken: set[str], *, longest: int = 80) -> str:
+    """A slug that no other name has, also where case and the form of accents do not count; it is added to
+    those that are taken."""
+    number, safe = 1, slug(name, longest=longest)
+    while (folded := unicodedata.normalize("NFKC", safe).casefold()) in taken:
+        number += 1
+        path = PurePath(slug(name, longest=longest - 8))
+        safe = f"{path.stem}-{number}{path.suffix}"
+    taken.add(folded)
+    return safe
 
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not."""
+    """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not.
+
+    What a killed process left of an earlier attempt is removed first.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}{DRAFT}")
-    # Created like any new file, so that the umask decides who may read it.
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    _remove_abandoned(target)
+    name = lambda: target.with_name(f".{target.name}.{secrets.token_hex(6)}{DRAFT}")  # noqa: E731
+    with _naming(target), _new_file(name) as draft:
+        try:
+            yield draft
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Have an error about a draft name the file that was to be written, which a full disk does not name."""
     try:
-        yield draft
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        name = str(error.filename or "")
+        if not name or (Path(name).parent == target.parent and name.endswith(DRAFT)):
+            error.filename, error.filename2 = str(target), None
+        raise
+
+
+@contextlib.contextmanager
+def _new_file(name: Callable[[], Path]) -> Iterator[Path]:
+    """An empty file under a name that nothing has, which `_remove_abandoned` leaves alone in the meantime."""
+    while True:
+        path = name()
+        # Created like any new file, so that the umask decides who may read it.
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        if fcntl is None:  # Windows renames no file that is open
+            os.close(handle)
+            yield path
+            return
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_open_in(handle, path):  # else another process took it for abandoned before it was locked
+                yield path
+                return
+        finally:
+            os.close(handle)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove drafts of `target` whose processes have ended; where that cannot be known, they stay."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for name in [entry.name for entry in entries]:
+            if name.startswith(f".{target.name}.") and name.endswith(DRAFT):
+                _remove_unless_locked(target.with_name(name))
+
+
+def _remove_unless_locked(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(handle)
+
+
+def _is_open_in(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def write_whole(target: Path, content: str | bytes) -> None:
@@ -66,7 +172,7 @@ def file_sha256(path: Path) -> str:
     store = cache_dir() / "hashes.json"
     key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
     hashes: dict[str, str] = {}
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         hashes = msgspec.json.decode(store.read_bytes(), type=dict[str, str])
     if key not in hashes:
         with path.open("rb") as file:

