@@ -1,12 +1,13 @@
 """Answers without end, and numbers in odd letters: no text takes more than linear time, and none is an error.
 
 The lenient check reads 20,000 characters of an answer; here its parts read twice as many. No time is
-measured: what is quadratic in one of these texts would take minutes.
+measured: what is quadratic in one of these texts would take minutes. Times: tests/text/test_linear.py.
 """
 
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -19,79 +20,7 @@ from evenkeel.text.normalization import plain, words
 
 pytestmark = pytest.mark.slow
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
-FAKE = (("Glenmore",),)
 LONG = 40_000
-UNITS = [
-    "1",
-    "0",
-    "9,",
-    "1.",
-    "1 ",
-    "-",
-    "一",
-    "九九",
-    "亿",
-    "万",
-    "十",
-    "1万",
-    "百分之",
-    "%",
-    ".",
-    "。",
-    "IV",
-    "iv ",
-    "①",
-    "５",
-    "٣",
-    "½",
-    "twenty ",
-    "one thousand ",
-    "and ",
-    "percent",
-    " ",
-    "\n",
-    " \n",
-    "\u0301\u0316",
-    "not ",
-    "不是",
-    "is not ",
-    "documents ",
-    "insufficient ",
-    "the answer is ",
-    "answer is unknown. ",
-    "no, ",
-    "if ",
-    "wrong if ",
-    "documents Glenmore but ",
-    "Silverton, Ada, ",
-    "<think>",
-    "没有提到错误",
-    "1比1",
-    "kilometres per hour ",
-    "Glenmore: answer: ",
-    '"',
-    "'(A ",
-    "A ",
-    "A. ",
-    "March ",
-    "2024-",
-    "Silverton did not ",
-    "San ",
-    "of ",
-    "x",
-    "中",
-    "\u2028",
-    "'s ",
-    "$1",
-    "_",
-    "😀",
-]
-
-
-@pytest.mark.parametrize("unit", UNITS, ids=ascii)
-def test_the_lenient_check_ends_on_any_repetition(unit: str) -> None:
-    text = f"Glenmore {unit * (8000 // len(unit))}x"
-    assert len(lenient(text, ANSWER, fake=FAKE, query="Who won?").parts) == 1
 
 
 @pytest.mark.parametrize("unit", ["1", "一", "0", "亿", " \n", "1,", "\u0301\u0316", "A\"'("], ids=ascii)
@@ -114,6 +43,28 @@ def test_an_answer_as_long_as_the_text_is_found_in_linear_time(unit: str) -> Non
     text = unit * (18000 // len(unit))
     assert len(lenient(text, ((answer, f"{answer}y"),), fake=((f"{answer}z",),), query=answer).parts) == 1
     assert [*mentions(target(answer), words(plain(answer)))] == [(0, len(words(plain(answer))))]
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("<think>No, </think>Silverton", True),
+        ("<think>Silverton</think>no", False),
+        ("a <think>b</think>Silverton<think>c</think>", True),
+        ("<think><think>x</think>Silverton", True),
+        ("<think>Silverton", True),
+        ("</think>Silverton<think>", True),
+    ],
+)
+def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
+    assert lenient(text, (("Silverton",),)).right == right
+
+
+@pytest.mark.parametrize("size", [20_000, 200_000])
+def test_zeros_are_checked_in_well_under_a_second(size: int) -> None:
+    start = time.process_time()
+    lenient("0" * size, (("0",), ("Paris 12",)), fake=(("00",),), query="How many?")
+    assert time.process_time() - start < 1
 
 
 def test_the_published_check_reads_all_of_a_long_answer() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.files.jsonfile import json_objects, replace_half_pairs
+from evenkeel.errors import DataError
+from evenkeel.files.jsonfile import (
+    DEEPEST,
+    decode_json_lines,
+    json_objects,
+    read_json,
+    replace_half_pairs,
+    shallow,
+)
+from evenkeel.models.openai.transport import Reply, RequestError
 from evenkeel.text import judge
 from evenkeel.types import Response
 
@@ -112,6 +123,46 @@ def test_a_verdict_behind_what_is_broken_is_found(before: str) -> None:
 def test_what_is_nested_too_deeply_or_too_large_a_number_is_passed_over() -> None:
     deep = '{"a":' * 50_000 + "1" + "}" * 50_000
     assert list(json_objects(f'{deep} {{"a": {"9" * 5000}}} {{"score": 3}}')) == [{"score": 3}]
+
+
+@pytest.fixture
+def _deep_stack() -> Iterator[None]:
+    """As many levels as Python 3.14 reads without being told to."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("_deep_stack")
+@pytest.mark.parametrize("deep", ['{"a":' * 5000 + "1" + "}" * 5000, '{"a":' + "[" * 5000 + "]" * 5000 + "}"])
+def test_the_depth_that_is_read_is_no_matter_of_the_stack(deep: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(deep)
+    problem = rf"x\.json.*nested more than {DEEPEST} levels deep"
+    with pytest.raises(DataError, match=problem):
+        read_json(path)
+    with pytest.raises(DataError, match=problem):
+        list(decode_json_lines(path, Any))
+    assert list(json_objects(deep + '{"score": 3}'))[-1] == {"score": 3}
+    for response in (Response(status="ok", text=deep), Response(status="truncated", text=deep)):
+        assert judge.read(dict, response).status == "unparsed"  # type: ignore[type-var]
+    with pytest.raises(RequestError, match="nested too deeply"):
+        Reply(200, "application/json", deep.encode(), None, "").parse(msgspec.json.decode)
+
+
+def test_levels_are_counted_outside_of_strings() -> None:
+    for opening, closing in (("[", "]"), ('{"[{\\"[{": ', "}")):
+        content = opening * DEEPEST + '"]}[[\\\\"' + closing * DEEPEST
+        assert shallow(content) == content
+        assert shallow(content.encode()) == content.encode()
+        assert json.loads(content)
+        with pytest.raises(RecursionError):
+            shallow(f"[{content}]")
+    wide = "[" + ",".join(['{"a": [1, {"b": "]]]"}]}'] * 5000) + "]"
+    assert shallow(wide) == wide
+    for broken in ("]" * 999, '"' + "[" * 999, "[" * DEEPEST + '"' + "[" * 999, "\\" + "[" * 99 + "\ud800"):
+        assert shallow(broken) == broken
 
 
 @pytest.mark.parametrize(

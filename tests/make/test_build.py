@@ -47,7 +47,7 @@ def test_a_second_build_of_the_same_data_set_is_refused(
         process = begun(mine, server, out, until=1)
         try:
             assert evenkeel(*arguments(mine, server, out)).code == 2
-            assert f"{out} is being written by another process" in capsys.readouterr().err
+            assert f"{out} is in use by process {process.pid} on " in capsys.readouterr().err
             build("mirae", out.with_name("other.json"), seed=1)  # beside it there is room
         finally:
             process.send_signal(signal.SIGTERM)
@@ -60,7 +60,10 @@ def test_a_folder_is_built_by_one_process_at_a_time(tmp_path: Path) -> None:
     from evenkeel.files import lock
 
     (tmp_path / "set").mkdir()
-    with lock.writing(tmp_path / "set"), pytest.raises(RunConflict, match="in use by another process"):
+    with (
+        lock.writing(tmp_path / "set"),
+        pytest.raises(RunConflict, match="in use by this process, in another"),
+    ):
         build("miron", tmp_path / "set", per_category=1, lang="en")
 
 

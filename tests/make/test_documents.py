@@ -76,7 +76,7 @@ def test_csv_with_a_byte_order_mark_quotes_and_a_cell_of_several_lines(tmp_path:
     path = tmp_path / "a.csv"
     path.write_bytes(b'\xef\xbb\xbfclue,answer\r\n"One, ""two""\r\nthree",ONE\r\n\r\nLast,TWO\r\n')
     read = read_documents(path)
-    assert [(d.id, d.text) for d in read.documents] == [("2", 'One, "two"\nthree'), ("5", "Last")]
+    assert [(d.id, d.text) for d in read.documents] == [("2", 'One, "two"\r\nthree'), ("5", "Last")]
 
 
 def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:

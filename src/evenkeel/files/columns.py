@@ -122,5 +122,5 @@ def _csv_cell(cell: Cell) -> str:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     words = str(cell)
-    quoted = isinstance(cell, str) and (not words or any(mark in words for mark in ',"\n\r'))
+    quoted = isinstance(cell, str) and (not words or any(mark in words for mark in ',;"\t\n\r'))
     return '"' + words.replace('"', '""') + '"' if quoted else words

@@ -6,6 +6,7 @@ somebody's project, is not: it could send a key to another server.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
@@ -53,7 +54,7 @@ def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataErr
     path = config_path()
     names = [name for name in (section, entry, field) if name]
     where = f"[{section}.{entry}]{f', field {field!r}' if field else ''}"
-    return DataError(path, problem, line=line_of(path.read_text(encoding="utf-8"), names), where=where)
+    return DataError(path, problem, line=line_of(_text(path), names), where=where)
 
 
 @cache
@@ -62,12 +63,7 @@ def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str
         raise DataError(path, "is not a file.")
     if size > LARGEST:
         raise DataError(path, f"has more than {LARGEST:,} bytes, which no file of settings has.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DataError(path, "is not UTF-8 text.") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+    text = _text(path)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -76,6 +72,8 @@ def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str
         raise DataError(path, f"is not TOML: {problem}.", line=int(line[1]) if line else None) from None
     except RecursionError:
         raise DataError(path, "is nested too deeply.") from None
+    except ValueError:  # of thousands of digits, or a date that there is not
+        raise DataError(path, "is not TOML: a number or date in it is out of range.") from None
     for section, tables in content.items():
         if section not in SECTIONS:
             raise DataError(path, _unknown(section, SECTIONS), line=line_of(text, [section]))
@@ -83,7 +81,20 @@ def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str
             if not isinstance(table, dict):
                 problem = f"expected a table: write [{section}.NAME] and below it FIELD = VALUE."
                 raise DataError(path, problem, line=line_of(text, [section, entry]))
+            for field, value in table.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    problem = f"{field} is {value}: write a number."
+                    raise DataError(path, problem, line=line_of(text, [section, entry, field]))
     return content
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text.") from None
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}.") from None
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
@@ -95,7 +106,7 @@ def line_of(text: str, names: list[str]) -> int | None:
     """The line of a value in TOML, as far as it can be found: that of its key, else of its table."""
     table: list[str] = []
     line, matched = None, 0
-    for number, content in enumerate(text.splitlines(), 1):
+    for number, content in enumerate(text.split("\n"), 1):
         if header := HEADER.match(content):
             keys = table = _keys(header[1])
         elif pair := PAIR.match(content):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
-from evenkeel.files.jsonfile import read_bytes
+from evenkeel.files.jsonfile import open_file
 from evenkeel.files.remote.download import stream
 from evenkeel.files.remote.sources import ending, is_elsewhere, local
 from evenkeel.files.tables import ENDINGS
@@ -173,7 +173,8 @@ def _files_below(folder: Path) -> list[Path]:
 def data_file(path: Path) -> DataFile:
     """A user's file, with its hash."""
     try:
-        return DataFile(path, hashlib.sha256(read_bytes(path)).hexdigest())
+        with open_file(path) as file:
+            return DataFile(path, hashlib.file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     except DataError as error:
         if os.path.lexists(path) or "\0" in str(path):
             raise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 CHUNK = 256
 """Rows handed to polars at a time."""
+MOST_ROWS = 20_000_000
+"""Rows of a Parquet file: a few bytes of it may stand for any number of equal ones."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -90,14 +95,44 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         if file.read(len(LFS_POINTER)) == LFS_POINTER:
             raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
     polars = load_polars(f"{path}: reading Parquet")
-    try:
+    with _read_errors(polars, path):
+        if (count := polars.scan_parquet(path).select(polars.len()).collect().item()) > MOST_ROWS:
+            raise DataError(path, f"it has {count:,} rows: at most {MOST_ROWS:,} are read.")
         table = polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
-    except polars.exceptions.PanicException:  # over a file whose parts do not fit together; no PolarsError
-        raise DataError(path, "cannot be read: the file is damaged.") from None
     rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
     return rows
+
+
+@contextlib.contextmanager
+def _read_errors(polars: Any, path: Path) -> Iterator[None]:
+    """Errors of polars about a file as ours. Over one whose parts do not fit together it panics: what Rust
+    then writes to standard error, past Python, is left out."""
+    with tempfile.TemporaryFile() as written:
+        try:
+            with _stderr_to(written.fileno()):
+                yield
+        except polars.exceptions.PanicException:  # no PolarsError
+            raise DataError(path, "cannot be read: the file is damaged.") from None
+        except (OSError, polars.exceptions.PolarsError) as error:
+            raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
+        written.seek(0)
+        if text := written.read():
+            os.write(2, text)
+
+
+@contextlib.contextmanager
+def _stderr_to(handle: int) -> Iterator[None]:
+    try:
+        stderr = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    os.dup2(handle, 2)
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:

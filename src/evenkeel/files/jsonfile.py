@@ -7,8 +7,9 @@ import json
 import re
 import stat
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -17,6 +18,9 @@ from evenkeel.errors import DataError, explain
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors write before UTF-8."""
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DEEPEST = 500
+"""Levels of lists and objects in one another that are read. Python's own limit differs by version: 3.14 reads
+tens of thousands, with which no function that goes down into a value can deal."""
 BUFFER = 2**18
 """Bytes that are read at a time: lines of kilobytes are read three times as fast as with the usual 8 KiB."""
 
@@ -46,7 +50,7 @@ def decode_json_lines(path: Path, kind: Any) -> Iterator[Any]:
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
             try:
-                yield decoder.decode(line)
+                yield decoder.decode(shallow(line))
             except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be explained
                 if content := line.removeprefix(BOM).strip():
                     yield _decode_line(path, content, kind, number)
@@ -91,11 +95,30 @@ def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:
 def decode(content: bytes) -> Any:
     """JSON as Python values; half of a surrogate pair, which no text can hold, becomes U+FFFD."""
     try:
-        return msgspec.json.decode(content)
+        return msgspec.json.decode(shallow(content))
     except msgspec.DecodeError:
         if not re.search(rb"\\u[dD][89a-fA-F]", content):
             raise
         return msgspec.json.decode(replace_half_pairs(content.decode()))
+
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEPS)
+JsonT = TypeVar("JsonT", bytes, str)
+
+
+def shallow(content: JsonT) -> JsonT:
+    """The same JSON, or RecursionError where it is nested more than DEEPEST levels; in linear time.
+
+    Few texts have as many brackets, so that counting these is all that is done.
+    """
+    data = content.encode(errors="replace") if isinstance(content, str) else content
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
+        if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST:
+            raise RecursionError(f"nested more than {DEEPEST} levels deep")
+    return content
 
 
 def indented(value: Any, spaces: int) -> bytes:
@@ -152,7 +175,7 @@ def _problem(error: Exception) -> str:
     """Why something is not JSON, in our words."""
     message = str(error)
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return f"it is nested more than {DEEPEST} levels deep"
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     if "truncated" in message:
@@ -197,7 +220,7 @@ def json_objects(text: str) -> Iterator[Any]:
         if end:
             # A number of thousands of digits, or lists nested as deeply, cannot be decoded.
             with contextlib.suppress(ValueError, RecursionError):
-                yield json.loads(replace_half_pairs(text[start:end]))
+                yield json.loads(replace_half_pairs(shallow(text[start:end])))
         start = text.find("{", end or start + 1)
 
 

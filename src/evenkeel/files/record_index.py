@@ -22,7 +22,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import cache_dir, replacing, trim
 from evenkeel.files.columns import Key, cell_type, common_type, titles
-from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode_line, open_file
+from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode_line, open_file, shallow
 from evenkeel.types import Status, Tag
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _read(path: Path, state: State, headline: str) -> Index:
             start, length = offset, len(line)
             offset += length
             try:
-                row = decode(line)
+                row = decode(shallow(line))
             except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be described
                 content = line.removeprefix(BOM).strip()
                 if not content:

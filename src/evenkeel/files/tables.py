@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from evenkeel.errors import DataError, explain
+from evenkeel.errors import DataError, explain, listed
 from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, json_lines, open_file, read_bytes, read_json
 
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -44,13 +47,16 @@ class Row(NamedTuple):
     def text(self, field: str) -> str:
         """A field as text; one that is missing, or neither text nor number, is an error."""
         if field not in self.fields:
-            raise self.error(
-                f"the field '{field}' is missing. Available: {', '.join(self.fields) or 'none'}."
-            )
+            raise self.error(f"the field '{field}' is missing. Available: {listed(self.fields)}.")
         value = self.fields[field]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(f"the field '{field}' should be text, not {kind_of(value)}.")
-        return str(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.error(f"the field '{field}' should be text, not {value}.")
+        try:
+            return str(value)
+        except ValueError:  # an int of thousands of digits
+            raise self.error(f"the number in the field '{field}' is too large.") from None
 
 
 def kind_of(value: Any) -> str:
@@ -109,22 +115,28 @@ def _is_list(path: Path) -> bool:
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
-    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    rows = ((line, cells) for line, cells in csv_cells(path) if cells)
+    start, header = next(rows, (1, []))
+    if twice := next((name for name, count in Counter(header).items() if count > 1), None):
+        raise DataError(path, f"there are several columns named '{twice}'.", line=start)
+    for line, cells in rows:
+        if len(cells) == len(header):
+            yield Row(path, dict(zip(header, cells, strict=True)), str(line), line=line)
+        else:
+            problem = f"this row has {len(cells):,} cells, the first line {len(header):,}."
+            raise DataError(path, problem, line=line)
+
+
+def csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, the header among them, each with the line where it begins; a blank line has no
+    cells. Line breaks inside a cell stay as they are."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     limit = csv.field_size_limit(1 << 30)  # by default a cell may not be longer than 128 KiB
     end = 0
     try:
-        header = next(reader, [])
-        end = reader.line_num
-        if twice := [name for name in dict.fromkeys(header) if header.count(name) > 1]:
-            raise DataError(path, f"there are several columns named '{twice[0]}'.", line=1)
         for cells in reader:
-            line, end = end + 1, reader.line_num  # a cell may run over several lines: where the row begins
-            if len(cells) == len(header):
-                yield Row(path, dict(zip(header, cells, strict=True)), str(line), line=line)
-            elif cells:
-                problem = f"this row has {len(cells)} cells, the first line {len(header)}."
-                raise DataError(path, problem, line=line)
+            line, end = end + 1, reader.line_num  # a cell may run over several lines
+            yield line, cells
     except csv.Error as error:
         raise DataError(path, f"this row cannot be read: {error}.", line=end + 1) from None
     finally:

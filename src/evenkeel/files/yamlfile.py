@@ -6,6 +6,7 @@ objects of a program. A date is a text as it is written, and so is a key (`no:`)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,8 +119,10 @@ class _Reader:
                     return None
                 case "bool":
                     return event.value.lower() in ("yes", "true", "on")
-                case "int" | "float":
-                    return int(event.value) if kind == "int" else float(event.value)
+                case "int":
+                    return int(event.value)
+                case "float" if math.isfinite(number := float(event.value)):
+                    return number
         except ValueError:  # 12:30:00 is a number to YAML, and thousands of digits are one
             pass
         return _text(event)

@@ -10,7 +10,7 @@ from typing import Any
 import evenkeel
 from evenkeel.api.setup import identities
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.files.cache import replacing
+from evenkeel.files.cache import replacing, slug
 from evenkeel.inspect.questions import (
     FIELD,
     NOT_RECORDED,
@@ -44,7 +44,7 @@ def export_log(run: Run, out: Path | None = None) -> Path:
         raise MissingExtra(
             "export --to inspect", package="inspect-ai", install="pip install inspect-ai"
         ) from None
-    target = out or run.path / "export" / f"{run.spec.benchmark}.eval"
+    target = out or run.path / "export" / f"{slug(run.spec.benchmark)}.eval"
     if target.is_dir() or target.suffix not in (".eval", ".json"):
         raise UsageError(f"--out {target}: give a file that ends in .eval or .json.")
     with replacing(target) as draft:

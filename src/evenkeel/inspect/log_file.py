@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, MissingExtra, explain
-from evenkeel.files.jsonfile import NOT_JSON, open_file
+from evenkeel.files.jsonfile import BOM, NOT_JSON, open_file, read_bytes, replace_half_pairs, shallow
 from evenkeel.inspect.outputs import Output
 
 LARGEST_LOG = 4 << 30
@@ -108,7 +108,7 @@ def open_log(path: Path) -> Iterator[tuple[Header, Iterator[Placed]]]:
 def _read_whole(path: Path) -> tuple[Header, Iterator[Placed]]:
     if path.stat().st_size > LARGEST_LOG:
         raise DataError(path, f"this log is larger than {LARGEST_LOG >> 30} GiB.")
-    log: Whole = _decode(path, path.read_bytes().removeprefix(b"\xef\xbb\xbf"), Whole, "")
+    log: Whole = _decode(path, read_bytes(path).removeprefix(BOM), Whole, "")
     samples = (
         Placed(f"samples[{index}]", _convert(path, raw, LoggedSample, f"samples[{index}]"))
         for index, raw in enumerate(log.samples or ())
@@ -182,11 +182,11 @@ def _unpack_zstandard(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipI
 def _decode(path: Path, content: bytes, kind: Any, where: str) -> Any:
     """JSON as `kind`. Python's own reader takes NaN and Infinity too, which Inspect writes."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(shallow(content), type=kind)
     except NOT_JSON:
         pass
     try:
-        raw = json.loads(content)
+        raw = json.loads(replace_half_pairs(shallow(content).decode()))
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"this is not JSON ({error}).", where=where) from None
     return _convert(path, raw, kind, where)

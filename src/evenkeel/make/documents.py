@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, UsageError, listed
 from evenkeel.files.tables import Row, read_rows, read_text
 
 STORY = tuple(f"sentence{number}" for number in range(1, 6))
@@ -134,7 +134,7 @@ def recognise_text_fields(row: Row) -> tuple[str, ...]:
         if names <= row.fields.keys():
             return text_fields
     raise UsageError(
-        f"{row.file}: none of the fields is known to hold the text. Available: {', '.join(row.fields)}. "
+        f"{row.file}: none of the fields is known to hold the text. Available: {listed(row.fields)}. "
         "Choose one with --text-field."
     )
 

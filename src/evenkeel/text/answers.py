@@ -144,7 +144,7 @@ def _parts(text: str, lang: str) -> Iterator[Part]:
     if plain.lstrip()[:1] in {'"', "“", "「", "«"}:
         return  # someone else's words
     contrasted = listed = denied = False
-    for line in re.split(r"(?<=[.!?])(?<!\d\.)\s+|(?<=[。!?])|\n+", re.sub(r"[*_#>`]", "", plain)):
+    for line in _lines(_MARKUP.sub("", plain)):
         item = re.match(r"\s*(?:[-•·]|\d{1,2}[.)])\s*", line)
         sentence = line[item.end() :] if item else line.strip()
         contrasted = (contrasted and bool(item)) or bool(wording["contrast"].search(sentence[:30]))
@@ -168,6 +168,35 @@ def _parts(text: str, lang: str) -> Iterator[Part]:
                 listed = kind == "offers" and introduces
             yield Part(kind, estimate_tokens(part), contrasted or number > 0, listed and bool(item))
             contrasted = contrasted or (introduces and number > 0)
+
+
+_MARKUP = re.compile(r"[*_#>`]")
+_STOP = re.compile(r"[.!?。\n]")
+_SPACE = re.compile(r"\s*")
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The sentences and lines of a text, each looked for only when it is asked for. A number and a period
+    end no sentence: it may be a list's."""
+    start = at = 0
+    while stop := _STOP.search(text, at):
+        at = stop.end()
+        blank = _SPACE.match(text, at)
+        after = blank.end() if blank else at
+        if stop[0] == "\n":
+            yield text[start : stop.start()]
+            while text[at : at + 1] == "\n":
+                at += 1
+        elif stop[0] == ".":
+            if after == at or text[stop.start() - 1 : stop.start()].isdecimal():
+                continue
+            yield text[start:at]
+            at = after
+        else:
+            yield text[start:at]
+            at = at if stop[0] == "。" else after
+        start = at
+    yield text[start:]
 
 
 def _without_lead(part: str, pattern: re.Pattern[str]) -> str:

@@ -26,7 +26,15 @@ from evenkeel.benchmarks.mirae.files import (
     repeated,
 )
 from evenkeel.errors import DataError, Fault, explain, shown
-from evenkeel.files.jsonfile import BOM, convert, described, read_bytes, read_json, replace_half_pairs
+from evenkeel.files.jsonfile import (
+    BOM,
+    convert,
+    described,
+    read_bytes,
+    read_json,
+    replace_half_pairs,
+    shallow,
+)
 from evenkeel.run.benchmark import Recorded
 from evenkeel.types import Response
 
@@ -171,7 +179,7 @@ def _read(path: Path) -> Any:
     except DataError:
         with contextlib.suppress(ValueError, RecursionError):
             text = replace_half_pairs(read_bytes(path).removeprefix(BOM).decode())
-            return json.loads(text, parse_int=_whole_number)
+            return json.loads(shallow(text), parse_int=_whole_number)
         raise
 
 

@@ -107,7 +107,7 @@ class Miron(Benchmark):
         "score": ("evenkeel score miron miron_en.jsonl",),
         "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
     }
-    demo: ClassVar[Mapping[str, Any]] = {"model": "embedded", "limit": 24}
+    demo: ClassVar[Mapping[str, Any]] = {"model": "embedded", "limit": 16}
     covered: ClassVar[Sequence[str]] = ("target_confidence",)
     options: MironOptions
 

@@ -198,7 +198,7 @@ def _letters(row: Row) -> str:
 
 def _example(row: Row, number: int, fallback: str | None) -> Example:
     prefix, target, category = (row.text(field) for field in ("prefix", "target", "category"))
-    lang = code_of(str(row.fields.get("lang") or fallback or ""))
+    lang = code_of(row.text("lang") if row.fields.get("lang") else fallback or "")
     if not prefix.strip():
         raise row.error("the prefix is empty: there is nothing to continue.")
     if not target.strip():
@@ -217,7 +217,7 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
     if isinstance(answers := fields.get("accepted"), str):
         fields["accepted"] = [answer for answer in answers.split("|") if answer.strip()]
     # Ids may be numbers, 0 included.
-    ids = {name: str(row.fields[name]) for name in ("id", "twin") if row.fields.get(name) is not None}
+    ids = {name: row.text(name) for name in ("id", "twin") if row.fields.get(name) is not None}
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
     fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
     example: Example = _converted(row, fields, Example)

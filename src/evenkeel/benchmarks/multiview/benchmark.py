@@ -111,7 +111,7 @@ class Multiview(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
-        "limit": 3,
+        "limit": 2,
     }
     notes = staticmethod(notes)
     examples = staticmethod(examples)

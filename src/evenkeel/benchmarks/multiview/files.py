@@ -209,7 +209,7 @@ def with_defaults(raw: dict[str, Any], name: str) -> dict[str, Any]:
     (`name`) numbers; an id may be a number."""
     names = {"task": raw["criterion"], "description": raw["criterion"]} if "criterion" in raw else {}
     ids = {field: raw.get(field, f"{name}-{role}") for field, role in zip(IDS, ROLES, strict=True)}
-    numbers = {field: str(value) for field, value in ids.items() if isinstance(value, int)}
+    numbers = {field: str(value) for field, value in ids.items() if type(value) is int}
     return {**names, **ids, **raw, **numbers}
 
 

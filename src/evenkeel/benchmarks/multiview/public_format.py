@@ -30,7 +30,7 @@ from evenkeel.benchmarks.multiview.files import (
     with_okapi,
 )
 from evenkeel.errors import DataError, explain
-from evenkeel.files.cache import slug
+from evenkeel.files.cache import distinct_slug
 from evenkeel.files.jsonfile import json_lines, read_json
 from evenkeel.files.tables import kind_of
 from evenkeel.types import Records
@@ -103,8 +103,10 @@ def _documents(path: Path) -> dict[int, Any]:
         return {}
     texts: dict[int, Any] = {}
     for line, row in json_lines(beside):
-        if not isinstance(row, dict) or not isinstance(row.get("doc_id"), int) or "document" not in row:
+        if not isinstance(row, dict) or type(row.get("doc_id")) is not int or "document" not in row:
             raise DataError(beside, "expected an object with 'doc_id' and 'document'.", line=line)
+        if row["doc_id"] in texts:
+            raise DataError(beside, f"the 'doc_id' {row['doc_id']} appears twice.", line=line)
         texts[row["doc_id"]] = row["document"]
     return texts
 
@@ -169,12 +171,9 @@ def public_files(records: Records[Triplet, MultiviewDetail]) -> Iterator[tuple[s
     tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
     for record in records():
         tasks[record.sample.inputs.task].append(record.sample.inputs)
-    names: dict[str, int] = {}
+    taken: set[str] = set()
     for task, triplets in tasks.items():
-        name = slug(task)
-        names[name] = names.get(name, 0) + 1
-        if names[name] > 1:
-            name = f"{name}.{names[name]}"
+        name = distinct_slug(task, taken)
         yield f"{name}.triplets.json", _entries(triplets)
         yield f"{name}.documents.jsonl", _lines(triplets)
 

@@ -87,7 +87,7 @@ class Rgb(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
-        "limit": 3,
+        "limit": 2,
         "passages": 3,
         "noise_rates": "0,0.6",
         "integration_rates": "0",

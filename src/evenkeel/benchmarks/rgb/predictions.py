@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, check_answer, published_yes, read_lines
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import read_bytes
+from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 
 PREDICTION_SHAPE = (
     "each line is a JSON object as the published script writes it, with 'id', 'query', 'ans', 'label', "
@@ -79,8 +79,8 @@ def _read_rates(path: Path) -> dict[str, Any] | None:
     if not path.is_file() or path.stat().st_size > LARGEST_RATES:
         return None
     try:
-        rates = msgspec.json.decode(read_bytes(path))
-    except (msgspec.DecodeError, RecursionError, DataError):
+        rates = decode(read_bytes(path).removeprefix(BOM))
+    except (*NOT_JSON, DataError):
         return None
     return rates if isinstance(rates, dict) and {"all_rate", "nums"} <= rates.keys() else None
 

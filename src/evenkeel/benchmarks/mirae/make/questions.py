@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -12,7 +11,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.jsonfile import convert, decode
-from evenkeel.files.tables import read_text
+from evenkeel.files.tables import csv_cells, read_text
 
 DOMAIN = "OWN"
 """The domain of a question that names none, as built files have it."""
@@ -40,12 +39,10 @@ def read_user_questions(
     readers = {".txt": _text_rows, ".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in readers:
         raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
-    # Lines as editors count them: a line separator of Unicode inside a text does not end one.
-    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     questions: list[UserQuestion] = []
     problems: list[str] = []
     first_lines: dict[str, int] = {}
-    for row in readers[path.suffix.lower()](path, lines if lines[-1] else lines[:-1]):
+    for row in readers[path.suffix.lower()](path):
         if isinstance(row, str):
             problems.append(row)
         elif fault := _fault(row, first_lines, count(row.text), longest):
@@ -66,40 +63,48 @@ def _fault(question: UserQuestion, first_lines: dict[str, int], tokens: int, lon
     return ""
 
 
-def _text_rows(path: Path, lines: list[str]) -> Rows:
-    for number, line in enumerate(lines, 1):
+def _lines(path: Path) -> list[str]:
+    """Lines as editors count them: a line separator of Unicode inside a text does not end one."""
+    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _text_rows(path: Path) -> Rows:
+    for number, line in enumerate(_lines(path), 1):
         yield UserQuestion(number, line.strip(), DOMAIN)
 
 
-def _csv_rows(path: Path, lines: list[str]) -> Rows:
-    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
-    number = 0
+def _csv_rows(path: Path) -> Rows:
+    rows = csv_cells(path)
+    _, header = next(rows, (1, []))
+    for name in ("question", "domain"):
+        if header.count(name) > 1:
+            raise DataError(path, f"there are several columns named '{name}'.", line=1)
+    if "question" not in header:
+        raise DataError(path, "expected a column 'question' (and optionally 'domain').", line=1)
     try:
-        header = next(reader, [])
-        if "question" not in header:
-            raise DataError(path, "expected a column 'question' (and optionally 'domain').", line=1)
-        for cells in reader:
-            number = reader.line_num
+        for number, cells in rows:
             if not cells:
                 yield f"line {number}: this is blank."
             elif len(cells) != len(header):
-                yield f"line {number}: this row has {len(cells)} cells, the first line {len(header)}."
+                yield f"line {number}: this row has {len(cells):,} cells, the first line {len(header):,}."
             else:
                 row = dict(zip(header, cells, strict=True))
                 domain = row.get("domain", "").strip() or DOMAIN
                 yield UserQuestion(number, row["question"].strip(), domain)
-    except csv.Error as error:
-        yield f"line {number + 1}: this row and all rows after it cannot be read: {error}."
+    except DataError as error:
+        problem = str(error).removeprefix(f"{path}, ")
+        yield problem.replace("this row", "this row and all rows after it", 1)
 
 
-def _json_rows(path: Path, lines: list[str]) -> Rows:
-    for number, line in enumerate(lines, 1):
+def _json_rows(path: Path) -> Rows:
+    for number, line in enumerate(_lines(path), 1):
         expected = f"line {number}: expected an object with 'question'"
         try:
             row = convert(path, decode(line.encode()), _Row) if line.strip() else _Row("")
         except (msgspec.DecodeError, RecursionError):
             yield f"{expected}: this is not JSON."
         except DataError as error:
-            yield f"{expected}: {str(error).partition(': ')[2]}"
+            yield f"{expected}: {str(error).removeprefix(str(path)).lstrip(',: ')}"
         else:
             yield UserQuestion(number, row.question.strip(), row.domain)

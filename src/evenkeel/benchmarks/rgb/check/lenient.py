@@ -21,7 +21,6 @@ from evenkeel.text.normalization import Word, plain, words
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
-_THOUGHT = re.compile(r"<think>[^<]*+(?:<(?!/think>)[^<]*+)*+</think>")
 _EMPTY_FIELD = re.compile(r"[:：][ \t]*+(?:[—–-]{1,3}|[?？]{1,3})[ \t]*+$", re.MULTILINE)
 """A field without a value: "Winner: —"."""
 
@@ -107,7 +106,7 @@ def read_reply(
     prediction: str, answer: Answer, fake: Answer, query: str
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
-    visible = _THOUGHT.sub("", _ends(prediction)).replace("_", " ")
+    visible = _without_thoughts(_ends(prediction)).replace("_", " ")
     visible = _EMPTY_FIELD.sub(": n/a", visible)
     text = _ends(simplified(plain(visible)))  # a character may unfold to many
     listed = words(text)
@@ -154,6 +153,15 @@ def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> d
         for start, end in mentions(target(alternative, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans
+
+
+def _without_thoughts(text: str) -> str:
+    """A text without its reasoning blocks; one that is not closed stays."""
+    parts, position = [], 0
+    while (start := text.find("<think>", position)) >= 0 and (end := text.find("</think>", start)) >= 0:
+        parts.append(text[position:start])
+        position = end + len("</think>")
+    return "".join((*parts, text[position:]))
 
 
 def _ends(text: str) -> str:

@@ -1,0 +1,114 @@
+"""Damaged files at the command line: exit code 2, one message that names the file, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import readers
+from commandline import evenkeel
+from readers import lines
+
+pytestmark = pytest.mark.slow
+SERVER = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
+"""Nothing answers there: a file is read before a server is asked."""
+PREDICTIONS = "prediction_en_m_temp0.2_noise0.4_passage5_correct0.0.json"
+DEEP = 100_000
+DAMAGES = {
+    "noise": b"\xff" + random.Random(0).randbytes(999),
+    "nul": b"\x00" * 99,
+    "deep": b'{"a":' * DEEP + b"[" * DEEP,
+    "deep and closed": b"[" * DEEP + b"]" * DEEP,
+    "text": b"% nothing of this: [is, {data\n" * 9,
+}
+
+
+class Case(NamedTuple):
+    """A command, and the file in its folder that is damaged; {file} and {folder} are their paths,
+    {other} that of a folder that is in order."""
+
+    args: tuple[str, ...]
+    name: str
+    content: bytes
+    is_json: bool = True
+    beside: dict[str, bytes] = {}
+
+
+def in_run(name: str, *args: str) -> Case:
+    return Case(args, name, readers.RUN[name], beside=readers.RUN)
+
+
+CASES = {
+    "run mirae": Case(
+        ("run", "mirae", *SERVER, "--data", "{file}"), "x.json", json.dumps(readers.MIRAE).encode()
+    ),
+    "run rgb": Case(("run", "rgb", *SERVER, "--data", "{file}"), "x.json", lines(readers.PLAIN)),
+    "run rgb --prompts": Case(
+        ("run", "rgb", *SERVER, "--prompts", "{file}"), "x.yaml", readers.PROMPTS, is_json=False
+    ),
+    "run miron": Case(("run", "miron", *SERVER, "--data", "{file}"), "x.jsonl", lines(readers.EXAMPLE)),
+    "run miron, Parquet": Case(
+        ("run", "miron", *SERVER, "--data", "{file}"), "x.parquet", readers.parquet(readers.EXAMPLE)
+    ),
+    "run multiview": Case(
+        ("run", "multiview", "--method", "bm25", "--data", "{file}"), "x.jsonl", lines(readers.TRIPLET)
+    ),
+    "score mirae": Case(("score", "mirae", "{file}"), "x.json", json.dumps(readers.RESULTS).encode()),
+    "score rgb": Case(("score", "rgb", "{file}"), PREDICTIONS, lines(readers.PREDICTED)),
+    "score miron": Case(("score", "miron", "{file}"), "x.jsonl", lines(readers.RESULT)),
+    "score --from-inspect": Case(
+        ("score", "rgb", "--from-inspect", "{file}"), "x.json", json.dumps(readers.LOG).encode()
+    ),
+    "build mirae": Case(
+        ("build", "mirae", "--questions", "{file}", "--out", "new.json"),
+        "x.jsonl",
+        lines({"question": "Why?"}),
+    ),
+    "build rgb": Case(
+        ("build", "rgb", *SERVER, "--docs", "{file}", "--out", "new"), "x.jsonl", lines(readers.DOCUMENT)
+    ),
+    "suite": Case(("suite", "{file}", "--dry-run"), "x.yaml", readers.SUITE, is_json=False),
+    "compare": in_run("records.jsonl", "compare", "{folder}", "{other}"),
+    "gate": in_run("records.jsonl", "gate", "{folder}", "--baseline", "{other}"),
+    "report": in_run("records.jsonl", "report", "{folder}"),
+    "export": in_run("records.jsonl", "export", "{folder}", "--to", "csv"),
+    "rescore": in_run("spec.json", "rescore", "{folder}"),
+    "compare summary": in_run("summary.json", "compare", "{folder}", "{other}"),
+    "tokenizers": Case(("tokenizers", "{file}"), "x.tiktoken", readers.RANKS, is_json=False),
+}
+
+
+def files_in(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_damaged_file_ends_with_one_message(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    for parent in (folder, other):
+        parent.mkdir()
+        for beside, content in case.beside.items():
+            (parent / beside).write_bytes(content)
+    file = folder / case.name
+    damages = DAMAGES | ({"cut": case.content[: len(case.content) // 2]} if case.is_json else {})
+    for damage, content in damages.items():
+        file.write_bytes(content)
+        before = files_in(folder) | files_in(other)
+        outcome = evenkeel(*(arg.format(file=file, folder=folder, other=other) for arg in case.args))
+        assert outcome.code == 2, (damage, outcome)
+        message = "".join(outcome.stderr.split())
+        assert case.name in message, (damage, outcome)
+        starts = [line for line in outcome.stderr.splitlines() if line.lower().startswith("error")]
+        assert len(starts) == 1, (damage, outcome)
+        assert "Traceback" not in outcome.output, damage
+        assert "RecursionError" not in outcome.output, damage
+        assert len(outcome.stderr) < 3000, damage
+        assert files_in(folder) | files_in(other) == before, damage

@@ -1,0 +1,74 @@
+"""Names from data, models and runs as parts of file names, on every system."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.errors import RunConflict, UsageError
+from evenkeel.files.cache import distinct_slug, slug
+from evenkeel.journal.journal import Journal
+from evenkeel.models.local.weights import Weights
+
+NASTY = [
+    "../../x", "/etc/passwd", "C:\\x", "\\\\host\\share", "CON", "nul.txt", "com1.tar.gz", "LPT9", "AUX.json",
+    "x.", "x ", "..", ".", "", "-rf", "--out=x", "~", "~root", ".hidden", "a\nb", "a\0b", "a:b", "a*?<>|\"b",
+    "x" * 300, "한" * 300, "\udcff", "=1+1", "@x", "+x", ".-x", "-.x", "COM¹",
+]  # fmt: skip
+
+
+@given(st.text(max_size=400) | st.sampled_from(NASTY))
+def test_a_name_is_one_part_of_a_path_on_every_system(name: str) -> None:
+    safe = slug(name)
+    assert PurePosixPath(safe).parts == PureWindowsPath(safe).parts == (safe,)
+    assert not PureWindowsPath(safe).is_reserved()
+    assert safe[0] not in ".-~=+@ "
+    assert safe[-1] not in ". "
+    assert len(os.fsencode(safe)) <= 81
+    assert safe.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("org/model", "org_model"),
+        ("NUL.txt", "_NUL.txt"),
+        ("../x", "_x"),
+        ("..", "unnamed"),
+    ],
+)
+def test_an_ordinary_name_stays_as_it_is(name: str, safe: str) -> None:
+    assert slug(name) == safe
+
+
+def test_a_long_name_keeps_its_ending_and_differs_from_others() -> None:
+    names = [slug(f"{'x' * 300}{ending}", longest=200) for ending in (".json", "_result.json", "y.json")]
+    assert len(set(names)) == 3
+    assert all(name.endswith(".json") and len(name) == 200 for name in names)
+
+
+def test_names_that_a_file_system_may_take_for_the_same_get_numbers() -> None:
+    taken: set[str] = set()
+    names = [distinct_slug(name, taken) for name in ("A/b.json", "a_b.json", "A b.JSON", "\uff21_b.json")]
+    assert names == ["A_b.json", "a_b-2.json", "A_b-3.JSON", "\uff21_b-4.json"]
+
+
+def test_a_journal_that_is_another_file_as_well_is_not_written(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal.sqlite").close()
+    os.link(tmp_path / "journal.sqlite", tmp_path / "precious")
+    with pytest.raises(RunConflict, match="hard link"):
+        Journal(tmp_path / "journal.sqlite")
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc", "a/../../other"])
+def test_a_model_names_no_files_outside_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "modules.json").write_bytes(msgspec.json.encode([{"path": name}]))
+    with pytest.raises(UsageError, match="not in this folder"):
+        Weights(tmp_path / "model").files()

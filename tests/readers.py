@@ -1,0 +1,609 @@
+"""Every reader of a file from outside: a small valid file of each, and what a plain reader makes of it."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import contextlib
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import polars
+import yaml
+
+from evenkeel.api.suite.definition import read_suite
+from evenkeel.api.suite.runs import planned_runs
+from evenkeel.api.suite.state import read_state
+from evenkeel.benchmarks.mirae.files import read_questions
+from evenkeel.benchmarks.mirae.make.questions import read_user_questions
+from evenkeel.benchmarks.mirae.recorded import read_recording
+from evenkeel.benchmarks.miron.files import read_examples, read_results
+from evenkeel.benchmarks.multiview.files import read_triplets
+from evenkeel.benchmarks.multiview.make.criteria import read_criteria
+from evenkeel.benchmarks.multiview.names import read_methods
+from evenkeel.benchmarks.rgb.files import load_judge_prompts, load_prompts, read_instances
+from evenkeel.benchmarks.rgb.predictions import read_predictions
+from evenkeel.errors import DataError
+from evenkeel.files.datasets import data_file
+from evenkeel.files.remote.sources import local, naming_source
+from evenkeel.files.tables import read_rows
+from evenkeel.inspect.log_file import open_log
+from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.make.documents import read_documents
+from evenkeel.make.review import review
+from evenkeel.models.openai.batches.stored import read_batches
+from evenkeel.models.presets import presets
+from evenkeel.models.prices import price_of
+from evenkeel.models.replay import Replay
+from evenkeel.models.tokenizer_files import read_tokenizer
+from evenkeel.run.folder import FORMAT, Run
+from evenkeel.run.ledger import Ledger
+from evenkeel.run.registry import benchmark_names
+from evenkeel.types import Generate, Message, ModelRef, Response, Sampling
+
+Rows = list[Any]
+
+
+class Reader(NamedTuple):
+    """A reader, the name and the content of a file for it, and how to check what it read."""
+
+    id: str
+    read: Callable[[Path], Any]
+    name: str
+    content: bytes
+    rows: Callable[[Any], Rows] | None = None
+    """What was read, row by row, in the form of `plain`."""
+    plain: Callable[[bytes], Rows] | None = None
+    """The same by the standard library alone; it raises where it cannot read the content."""
+    beside: Mapping[str, bytes] = {}
+    """Further files of the folder, which are in order."""
+
+    def place(self, folder: Path) -> Path:
+        """Write the further files, and give the path of the file itself."""
+        for name, content in self.beside.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        return folder / self.name
+
+
+# Plain readers
+
+
+def text_of(content: bytes) -> str:
+    return content.removeprefix(b"\xef\xbb\xbf").decode()
+
+
+def whole(value: Any) -> Any:
+    """A value with half of a surrogate pair as U+FFFD, as files can hold it."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    if isinstance(value, dict):
+        return {whole(key): whole(each) for key, each in value.items()}
+    return value
+
+
+def parse(text: str) -> Any:
+    return whole(json.loads(text))
+
+
+def json_rows(content: bytes) -> list[Any]:
+    return [
+        parse(line.removeprefix("\ufeff"))
+        for line in text_of(content).split("\n")
+        if line.removeprefix("\ufeff").strip()
+    ]
+
+
+def rows_of_json(content: bytes) -> list[Any]:
+    """The rows of JSON lines, or of one JSON list."""
+    text = text_of(content)
+    if text.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            rows = parse(text)
+            return rows if isinstance(rows, list) else [rows]
+    return json_rows(content)
+
+
+def csv_rows(content: bytes) -> list[Any]:
+    reader = csv.reader(io.StringIO(text_of(content), newline=""), strict=True)
+    header = next(reader)
+    return [dict(zip(header, cells, strict=True)) for cells in reader if cells]
+
+
+def parquet_rows(content: bytes) -> list[Any]:
+    return polars.read_parquet(io.BytesIO(content)).to_dicts()
+
+
+def picked(read: Callable[[bytes], list[Any]], *names: str) -> Callable[[bytes], Rows]:
+    """Some fields of each row, as texts where they are not lists or objects."""
+    return lambda content: [[shown(row.get(name)) for name in names] for row in read(content)]
+
+
+def shown(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [shown(each) for each in value]
+    if isinstance(value, list):
+        return [shown(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return value if value is None or isinstance(value, dict) else str(value)
+
+
+def fields_of(*names: str) -> Callable[[Any], Rows]:
+    return lambda rows: [[shown(getattr(row, name)) for name in names] for row in rows]
+
+
+# The files
+
+
+def lines(*rows: Any) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def parquet(*rows: Any) -> bytes:
+    file = io.BytesIO()
+    polars.DataFrame(list(rows)).write_parquet(file)
+    return file.getvalue()
+
+
+MIRAE = {
+    "metadata": {"language": "English"},
+    "questions": [{"question_id": 1, "domain": "A", "level_1_text": "q"}],
+}
+RESULTS = {
+    "metadata": {"language": "English", "model": "m"},
+    "experiment_results": [
+        {
+            "question_id": 1,
+            "domain": "A",
+            "level_analyses": [{"level": 1, "question_text": "q", "responses": ["a", "b"]}],
+        }
+    ],
+}
+ANSWERS = [
+    {"question_id": 1, "domain": "A", "level_responses": {"1": {"question_text": "q", "responses": ["a"]}}}
+]
+EXAMPLE = {"prefix": "One", "target": "two", "category": "Logic", "lang": "en", "id": "a", "edits": 1}
+RESULT = EXAMPLE | {"generated": "two", "lev_score": 100.0, "target_confidence": 5}
+TRIPLET = {"task": "a", "criterion": "b", "anchor": "x", "positive": "y", "negative": "z", "quality": 3}
+OTHER_TRIPLET = TRIPLET | {"anchor": "u", "anchor_id": 7}
+PUBLIC = [{"triplet_id": 0, "anchor_id": 0, "positive_id": 1, "negative_id": 2, "criterion": "c"}]
+DOCUMENTS = [{"doc_id": number, "document": text} for number, text in enumerate("xyz")]
+PLAIN = {"id": 1, "query": "q", "answer": [["a", "b"]], "positive": ["p"], "negative": ["n"]}
+FACT = PLAIN | {"fakeanswer": "f", "positive_wrong": ["w"]}
+PREDICTED = {
+    "id": 0,
+    "query": "q",
+    "ans": ["a"],
+    "label": [1],
+    "prediction": "p",
+    "docs": ["d"],
+    "noise_rate": 0.2,
+    "factlabel": 0,
+}
+DOCUMENT = {"text": "a", "id": 1, "label": "x"}
+PROMPTS = b"en:\n  system: s\n  instruction: '{DOCS} {QUERY}'\n  closed: '{QUERY}'\n"
+JUDGE_PROMPTS = b"rejection:\n  prompt: '{REPLY}'\n  yes: [a, b]\ndetection: {prompt: '{REPLY} {QUERY}'}\n"
+CRITERIA = b"plot: What happens.\nplace:\n  description: Where.\n  hints: [a, b]\n"
+METHODS = b"- bm25\n- name: strict\n  method: judge:openai:m+reason\n  args: {temperature: 0}\n"
+SUITE = b"""models:
+  - embedded
+  - {spec: "openai:m", name: m, args: {timeout: 5}}
+benchmarks:
+  - miron
+  - {benchmark: rgb, options: {noise_rates: "0.2"}, limit: 3}
+defaults: {seed: 1, price_in: 1, price_out: 2.5}
+budget: {usd: 2.5, requests: 9}
+gate: {baseline: old, max_drop: 0.1}
+"""
+CONFIG = b"""[presets.mine]
+base_url = "http://127.0.0.1:8000/v1"
+[prices."openai:m"]
+input = 0.5
+output = 2
+"""
+MODEL = {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}
+SPEC = {
+    "format": FORMAT,
+    "benchmark": "mirae",
+    "options": {"temperature": 0.7},
+    "models": {"model": MODEL, "embedder": MODEL},
+    "data": {"source": "starter", "sha256": ["0"]},
+    "seed": 0,
+    "limit": None,
+    "provenance": {"created": "2026-01-01"},
+    "subjects": ["m"],
+}
+INPUTS = {"question_id": "1", "question_text": "q", "samples": 1, "first_repeat": 0}
+RECORD = {
+    "sample": {"id": "en-1-L1", "group": "1", "tags": {"lang": "en", "level": 1}, "inputs": INPUTS},
+    "answers": [{"status": "ok", "text": "a"}],
+    "score": {
+        "sample_id": "en-1-L1",
+        "group": "1",
+        "tags": {"lang": "en", "level": 1},
+        "values": {"mean_similarity": 0.5},
+        "statuses": {"ok": 1},
+        "answered": 1,
+        "detail": None,
+    },
+}
+FIGURE = {
+    "value": 0.5,
+    "low": 0.4,
+    "high": 0.6,
+    "n": 1,
+    "clusters": 1,
+    "coverage": 1.0,
+    "statuses": {"ok": 1},
+    "unit": "cosine",
+    "method": "t",
+}
+RUN = {
+    "spec.json": json.dumps(SPEC).encode(),
+    "records.jsonl": lines(RECORD),
+    "summary.json": json.dumps({"mean_similarity": FIGURE}).encode(),
+}
+MARK = {
+    "sample": "en-1-L1",
+    "group": "1",
+    "tags": {"lang": "en"},
+    "verdict": "wrong",
+    "created": "2026-01-01",
+    "benchmark": "mirae",
+    "subject": "m",
+    "inputs": INPUTS,
+    "answers": RECORD["answers"],
+    "values": {"mean_similarity": 0.5},
+}
+BATCH = {
+    "token": "t",
+    "protocol": "openai",
+    "address": "http://a",
+    "created": 1.5,
+    "requests": ["r"],
+    "id": "b-1",
+}
+BATCHES = {"format": 1, "batches": [BATCH]}
+STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
+ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
+DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
+LOG = {
+    "eval": {"task": "evenkeel/rgb", "model": "m", "metadata": {}, "dataset": {"sample_ids": ["a"]}},
+    "status": "success",
+    "samples": [{"id": "a", "epoch": 1, "input": "q", "output": {"choices": []}}],
+}
+RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
+
+
+def own_questions(path: Path) -> Any:
+    """The questions, or an error that names the rows that are none."""
+    questions, problems = read_user_questions(path, count=len, longest=10**9)
+    if problems:
+        raise DataError(path, problems[0])
+    return questions
+
+
+def documents(path: Path) -> Any:
+    return read_documents(path, label_fields=["label"])
+
+
+def recorded(recording: Any) -> Rows:
+    return [
+        [sample.id, [answer.text for answer in answers if answer.status == "ok"]]
+        for sample, answers in zip(recording.samples, recording.responses, strict=True)
+    ]
+
+
+def settings(path: Path) -> Any:
+    with mock.patch.dict(os.environ, EVENKEEL_CONFIG=str(path)):
+        return presets().get("mine"), price_of(ModelRef("openai:m"))
+
+
+def run_parts(path: Path) -> Any:
+    """All that is read of a run's folder."""
+    run = Run(path.parent)
+    samples = run.samples()
+    return (
+        run.spec, run.summary, list(run.records()), list(run.scores()), samples.select(search="a"),
+        [samples.record(row) for row in range(len(samples))], run.failures(), run.agreement(), run.marks(),
+        (run.headlines, run.coverages) if run.spec.benchmark in benchmark_names() else None,
+    )  # fmt: skip
+
+
+def decisions(path: Path) -> Any:
+    return review(path.parent / "x.jsonl").counts()
+
+
+def replay(path: Path) -> Any:
+    request = Generate(prompt=(Message("user", "q"),), sampling=Sampling(max_tokens=1))
+    model = Replay(str(path))
+    with contextlib.closing(model):
+        return list(model.answer([request]))
+
+
+def tokens(path: Path) -> Any:
+    tokenizer = read_tokenizer(path)
+    return tokenizer("a b é 1"), tokenizer.unknown
+
+
+def table(path: Path) -> Any:
+    return list(read_rows(path))
+
+
+def unpacked(path: Path) -> Any:
+    with naming_source():
+        return list(read_rows(local(path)))
+
+
+def renamed(path: Path) -> Any:
+    with naming_source():
+        return list(read_rows(local(path, {"text": "a"})))
+
+
+def table_rows(rows: Any) -> Rows:
+    return [dict(row.fields) for row in rows]
+
+
+def log(path: Path) -> Any:
+    with open_log(path) as (header, samples):
+        return header, list(samples)
+
+
+@cache
+def archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("header.json", json.dumps({"eval": LOG["eval"]}))
+        target.writestr("samples/a_epoch_1.json", json.dumps(LOG["samples"][0]))  # type: ignore[index]
+    return file.getvalue()
+
+
+@cache
+def journal() -> bytes:
+    """A journal with the answer that `replay` asks for."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.sqlite"
+        with contextlib.closing(Journal(path)) as opened:
+            request = Generate(prompt=(Message("user", "q"),), sampling=Sampling(max_tokens=1))
+            opened.put(make_key(model_digest({}), request), request, Response(status="ok", text="a"))
+        return path.read_bytes()
+
+
+def _of(reader: Reader, **parts: Any) -> Reader:
+    return reader._replace(**parts)
+
+
+INSTANCE_FIELDS = ("id", "query", "answer", "positive", "negative")
+MIRON_FIELDS = ("prefix", "target", "category")
+TRIPLET_FIELDS = ("task", "criterion", "anchor", "positive", "negative", "quality")
+READERS = [
+    Reader("any", data_file, "any.bin", b"x"),
+    Reader("table-jsonl", table, "x.jsonl", lines({"a": 1}, {"a": [None, 1.5]}), table_rows, rows_of_json),
+    Reader(
+        "table-json", table, "x.json", json.dumps([{"a": 1}, {"a": "b"}]).encode(), table_rows, rows_of_json
+    ),
+    Reader("table-csv", table, "x.csv", b'a,b\n1,"x\r\ny"\n2,z\n', table_rows, csv_rows),
+    Reader(
+        "table-parquet",
+        table,
+        "x.parquet",
+        parquet({"a": 1, "b": "x"}, {"a": 2, "b": "y"}),
+        table_rows,
+        parquet_rows,
+    ),
+    Reader(
+        "table-gz",
+        unpacked,
+        "x.jsonl.gz",
+        gzip.compress(lines({"a": 1}), mtime=0),
+        table_rows,
+        lambda content: rows_of_json(gzip.decompress(content)),
+    ),
+    Reader("table-bz2", unpacked, "x.jsonl.bz2", bz2.compress(lines({"a": 1}))),
+    Reader("table-xz", unpacked, "x.jsonl.xz", lzma.compress(lines({"a": 1}))),
+    Reader("table-renamed", renamed, "x.csv", b"a,b\n1,x\n2,y\n"),
+    Reader(
+        "mirae-questions",
+        read_questions,
+        "x.json",
+        json.dumps(MIRAE).encode(),
+        lambda questions: [[q.id, q.domain, q.texts.get(1)] for q in questions],
+        lambda content: [
+            [str(q["question_id"]), q["domain"], q.get("level_1_text")]
+            for q in parse(text_of(content))["questions"]
+        ],
+    ),
+    Reader(
+        "mirae-rows",
+        read_questions,
+        "x_english.jsonl",
+        lines(*MIRAE["questions"]),
+        lambda questions: [[q.id, q.domain, q.texts.get(1)] for q in questions],
+        lambda content: [
+            [str(q["question_id"]), q["domain"], q.get("level_1_text")] for q in json_rows(content)
+        ],
+    ),
+    Reader("mirae-results", read_recording, "x.json", json.dumps(RESULTS).encode()),
+    Reader("mirae-answers", read_recording, "x_english.json", json.dumps(ANSWERS).encode()),
+    Reader(
+        "mirae-own-text",
+        own_questions,
+        "x.txt",
+        b"One?\nTwo?\n",
+        fields_of("text"),
+        lambda content: [
+            [line.strip()]
+            for line in text_of(content)
+            and text_of(content).replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+        ],
+    ),
+    Reader(
+        "mirae-own-csv",
+        own_questions,
+        "x.csv",
+        b"question,domain\nOne?,A\nTwo?,B\n",
+        fields_of("text"),
+        lambda content: [[row["question"].strip()] for row in csv_rows(content)],
+    ),
+    Reader(
+        "mirae-own-jsonl",
+        own_questions,
+        "x.jsonl",
+        lines({"question": "One?", "domain": "A"}),
+        fields_of("text"),
+        lambda content: [[row["question"].strip()] for row in json_rows(content)],
+    ),
+    Reader(
+        "miron-jsonl",
+        read_examples,
+        "x.jsonl",
+        lines(EXAMPLE, EXAMPLE | {"id": "b"}),
+        fields_of(*MIRON_FIELDS),
+        picked(rows_of_json, *MIRON_FIELDS),
+    ),
+    Reader(
+        "miron-json",
+        read_examples,
+        "x.json",
+        json.dumps([EXAMPLE]).encode(),
+        fields_of(*MIRON_FIELDS),
+        picked(rows_of_json, *MIRON_FIELDS),
+    ),
+    Reader(
+        "miron-csv",
+        read_examples,
+        "x.csv",
+        b"prefix,target,category,lang\nOne,two,Logic,en\n",
+        fields_of(*MIRON_FIELDS),
+        picked(csv_rows, *MIRON_FIELDS),
+    ),
+    Reader(
+        "miron-parquet",
+        read_examples,
+        "x.parquet",
+        parquet(EXAMPLE, EXAMPLE | {"id": "b"}),
+        fields_of(*MIRON_FIELDS),
+        picked(parquet_rows, *MIRON_FIELDS),
+    ),
+    Reader(
+        "miron-results",
+        read_results,
+        "x.jsonl",
+        lines(RESULT),
+        lambda recording: [
+            [s.inputs.prefix, r[-1].text if r[-1].status == "ok" else None]
+            for s, r in zip(recording.samples, recording.responses, strict=True)
+        ],
+        picked(json_rows, "prefix", "generated"),
+    ),
+    Reader(
+        "triplets",
+        read_triplets,
+        "x.jsonl",
+        lines(TRIPLET, OTHER_TRIPLET),
+        lambda triplets: [[t.criterion, *t.documents] for t in triplets for _ in range(t.copies)],
+        picked(json_rows, "criterion", "anchor", "positive", "negative"),
+    ),
+    Reader(
+        "triplets-public",
+        read_triplets,
+        "triplets.json",
+        json.dumps(PUBLIC).encode(),
+        beside={"documents.jsonl": lines(*DOCUMENTS)},
+    ),
+    Reader(
+        "triplets-documents",
+        lambda path: read_triplets(path.with_name("triplets.json")),
+        "documents.jsonl",
+        lines(*DOCUMENTS),
+        beside={"triplets.json": json.dumps(PUBLIC).encode()},
+    ),
+    Reader(
+        "criteria",
+        read_criteria,
+        "x.yaml",
+        CRITERIA,
+        fields_of("name", "description"),
+        lambda content: [
+            [str(name), body if isinstance(body, str) else body["description"]]
+            for name, body in whole(yaml.load(text_of(content), Loader=yaml.BaseLoader)).items()
+        ],
+    ),
+    Reader("methods", read_methods, "x.yaml", METHODS),
+    Reader("rgb-prompts", lambda path: load_prompts(str(path)), "x.yaml", PROMPTS),
+    Reader("rgb-judge", lambda path: load_judge_prompts(str(path)), "x.yaml", JUDGE_PROMPTS),
+    Reader(
+        "rgb-plain",
+        read_instances,
+        "x.json",
+        lines(PLAIN, PLAIN | {"id": 2}),
+        lambda data: [
+            [shown(i.id), i.query, shown(i.raw_answer), shown(i.raw_positive), shown(i.negative)]
+            for i in data.instances
+        ],
+        picked(json_rows, *INSTANCE_FIELDS),
+    ),
+    Reader(
+        "rgb-fact",
+        read_instances,
+        "x_fact.json",
+        lines(FACT),
+        lambda data: [
+            [shown(i.id), i.query, shown(i.raw_answer), shown(i.raw_positive), shown(i.negative)]
+            for i in data.instances
+        ],
+        picked(json_rows, *INSTANCE_FIELDS),
+    ),
+    Reader(
+        "rgb-predictions",
+        read_predictions,
+        "x.json",
+        lines(PREDICTED),
+        fields_of("id", "query", "answer", "prediction", "docs"),
+        picked(json_rows, "id", "query", "ans", "prediction", "docs"),
+    ),
+    Reader("documents-jsonl", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
+    Reader("documents-csv", documents, "x.csv", b"text,id,label\na,1,x\nb,2,y\n"),
+    Reader(
+        "documents-folder",
+        lambda path: read_documents(path.parent),
+        "x.txt",
+        b"One\n",
+        beside={"y.txt": b"Two\n"},
+    ),
+    Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
+    Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
+    Reader("ledger", lambda path: Ledger(path).read(), "budget.json", json.dumps(ACCOUNT).encode()),
+    Reader("settings", settings, "evenkeel.toml", CONFIG),
+    *(
+        Reader(
+            f"run-{name}",
+            run_parts,
+            name,
+            content,
+            beside={other: RUN[other] for other in RUN if other != name},
+        )
+        for name, content in RUN.items()
+    ),
+    Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), beside=RUN),
+    Reader("batches", lambda path: read_batches(path.parent), "batches.json", json.dumps(BATCHES).encode()),
+    Reader("review", decisions, "review.jsonl", lines(DECISION), beside={"x.jsonl": lines({"a": 1})}),
+    Reader("inspect-json", log, "x.json", json.dumps(LOG).encode()),
+    Reader("inspect-eval", log, "x.eval", archive()),
+    Reader("replay", replay, "journal.sqlite", journal()),
+    Reader("tokenizer-ranks", tokens, "x.tiktoken", RANKS),
+]

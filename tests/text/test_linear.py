@@ -1,0 +1,103 @@
+"""No function that is applied to an answer takes more than linear time in its length.
+
+Each reads texts of one repeated unit, four times as long the second time. In linear time that takes four
+times as long, in quadratic time sixteen. The least of several processor times counts, so that a busy machine
+decides nothing, and times too short to be measured pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
+from evenkeel.benchmarks.rgb.check.lenient import examine
+from evenkeel.benchmarks.rgb.check.located import locate
+from evenkeel.benchmarks.rgb.scoring import published, published_matches
+from evenkeel.files.jsonfile import json_objects, replace_half_pairs
+from evenkeel.models.openai.redaction import Redaction
+from evenkeel.models.reasoning import split_reasoning
+from evenkeel.page.differences import mutual_differences
+from evenkeel.page.examples import cut_fairly
+from evenkeel.page.format import as_json, as_markdown, harmless, visible
+from evenkeel.text import judge
+from evenkeel.text.answers import is_blank, opening_of
+from evenkeel.text.bm25 import okapi_words
+from evenkeel.text.normalization import plain, sentence_starts, words
+from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.text.word_splitting import split, word_ends
+from evenkeel.types import Response
+
+pytestmark = pytest.mark.slow
+SHORT, LONG = 2_500, 10_000
+MOST = 9.0
+"""How much longer the long text may take: linear is 4, quadratic 16."""
+SHORTEST = 0.03
+"""Seconds from which on a time is looked at."""
+
+
+class Opinion(Struct):
+    a: int
+
+
+def lenient_check(text: str) -> Any:
+    """The lenient check of an answer, and where in it the words are that the page marks."""
+    answer = (("Silverton", "University of California San Diego", "21"), ("0", "一"))
+    examined = examine(text, answer, fake=(("Glenmore",),), query="Who won 21 games?")
+    return examined.telling("rejected"), locate(text, examined.reading.words)
+
+
+hidden = Redaction(["sk-abcdef0123456789abcdef", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "short pw"])
+FUNCTIONS: dict[str, Callable[[str], Any]] = {
+    "published check": lambda text: [
+        (published(text, (("Paris", "12"),), lang), published_matches(text, (("0", "一"),), lang))
+        for lang in ("en", "zh")
+    ],
+    "lenient check": lenient_check,
+    "words": lambda text: words(plain(text)),
+    "sentences": sentence_starts,
+    "refusals": lambda text: [opening_of(text, lang) for lang in ("en", "zh", "ko")],
+    "blank": is_blank,
+    "levenshtein": lambda text: lev_score(text, " Paris"),
+    "matches": lambda text: (matches(text, " Paris"), as_words(text, " Paris here")),
+    "word splitting": lambda text: (split([text], "en"), okapi_words(text), word_ends(text)),
+    "tokens": estimate_tokens,
+    "json": lambda text: (list(json_objects(text)), replace_half_pairs(text)),
+    "judge": lambda text: [judge.read(Opinion, Response(status=s, text=text)) for s in ("ok", "truncated")],
+    "reasoning": lambda text: (split_reasoning(text), split_reasoning(text, cut=True)),
+    "redaction": hidden.text,
+    "display": lambda text: (visible(text), harmless(text), as_markdown(text), as_json(text)),
+    "differences": lambda text: (mutual_differences(text, text[::-1]), cut_fairly([text], 10_000)),
+}
+UNITS = [
+    "0", "1 000", "1,000,", ".0", "1:1:", "{", '{"a":', '{"a":[', '"', "\\", "\\u00", " ", "\n", "a\n", "A. ",
+    ". ", "一二三", "十百千万亿", "点", "2024年", "<", "<think>", "</think>", "<|channel|>final", "```",
+    "e\u0301", "\u0301", "👨‍👩‍👧", "《", "not ", "one thousand and ", "January 1, ", "  percent", "'",
+    "Paris ",
+    "一", "百万", "1万", "百分之", "the ", "no ", "is not ", "I cannot ", "1 ", "½", "-1", "1.", "٣",
+    "\u200d", "Glenmore but ", "Silverton did not ", "San ", "《a》", "twenty ", "2024-", "answer: ",
+    "&#x41;", "%25", "sk-abcdef", "a" * 24 + " ", "sorry, ", ", but ", "\ufdfa", "\u2028", "\x00", "[", "(",
+]  # fmt: skip
+
+
+def _seconds(function: Callable[[str], Any], text: str) -> float:
+    start = time.process_time()
+    function(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_time_is_linear_in_the_length_of_an_answer(name: str) -> None:
+    function = FUNCTIONS[name]
+    for unit in UNITS:
+        short, long = (unit * (size // len(unit)) for size in (SHORT, LONG))
+        for _ in range(5):
+            seconds = _seconds(function, long)
+            if seconds < SHORTEST or seconds < MOST * _seconds(function, short):
+                break
+        else:
+            pytest.fail(f"{name} takes {seconds:.2f} s for {LONG:,} characters of {unit!r}")
