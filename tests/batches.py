@@ -89,7 +89,7 @@ class BatchServer(Loopback):
         """The custom ids of all requests of all batches."""
         return [request["custom_id"] for batch in self.batches for request in batch.requests]
 
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         steps = path.removeprefix("/v1/").split("/")
         if steps[0] not in ("files", "batches", "messages"):
             return await super()._reply(request, path, data)

@@ -196,7 +196,7 @@ class ProviderServer(Loopback):
     def host(self) -> str:
         return self.url.removesuffix("/v1")
 
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         provider = self.provider
         self.keys.append(request.headers.get(provider.key_header, "").removeprefix("Bearer "))
         part = path.removeprefix(provider.prefix)

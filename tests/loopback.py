@@ -39,6 +39,8 @@ from typing import Any, Literal, Self
 import msgspec
 from aiohttp import web
 
+from faults import EVERY_FAULT, FAULTS, status_fault
+
 PROSE = (
     "the keel holds a steady course while wind and water press on every plank so that a ship which "
     "leans will right itself again and carry its people over the long grey sea to harbour"
@@ -62,7 +64,7 @@ class Behaviour:
     fail: float = 0.0
     """Share of requests that go wrong, one of `faults` each, chosen by a seeded generator."""
     faults: tuple[str, ...] = ("429", "500", "drop", "broken")
-    """A status, `drop` (the connection is cut), `broken` (JSON cut in half) or `shape` (other JSON)."""
+    """A status, `drop` (the connection is cut), or any other of `faults.py`."""
     script: tuple[str, ...] = ()
     """Faults for the first requests, in order; `ok` for none."""
     retry_after: str = "0"
@@ -162,7 +164,8 @@ class Loopback:
 
     async def start(self) -> web.ServerRunner:
         # The low-level server: no router, no middleware, no access log.
-        runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=0.1)
+        self._server = web.Server(self._handle, access_log=None)
+        runner = web.ServerRunner(self._server, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", self._port, backlog=1024)
         await site.start()
@@ -176,7 +179,13 @@ class Loopback:
             "answers": self._answers,
             "prompts": len(self.answered),
             "peak": self.peak,
+            "connections": self.connections,
         }
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._server.connections)
 
     # Answering
 
@@ -194,42 +203,45 @@ class Loopback:
             self._active -= 1
         self.statuses[reply.status if reply else 0] += 1
         if reply is None:
-            assert request.transport is not None
-            request.transport.abort()
+            if request.transport is not None:
+                request.transport.abort()
             return web.Response()
         return reply
 
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         behaviour = self.behaviour
         if behaviour.record:
             self.bodies.append({"path": path, **msgspec.json.decode(data)})
         if behaviour.latency:
             await asyncio.sleep(behaviour.latency)
         key = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        fault = self._fault()
+        fault = self._fault(data)
         if behaviour.key and key != behaviour.key:
             return self._error(401, f"Incorrect API key provided: {key}.", "invalid_api_key")
         if behaviour.dies_after and self._answers >= behaviour.dies_after:
             fault = "drop"
         if fault == "drop":
             return None
-        if fault and fault not in ("broken", "shape"):
+        if (status := status_fault(fault)) is not None:
             said = f"{behaviour.says} {key}" if behaviour.echo_key else behaviour.says
-            return self._error(int(fault), said, behaviour.code)
-        if fault == "shape":
-            return _json(b'{"status":"warming up"}')
+            return self._error(status[0], said, behaviour.code, wait=status[1])
         try:
             body = self._decoder.decode(data)
         except msgspec.DecodeError as error:
             return self._error(400, str(error), "invalid_request_error")
         if (complaint := self._complaint(path, body)) is not None:
             return self._error(400, complaint, "invalid_request_error")
-        if fault == "broken":
-            return _json(HEAD)
-        self._answers += 1
-        return _json(self._answer(path, body, key if behaviour.echo_key else ""))
 
-    def _fault(self) -> str:
+        def answer() -> bytes:
+            self._answers += 1
+            return self._answer(path, body, key if behaviour.echo_key else "")
+
+        if fault:
+            return await FAULTS[fault](request, answer)
+        return _json(answer())
+
+    def _fault(self, data: bytes) -> str:
+        """The fault with which a request goes wrong; empty for none."""
         behaviour = self.behaviour
         if behaviour.script:
             fault, *rest = behaviour.script
@@ -259,9 +271,10 @@ class Loopback:
             return "this text is not accepted"
         return None
 
-    def _error(self, status: int, message: str, code: str) -> web.Response:
-        wait = self.behaviour.retry_after
-        headers = {"Retry-After": wait} if wait and status in (429, 503) else {}
+    def _error(self, status: int, message: str, code: str, *, wait: str | None = None) -> web.Response:
+        if wait is None and status in (429, 503):
+            wait = self.behaviour.retry_after
+        headers = {"Retry-After": wait} if wait else {}
         body = msgspec.json.encode({"error": {"message": message, "code": code}})
         return web.Response(status=status, body=body, headers=headers, content_type="application/json")
 
@@ -413,7 +426,11 @@ def main() -> None:
     for field in fields(Behaviour):
         if field.name in options:
             parser.add_argument(f"--{field.name}", type=options[field.name], default=field.default)
-    server = Loopback(**vars(parser.parse_args()))
+    parser.add_argument("--every-fault", action="store_true", help="fail in every way of faults.py")
+    arguments = vars(parser.parse_args())
+    if arguments.pop("every_fault"):
+        arguments["faults"] = EVERY_FAULT
+    server = Loopback(**arguments)
 
     async def serve() -> None:
         await server.start()

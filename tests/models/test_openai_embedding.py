@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.models.openai.protocol import MISPLACED, read_vectors
+from evenkeel.models.openai.protocol import read_vectors
 from evenkeel.models.registry import load_model
 from evenkeel.models.vectors import usable, vector_problem
 from evenkeel.types import Embed, Response
@@ -107,8 +107,8 @@ def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[R
 def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
     with Numbering(lambda text, index, item: None if text.endswith("3") else item) as server:
         responses = embed(server, TEXTS)
-    assert [response.status for response in responses] == ["ok"] * 3 + ["unparsed"] + ["ok"] * 4
-    assert responses[3].reason == f"{MISPLACED}: 0 for 1"
+    assert [response.status for response in responses] == ["ok"] * 3 + ["error"] + ["ok"] * 4
+    assert responses[3].reason.startswith("broken reply after 9 tries: the reply holds no results")
     assert responses[4].vector == right[4].vector
 
 

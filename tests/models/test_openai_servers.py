@@ -137,6 +137,17 @@ def test_a_refused_request_fails_alone_and_once() -> None:
     assert one.statuses[400] + two.statuses[400] == 1
 
 
+def test_a_redirect_of_all_servers_is_asked_for_as_often_as_of_one() -> None:
+    redirects = Loopback(script=("ok",), faults=("redirect",), fail=1.0)
+    others = Loopback(script=("ok",), faults=("redirect",), fail=1.0)
+    with redirects as one, others as two:
+        model: Any = ek.load_model("openai:loop", base_url=f"{one.url},{two.url}", concurrency=1)
+        assert {response.status for _, response in model.answer(chats(2))} == {"ok"}
+        [(_, response)] = model.answer(chats(3)[2:])
+    assert response.reason.startswith("HTTP 307 after 3 tries: it redirects to https://elsewhere.test/")
+    assert one.statuses[307] + two.statuses[307] <= 2 * 3
+
+
 def test_vectors_come_from_all_servers() -> None:
     texts: list[Request] = [Embed(text=f"text {number}") for number in range(64)]
     with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
+from evenkeel.files.jsonfile import shallow
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
 from evenkeel.models.openai.listing import sole_model
@@ -319,7 +320,7 @@ class OpenAI:
         preset, variable = self._preset, self._options.api_key_env
         if not keyless or (preset is not None and not preset.key and variable is None):
             return
-        if preset is not None and variable is None and self._options.base_url:
+        if preset is not None and variable is None and (self._options.base_url or preset.key_is_set):
             raise UsageError(
                 f"No key for {', '.join(keyless)}: the key of {preset.title} is sent only to its own host. "
                 "Put the key for this one (any word if it needs none) into a variable and name that: "
@@ -385,6 +386,7 @@ class OpenAI:
                 self._fail(failure, [job], outbox)
             else:
                 outbox.put((job, response))
+                await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
 
     async def _answer_one(
         self,
@@ -642,7 +644,7 @@ def _query(request: Embed | Rank) -> str | None:
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
+        return msgspec.json.decode(shallow(text), type=dict[str, Any]) if text else {}
     except msgspec.ValidationError:
         raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
     except (msgspec.DecodeError, RecursionError):

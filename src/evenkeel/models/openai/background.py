@@ -12,6 +12,8 @@ import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from evenkeel.errors import EvenkeelError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HAND_OVER_S = 0.01
-"""How long finished items wait for more: a switch of threads for each would cost more than the item."""
+FULL = 32
+"""Finished items that are handed over at once; fewer when the loop has dealt with all that had come: a switch
+of threads for each would cost more than the item."""
 RETRYING_S = 0.1
 """How long a change in the number of waiting retries may go unreported."""
+PAUSE_S = 0.01
+"""Between two looks whether the reader has caught up."""
 UNREAD_BATCHES = 32
 """A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
 
@@ -41,8 +46,10 @@ class Outbox(Generic[T]):
 
     def put(self, item: T) -> None:
         if not self._batch:
-            self._loop.call_later(HAND_OVER_S, self.flush)
+            self._loop.call_soon(self.flush)
         self._batch.append(item)
+        if len(self._batch) >= FULL:
+            self.flush()
 
     def flush(self) -> None:
         if self._batch:
@@ -56,7 +63,7 @@ class Outbox(Generic[T]):
     async def room(self) -> None:
         """Wait until the reader has caught up."""
         while self._queue.qsize() >= UNREAD_BATCHES:
-            await asyncio.sleep(HAND_OVER_S)
+            await asyncio.sleep(PAUSE_S)
 
 
 class Relay:
@@ -112,7 +119,7 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
         try:
             asyncio.run(main())
         except BaseException as raised:  # noqa: BLE001  # it is raised again in the reader's thread
-            error = raised
+            error = _without_frames(raised)
         finally:
             ready.set()
             queue.put(_Ended(error))
@@ -132,6 +139,16 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
         with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended by itself
             cancel()
         thread.join()
+
+
+def _without_frames(error: BaseException) -> BaseException:
+    """An error that is raised on purpose, and what caused it, without the frames they came through: the
+    variables there hold addresses and headers, which a debugger or a logger may show."""
+    if isinstance(error, EvenkeelError):
+        for each in (error, error.__cause__):
+            if each is not None:
+                each.__traceback__ = each.__context__ = None
+    return error
 
 
 def _next(queue: SimpleQueue[T]) -> T:

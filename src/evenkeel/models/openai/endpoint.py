@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import ipaddress
 import os
 import re
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from yarl import URL
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random
+from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random, looks_like_key
 from evenkeel.models.presets import is_loopback
 
 if TYPE_CHECKING:
@@ -58,15 +57,20 @@ class Endpoint:
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
         # A user without a password is a key. A key that is a word is a placeholder for none.
         keys = [] if key.isalpha() and len(key) < LONG else [key]
+        keys += filter(looks_like_key, url.path.split("/"))
         secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
-        self.redacted = Redaction(secrets)
+        self.redacted = Redaction([*secrets, *_credentials(self.proxy())])
         self.shown = self.redacted.text(_shown(self._url, url.query))
         self.rate_limits: dict[str, str] | None = None
         """The headers about rate limits as they came last, where someone wants to know them."""
 
+    def __reduce__(self) -> str:
+        raise TypeError("an endpoint holds credentials and cannot be pickled: pickle the model's spec.")
+
     def with_headers(self, key_header: str, headers: Mapping[str, str]) -> Endpoint:
         """The same server with its key in another header, and with further headers."""
-        other = copy.copy(self)
+        other = object.__new__(Endpoint)
+        other.__dict__.update(self.__dict__)
         other.headers = {**self.headers, **headers}
         bearer = "Bearer "
         if key_header != "Authorization" and (value := self.headers.get("Authorization", "")).startswith(
@@ -119,7 +123,7 @@ def endpoints(
         variable = api_key_env
         if variable is None and preset is None:
             variable = KEY_VARIABLE
-        elif variable is None and preset is not None and (not base_url or _is_of(preset, address)):
+        elif variable is None and preset is not None and _is_of(preset, address):
             variable = preset.key
         several.append(
             Endpoint(
@@ -141,8 +145,21 @@ def _key(variable: str) -> str:
 
 
 def _is_of(preset: Preset, address: str) -> bool:
-    """Whether an address is of the server that a preset's key belongs to: same scheme, host and port."""
-    return bool(preset.base_url) and _origin(_parsed(address, "base_url")) == _origin(URL(preset.base_url))
+    """Whether an address is of the server that a preset's key belongs to: same scheme, host and port as the
+    preset's own, or as the one that the environment gives where the preset has none."""
+    own = preset.base_url or (os.environ.get(preset.host_variable) and preset.address())
+    return bool(own) and _origin(_parsed(address, "base_url")) == _origin(URL(str(own)))
+
+
+def _credentials(proxy: str | None) -> list[str]:
+    """The password of a proxy's address, as it is and as it is sent."""
+    try:
+        url = URL(proxy or "")
+        user, password = url.user or "", url.password or ""
+    except ValueError:
+        return []
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return [password, basic] if password else []
 
 
 def _origin(url: URL) -> tuple[str, str, int | None]:

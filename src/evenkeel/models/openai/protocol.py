@@ -485,6 +485,8 @@ def _score_response(item: _Score) -> Response:
 def _in_order(items: list[T], count: int, *, needs_index: bool = False) -> tuple[list[T], str]:
     """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
     indexes: list[Any] = [getattr(item, "index", None) for item in items]
+    if not items:
+        raise ValueError("the reply holds no results")
     if len(items) != count:
         return items, f"{MISPLACED}: {len(items)} for {count}"
     if count > 1 and (needs_index or indexes != [None] * count):

@@ -37,6 +37,16 @@ ESCAPE = re.compile(
     rb")",
     re.IGNORECASE,
 )
+KEY_WORD = re.compile(
+    r"(?:^|[^a-z])(?:sk|pk|rk|ak|gsk|hf|xai|api|key|pat|ghp|secret|token|tok|pass(?:word)?|bearer|auth)(?:[^a-z]|$)"
+    r"|secret|token|passw|credential|apikey",
+    re.IGNORECASE,
+)
+RUN = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{20,}",
+    re.IGNORECASE,
+)
 _ALPHANUMERIC = set((string.ascii_letters + string.digits).encode())
 
 
@@ -116,6 +126,12 @@ class Redaction:
 def is_random(secret: str) -> bool:
     """Whether a text is unlike words, so that no answer holds it by chance."""
     return _is_random(_plain(secret.encode(errors="surrogateescape"), LOOSE))
+
+
+def looks_like_key(segment: str) -> bool:
+    """Whether a segment of a path is a key, and not the name of a model, a deployment or a version: it says
+    so itself, or has a long run of letters and digits, of which no word consists."""
+    return is_random(segment) and bool(KEY_WORD.search(segment) or RUN.search(segment))
 
 
 def _is_random(plain: bytes) -> bool:

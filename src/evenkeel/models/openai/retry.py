@@ -2,7 +2,8 @@
 
 The number of requests at once adapts under a ceiling as TCP's window does: it is halved when the server
 answers that it is overloaded (429, 503, 529), and climbs back by a fixed step for every round of requests
-that succeeded.
+that succeeded. A few such answers among many good ones are no overload: then only the requests that were
+refused wait.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import math
 import random
 from collections import Counter, deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from evenkeel.errors import ModelUnreachable
@@ -43,6 +45,12 @@ LONGEST_WAIT_UNPROVEN_S = 2.0
 """Between tries of a server that has never answered: whoever started the run is still there to see it."""
 SILENT_S = 30.0
 """Without any reply, after which a note says what is waited for."""
+
+OVERLOAD_SHARE = 0.1
+"""Of the latest replies, those that refuse for overload: a server that refuses no more is not overloaded."""
+LATEST = 64
+"""Replies that the share is taken of; not more than are under way at once."""
+DOUBTFUL_RETRIES = 2
 
 CLIMB_ROUNDS = 16
 """Rounds of successful requests in which the limit climbs from nothing to the ceiling."""
@@ -81,6 +89,14 @@ class Call(NamedTuple, Generic[R]):
         except UnicodeEncodeError:
             error = RequestError("not sent", "the text holds half a character, which JSON cannot")
             raise RequestFailed(error, 1) from None
+
+
+@dataclass
+class Tries:
+    """Of one request: how many, and how many failed in a way that is worth few further tries."""
+
+    count: int = 1
+    doubtful: int = 0
 
 
 class Sender(Protocol):
@@ -131,21 +147,26 @@ class Client:
 
     async def send(self, call: Call[R]) -> R:
         """The reply, after as many tries as it takes; else RequestFailed, or ModelUnreachable at once."""
-        tries = 1
+        tries = Tries()
         while True:
             try:
                 reply = await self.attempt(call)
             except RequestError as error:
-                if self._health.is_pointless(error):
+                if self._health.is_pointless(error, under_way=self.throttle.active):
                     raise self.unreachable(error) from error
-                delay = self.delay(error, tries, self._health)
-                if delay is None:
-                    raise RequestFailed(error, tries) from None
-                await self.wait(delay, error, tries)
+                await self.before_next(error, tries, self._health)
             else:
                 self._health.answered()
                 return reply
-            tries += 1
+
+    async def before_next(self, error: RequestError, tries: Tries, health: ServerHealth) -> None:
+        """Wait until a request that has failed is worth its next try; RequestFailed where there is none."""
+        tries.doubtful += not error.transient
+        delay = self._delay(error, tries.count if error.transient else tries.doubtful, health)
+        if delay is None:
+            raise RequestFailed(error, tries.count) from None
+        await self._wait(delay, error, tries.count)
+        tries.count += 1
 
     async def attempt(self, call: Call[R]) -> R:
         """One try, or RequestError. A refusal that teaches the dialect something is followed by another."""
@@ -172,6 +193,7 @@ class Client:
         try:
             reply = await self._transport.post(call.path, body)
             self._silence.cancel()
+            throttle.count(refused=reply.status in OVERLOADED)
             if reply.status == 200:
                 answer = reply.parse(call.read)
                 throttle.succeeded()
@@ -181,7 +203,9 @@ class Client:
         status, wait, detail = reply.status, reply.wait, reply.message()
         if wait and wait > LONGEST_WAIT_S:
             detail = f"{detail}; it asks for a pause of {wait:,.0f} s, which is too long to wait for"
-        if status in OVERLOADED:
+            if self._health.ever_answered and not throttle.is_overloaded:
+                wait = None  # others are answered all the while
+        if status in OVERLOADED and throttle.is_overloaded:
             throttle.overloaded(sent_at)
             if wait and wait <= LONGEST_WAIT_S:
                 throttle.pause(wait)
@@ -189,17 +213,28 @@ class Client:
         raise RequestError(f"HTTP {status}", detail, status=status, wait=wait, foreign=foreign)
 
     def unreachable(self, error: RequestError) -> ModelUnreachable:
+        if error.untrusted:
+            return ModelUnreachable(
+                f"{self._endpoint.shown} is not trusted: {error.detail}. Nothing was sent to it. For an "
+                "authority of your own, SSL_CERT_FILE names the file that holds its certificate."
+            )
         hint = self._endpoint.hint() if error.no_such_api else ""
         if error.foreign:
             hint = hint or "Is this the address of an OpenAI-compatible API?"
         what = "does not answer as an OpenAI-compatible API does" if hint else "refuses the requests"
         return ModelUnreachable(f"{self._endpoint.shown} {what}. {error}{f'. {hint}' if hint else ''}")
 
-    def delay(self, error: RequestError, tries: int, health: ServerHealth) -> float | None:
+    def _delay(self, error: RequestError, tries: int, health: ServerHealth) -> float | None:
         """Seconds to wait before the next try; None where there is to be none."""
         wait = error.wait or 0.0
-        if not error.transient or tries > self._retries or wait > LONGEST_WAIT_S:
+        at_start = error.status in POINTLESS_AT_START and not health.ever_answered
+        doubtful = min(self._retries, DOUBTFUL_RETRIES) if error.doubtful or at_start else 0
+        if tries > (self._retries if error.transient else doubtful):
             return None
+        if wait > LONGEST_WAIT_S:
+            if not self.throttle.active or tries > DOUBTFUL_RETRIES:
+                return None
+            wait = 0.0  # others are under way, and will show whether the server means it
         if not health.is_worth_a_try(error, self._clock()):
             return None
         if error.no_contact:  # evenly, so that the tries last as long as a server is given to start
@@ -209,7 +244,7 @@ class Client:
         delay = back_off(tries)
         return wait + (delay if health.ever_answered else min(delay, LONGEST_WAIT_UNPROVEN_S))
 
-    async def wait(self, delay: float, error: RequestError, tries: int) -> None:
+    async def _wait(self, delay: float, error: RequestError, tries: int) -> None:
         if self._health.is_worth_a_note(error, self._clock()):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(self._endpoint.shown).rstrip('.')}. {again}")
@@ -233,7 +268,10 @@ class Throttle:
         self.limit = float(ceiling)
         self._ceiling = ceiling
         self._step = max(1.0, ceiling / CLIMB_ROUNDS)
-        self._active = 0
+        self.active = 0
+        """Tries that are under way."""
+        self._replies = 0
+        self._refused = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.on_room: Callable[[], object] = object
         """Called where another request may be sent, for those who wait elsewhere."""
@@ -243,19 +281,28 @@ class Throttle:
     @property
     def room(self) -> int:
         """How many more requests may be sent now."""
-        return int(self.limit) - self._active if self._pause is None else 0
+        return int(self.limit) - self.active if self._pause is None else 0
 
     async def enter(self) -> None:
         """Wait until one more request may be sent."""
-        while self._pause is not None or self._active >= int(self.limit):
+        while self._pause is not None or self.active >= int(self.limit):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
-        self._active += 1
+        self.active += 1
 
     def leave(self) -> None:
-        self._active -= 1
+        self.active -= 1
         self._wake()
+
+    @property
+    def is_overloaded(self) -> bool:
+        return self._refused > OVERLOAD_SHARE
+
+    def count(self, *, refused: bool) -> None:
+        """Take a reply into the share of the latest ones that refuse for overload."""
+        self._replies += 1
+        self._refused += (refused - self._refused) / min(self._replies, self.limit, LATEST)
 
     def succeeded(self) -> None:
         if self.limit < self._ceiling:
@@ -285,7 +332,7 @@ class Throttle:
         self.on_room()
         if not self._waiting or self._pause is not None:
             return
-        room = int(self.limit) - self._active
+        room = int(self.limit) - self.active
         while room > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -303,6 +350,7 @@ class ServerHealth:
         self._last_failure = ""
         self._in_a_row = 0
         self._foreign = 0
+        self._refused = 0
         self._failing_since: float | None = None
         self._notes: dict[str, tuple[float, float]] = {}
 
@@ -326,15 +374,20 @@ class ServerHealth:
         self._notes[error.kind] = now + pause, min(2 * pause, LONGEST_NOTE_S)
         return True
 
-    def is_pointless(self, error: RequestError) -> bool:
-        """Whether a refusal holds for every further request."""
+    def is_pointless(self, error: RequestError, *, under_way: int = 0) -> bool:
+        """Whether a refusal holds for every further request.
+
+        At the start, the fastest replies may be the failures among many good ones: as long as more requests
+        are `under_way` than were refused, one of those may be answered.
+        """
         if not self.ever_answered and error.foreign and error.transient:
             self._foreign += 1
-            return self._foreign >= FOREIGN_AT_START
+            return self._foreign >= FOREIGN_AT_START and self._foreign > under_way
         if error.status in POINTLESS_AT_START:
-            return not self.ever_answered
+            self._refused += not self.ever_answered
+            return not self.ever_answered and self._refused > under_way
         spent = error.status == 429 and "insufficient_quota" in error.detail
-        return error.status in POINTLESS or spent
+        return error.status in POINTLESS or spent or error.untrusted
 
     def answered(self) -> None:
         self.ever_answered = True

@@ -11,7 +11,7 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Call, Client, RequestFailed
+from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Call, Client, RequestFailed, Tries
 from evenkeel.models.openai.transport import RequestError
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class Server:
         self.health.answered()
         self.out, self.refuses, self.pause, self._failures = False, False, PAUSE_S, 0
 
-    def failed(self, error: RequestError) -> bool:
+    def failed(self, error: RequestError, *, under_way: int) -> bool:
         """Count a failure; True where the server is to be left out now."""
         self._failures += 1
-        pointless = self.health.is_pointless(error)
+        pointless = self.health.is_pointless(error, under_way=under_way)
         self.refuses = self.refuses or pointless
         was_out, self.out = self.out, self.out or pointless or error.no_contact or self._failures >= FAILURES
         return self.out and not was_out
@@ -96,7 +96,7 @@ class Servers:
 
     async def send(self, call: Call[R]) -> R:
         """The reply of any server, after as many tries as it takes; else as `Client.send`."""
-        tries = 1
+        tries = Tries()
         failed: set[Server] = set()
         while True:
             server = await self._choose(failed)
@@ -106,17 +106,13 @@ class Servers:
             except RequestError as error:
                 failed.add(server)
                 if error.status in THIS_REQUEST and server.health.ever_answered:
-                    raise RequestFailed(error, tries) from None
+                    raise RequestFailed(error, tries.count) from None
                 self._count(server, error)
                 if all(other.refuses for other in self._clients):
                     raise client.unreachable(error) from error
                 if not self._others(failed):
-                    delay = client.delay(error, tries, self._health)
-                    if delay is None:
-                        raise RequestFailed(error, tries) from None
-                    await client.wait(delay, error, tries)
+                    await client.before_next(error, tries, self._health)
                     failed.clear()
-                    tries += 1
             else:
                 server.answered()
                 self._health.answered()
@@ -146,9 +142,10 @@ class Servers:
                 room -= 1
 
     def _count(self, server: Server, error: RequestError) -> None:
-        if error.status in OVERLOADED and not server.health.is_pointless(error):
+        under_way = self._clients[server].throttle.active
+        if error.status in OVERLOADED and not server.health.is_pointless(error, under_way=under_way):
             return  # it is there, and its throttle knows
-        if server.failed(error):
+        if server.failed(error, under_way=under_way):
             self._relay.note(
                 f"{error.at(server.endpoint.shown).rstrip('.')}. It is left out, and tried again later."
             )

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import ssl
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ import aiohttp
 import msgspec
 
 from evenkeel.errors import explain
+from evenkeel.files.jsonfile import shallow
+from evenkeel.models.openai.connections import Connector
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -59,9 +62,9 @@ DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
 
 RATE_LIMIT = "ratelimit"
+"""In the name of a header: `x-ratelimit-remaining-requests`, `anthropic-ratelimit-tokens-reset`."""
 PLAIN = re.compile(r"[a-z]{1,16}(-[a-z]{1,16})*")
 """Names of headers without a digit."""
-"""In the name of a header: `x-ratelimit-remaining-requests`, `anthropic-ratelimit-tokens-reset`."""
 MOST_LIMITS, LONGEST_LIMIT = 20, 60
 LONGEST_RESET_S = 60.0
 """A limit is often back in full only much later than the first request is let through again."""
@@ -84,6 +87,8 @@ class RequestError(Exception):
         wait: float | None = None,
         foreign: bool = False,
         no_contact: bool = False,
+        untrusted: bool = False,
+        doubtful: bool = False,
         final: bool = False,
     ) -> None:
         super().__init__(f"{kind}: {detail}" if detail else kind)
@@ -95,7 +100,13 @@ class RequestError(Exception):
         self.foreign = foreign
         """Not in the protocol at all: a web page, say."""
         self.no_contact = no_contact
-        self.transient = not final and (status in TRANSIENT or status >= 500 or status < 300)
+        self.untrusted = untrusted
+        """Nothing was sent: the server's certificate does not hold."""
+        self.doubtful = doubtful or 300 <= status < 400
+        """May pass, and is more likely to come again: worth few further tries."""
+        self.transient = not (final or self.doubtful) and (
+            status in TRANSIENT or status >= 500 or status < 300
+        )
 
     def after(self, tries: int) -> str:
         """For a response's reason: `HTTP 500 after 9 tries: the server is on fire`."""
@@ -141,7 +152,7 @@ class Reply(NamedTuple):
             title = re.search(r"<title[^<>]*>([^<]+)", text, re.IGNORECASE)
             return f"a web page ('{shorten(title[1])}')" if title else "a web page"
         try:
-            body: Any = msgspec.json.decode(data)
+            body: Any = msgspec.json.decode(shallow(data))
         except (msgspec.DecodeError, ValueError, RecursionError):
             return shorten(text)
         if isinstance(body, list) and body:
@@ -169,7 +180,7 @@ class Reply(NamedTuple):
             raise RequestError("reply is not JSON", detail, status=200, foreign=True)
         try:
             try:
-                return read(self.data)
+                return read(shallow(self.data))
             except msgspec.DecodeError:
                 # Half a character, as a cut-off answer may hold, or NaN, which Python writes so, is no
                 # reason to lose the rest of it.
@@ -217,7 +228,7 @@ class Transport:
         self._urls: dict[str, URL] = {}
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+            connector=Connector(limit=0, ttl_dns_cache=300),
             headers=endpoint.headers,
             timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, CONNECT_S)),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -248,10 +259,14 @@ class Transport:
         return await self._send("POST", path, body)
 
     async def _send(self, method: str, path: str, body: bytes | None) -> Reply:
-        url = self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
         with _as_request_errors(self._timeout):
-            async with self._http.request(method, url, data=body, allow_redirects=False) as reply:
+            async with self._http.request(
+                method, self._address(path), data=body, allow_redirects=False
+            ) as reply:
                 return await self._read(reply, body)
+
+    def _address(self, path: str) -> URL:
+        return self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
 
     async def exchange(
         self,
@@ -279,10 +294,11 @@ class Transport:
         """The lines of a file as they come, without any secret; None for one that is longer than
         LONGEST_LINE. A file of more than `most` bytes is an error where they end."""
         timeout = aiohttp.ClientTimeout(total=FILE_S, sock_connect=CONNECT_S, sock_read=STALL_S)
-        url, redacted = self._endpoint.url(path), self._endpoint.redacted
-        headers = {"Accept-Encoding": "identity"}
+        redacted, headers = self._endpoint.redacted, {"Accept-Encoding": "identity"}
         with _as_request_errors(STALL_S):
-            async with self._http.get(url, headers=headers, timeout=timeout, allow_redirects=False) as reply:
+            async with self._http.get(
+                self._endpoint.url(path), headers=headers, timeout=timeout, allow_redirects=False
+            ) as reply:
                 if reply.status != 200:
                     raise (await self._read(reply, None)).failure()
                 if reply.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
@@ -330,6 +346,8 @@ def _as_request_errors(timeout: float) -> Iterator[None]:
     try:
         yield
         return
+    except aiohttp.ClientConnectorCertificateError as error:
+        failure = RequestError("certificate not trusted", _os_reason(error), untrusted=True, final=True)
     except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
         failure = RequestError("no connection", _os_reason(error), no_contact=True)
     except Stalled:
@@ -350,6 +368,8 @@ def _os_reason(error: Exception) -> str:
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
     if cause is None:
         return "connecting took too long"
+    if isinstance(cause, ssl.SSLError):  # its number is not one of the operating system
+        return shorten(getattr(cause, "verify_message", "") or cause.reason or "the handshake failed")
     errno = getattr(cause, "errno", None) or 0
     return os.strerror(errno) if errno > 0 else shorten(getattr(cause, "strerror", None) or str(cause))
 
@@ -477,7 +497,7 @@ async def read_body(
                 return bytes(data)
         if ok:
             detail = f"more than {limit:,} bytes for what was asked"
-            raise RequestError("reply too large", detail, final=True)
+            raise RequestError("reply too large", detail, doubtful=True)
     except BaseException:
         reply.close()
         raise

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from evenkeel.files.jsonfile import shallow
 from evenkeel.models.openai.batches.protocols import BatchProtocol, Result
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.transport import Reply, RequestError, repaired
@@ -79,7 +80,7 @@ class Reading:
         if line is None:
             raise ValueError("the line is too long")
         try:
-            return self._protocol.result(line)
+            return self._protocol.result(shallow(line))
         except msgspec.DecodeError:
             return self._protocol.result(repaired(line))  # half a character is no reason to lose the rest
 

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
+from evenkeel.files.jsonfile import read_json
 from evenkeel.run.folder import BATCHES, member
 
 FORMAT = 1
@@ -74,13 +75,16 @@ class StoredBatches:
 def read_batches(folder: Path) -> list[Batch]:
     """The batches of a run; none where there is no such file."""
     if (path := member(folder, BATCHES)) is None:
+        if (folder / BATCHES).exists():  # what was submitted is not known then
+            raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
     try:
         if path.stat().st_size > LARGEST:
-            raise ValueError("it is too large")
-        stored = msgspec.json.decode(path.read_bytes(), type=_File)
-    except (ValueError, RecursionError) as error:
-        problem = f"this is not a list of batches as Evenkeel writes it ({error}). Remove it to submit anew."
+            raise DataError(path, "it is too large.")
+        stored: _File = read_json(path, _File)
+    except DataError as error:
+        reason = str(error).removeprefix(str(path)).lstrip(":, ").rstrip(".")
+        problem = f"this is not a list of batches as Evenkeel writes it ({reason}). Remove it to submit anew."
         raise DataError(path, problem) from None
     if stored.format != FORMAT:
         raise DataError(path, f"it has format {stored.format}; this Evenkeel reads format {FORMAT}.")
