@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -115,6 +116,13 @@ def test_a_row_that_raises_fails_alone(scripted: Worker) -> None:
     assert [response.status for response in responses] == ["ok", "error", "ok"]
     assert "a row that no model can read" in responses[1].reason
     assert responses[2].text == "owt 0"
+
+
+def test_a_worker_gives_what_its_model_logged_once(scripted: Worker) -> None:
+    scripted.start()
+    logging.getLogger("evenkeel.models.hf").info("%s rows", 16)
+    assert scripted.log_lines() == ["16 rows"]
+    assert scripted.log_lines() == []
 
 
 def test_requests_that_cannot_be_cut_into_portions_are_answered(

@@ -175,8 +175,8 @@ def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     ask(model, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
-    assert shapes[0][0] == len(TEXTS)
-    assert shapes[1] == (5 * len(TEXTS), 1)
+    reads = shapes[: shapes.index((5 * len(TEXTS), 1))]
+    assert sum(rows for rows, _ in reads) == len(TEXTS)
 
 
 def test_a_plain_prompt_is_continued_as_it_is(shared: HuggingFace) -> None:

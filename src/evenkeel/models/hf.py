@@ -62,11 +62,17 @@ WINDOW = 4096
 TAIL = 16
 """Tokens at the end of a chat's prompt that may hold the tag of an open block of reasoning."""
 
-ROWS = {"cpu": 16, "mps": 32}
+ROWS = {"cpu": 32, "mps": 32}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
 """Padded tokens in one batch, counting what is still to be generated. Where it is too many, it is halved;
 on CUDA rows and tokens are as many as the free memory seems to hold, for a step there costs much the same for
 any batch."""
+
+FEWEST_ROWS = 16
+"""Rows of a batch on a CPU below which a step costs hardly less."""
+
+CPU_TOKENS = 32_768
+"""Padded tokens in all batches that run side by side on a CPU."""
 
 Dtype: TypeAlias = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
@@ -148,6 +154,10 @@ class HuggingFace:
         self._located: Weights | None = None
         self._loaded: Causal | None = None
         self._budget = Budget(0, 0)
+        self._rows = 0
+        """The most rows of a batch."""
+        self._workers = 0
+        """Batches at once on a CPU; 0 on other devices, where they follow one another."""
         self._notes: list[str] = []
         self._schema_problems: list[str] = []
 
@@ -181,10 +191,12 @@ class HuggingFace:
         for window in batching.windows(requests, WINDOW):
             causal = self._causal()
             causal.read_ahead(text for request in window for text in texts_of(request))
-            # Read together with another request, a text would depend on which others are asked.
-            couples = [] if self._options.deterministic else couples_in(causal, window)
+            # Read together with another request, a text would depend on which others are asked; on a CPU only
+            # where rows cannot be joined.
+            joint = causal.joins or causal.device.type != "cpu"
+            couples = couples_in(causal, window) if joint and not self._options.deterministic else []
             yield from self._loglikelihood_and_generate(causal, couples)
-            coupled = {id(request) for couple in couples for request in couple[:2]}
+            coupled = {id(request) for couple in couples for request in requests_of(couple)}
             single = [request for request in window if id(request) not in coupled]
             yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
             yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
@@ -253,9 +265,14 @@ class HuggingFace:
             kind = causal.device.type
             alone = options.deterministic or not causal.pads
             self._notes = [] if alone else precision_notes(causal)
+            tokens = TOKENS.get(kind)
+            if kind == "cpu":
+                self._workers = batching.cpu_workers()
+                tokens = min(TOKENS[kind], CPU_TOKENS // self._workers)
+            self._rows = 1 if alone else options.concurrency or ROWS.get(kind) or causal.rows_that_fit()
             self._budget = Budget(
-                rows=1 if alone else options.concurrency or ROWS.get(kind) or causal.rows_that_fit(),
-                tokens=options.batch_tokens or TOKENS.get(kind) or causal.tokens_that_fit(),
+                rows=self._rows,
+                tokens=options.batch_tokens or tokens or causal.tokens_that_fit(),
             )
             log.info(
                 "%s on %s: batches of at most %s rows and %s tokens.",
@@ -273,11 +290,11 @@ class HuggingFace:
                 yield request, prompt
             else:
                 groups.setdefault(prompt.ids, []).append((request, prompt))
-        for (request, prompt), generation in batching.run(
-            [groups.values()],
+        for (request, prompt), generation in self._run(
+            groups.values(),
             lambda row: len(row[1].ids) + row[1].max_tokens,
-            self._budget,
             lambda batch: generate(causal, [prompt for _, prompt in batch]),
+            kind=lambda row: len(row[1].ids) if self._workers and not causal.joins else 0,
         ):
             yield request, generate_response(request, prompt, generation)
 
@@ -298,10 +315,9 @@ class HuggingFace:
                 yield request, too_long_response(causal, len(pair.ids))
             else:
                 groups.setdefault(pair.ids[:-1], []).append((request, pair))
-        for (request, pair), logprobs in batching.run(
-            [groups.values()],
+        for (request, pair), logprobs in self._run(
+            groups.values(),
             lambda row: len(row[1].ids),
-            self._budget,
             lambda batch: loglikelihoods(causal, [pair for _, pair in batch]),
         ):
             yield request, logprobs_response(pair, logprobs)
@@ -320,10 +336,9 @@ class HuggingFace:
                 yield request, too_long_response(causal, target.tokens)
             else:
                 rows.append((request, target))
-        for (request, target), string in batching.run(
-            [[[row] for row in rows]],
+        for (request, target), string in self._run(
+            [[row] for row in rows],
             lambda row: row[1].tokens,
-            self._budget,
             lambda batch: string_probabilities(
                 causal, [target for _, target in batch], rows=self._budget.rows
             ),
@@ -376,26 +391,43 @@ class HuggingFace:
         self, rows: list[tuple[T, list[int]]], work: Callable[[list[list[int]]], list[R]]
     ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
         """What `work` makes of the ids of each request."""
-        return batching.run(
-            [[[row] for row in rows]],
-            lambda row: len(row[1]),
-            self._budget,
-            lambda batch: work([ids for _, ids in batch]),
+        return self._run(
+            [[row] for row in rows], lambda row: len(row[1]), lambda batch: work([ids for _, ids in batch])
         )
+
+    def _run(
+        self,
+        groups: Iterable[list[T]],
+        size: Callable[[T], int],
+        work: Callable[[list[T]], Sequence[R]],
+        *,
+        kind: Callable[[T], int] | None = None,
+    ) -> Iterator[tuple[T, R | None]]:
+        """What `work` makes of each row; on a CPU several batches at once, each on one core."""
+        if not self._workers:
+            yield from batching.run([groups], size, self._budget, work, kind=kind)
+            return
+        groups = list(groups)
+        each = -(-sum(map(len, groups)) // self._workers)  # so that no core is without a batch
+        self._budget.rows = min(self._rows, max(FEWEST_ROWS, each))
+        with batching.cpu_pool(self._workers) as pool:
+            yield from batching.run(
+                [groups], size, self._budget, work, pool=pool, ahead=self._workers + 1, kind=kind
+            )
 
     def _loglikelihood_and_generate(
         self, causal: Causal, couples: list[Couple]
     ) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
 
-        for couple, results in batching.run(
-            [[[couple] for couple in couples]],
+        for couple, results in self._run(
+            [[couple] for couple in couples],
             lambda couple: len(couple.pair.ids),
-            self._budget,
             lambda batch: loglikelihood_and_generate(causal, [(c.pair, c.prompt) for c in batch]),
         ):
             logprobs, generation = results or (None, None)
-            yield couple.loglikelihood, logprobs_response(couple.pair, logprobs)
+            if couple.loglikelihood is not None:
+                yield couple.loglikelihood, logprobs_response(couple.pair, logprobs)
             yield couple.generate, generate_response(couple.generate, couple.prompt, generation)
 
 
@@ -422,15 +454,27 @@ def chosen_options(options: Struct) -> dict[str, Any]:
 
 
 def precision_notes(causal: Causal) -> list[str]:
-    """What half precision does to the answers, measured on this model and device."""
+    """What the rows beside a text do to its digits, measured on this model and device.
+
+    In full precision nothing that a figure shows, except on a CPU where rows cannot be joined: experts that
+    compute with few rows, say.
+    """
     from evenkeel.models.local.loglikelihood import PRECISION_TEXTS, batch_dependence
 
     dtype = str(causal.model.dtype).removeprefix("torch.")
-    if dtype not in ("bfloat16", "float16"):
+    on_cpu = causal.device.type == "cpu"
+    if dtype not in ("bfloat16", "float16") and not (on_cpu and not causal.joins):
+        return []
+    if on_cpu:
+        with batching.cpu_pool(1) as pool:
+            difference = pool.submit(batch_dependence, causal).result()
+    else:
+        difference = batch_dependence(causal)
+    if on_cpu and not difference:
         return []
     return [
         f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of "
-        f"{PRECISION_TEXTS} short texts differ by up to {batch_dependence(causal):.2g} between reading them "
+        f"{PRECISION_TEXTS} short texts differ by up to {difference:.2g} between reading them "
         "alone and together; --model-arg deterministic=true reads every text alone."
     ]
 
@@ -438,7 +482,8 @@ def precision_notes(causal: Causal) -> list[str]:
 class Couple(NamedTuple):
     """A continuation to score, and a text to generate greedily in its place: one reading serves both."""
 
-    loglikelihood: LogLikelihood
+    loglikelihood: LogLikelihood | None
+    """None where the continuation is not asked for: it then only helps to generate, with the same digits."""
     generate: Generate
     pair: Pair
     prompt: Prompt
@@ -446,7 +491,8 @@ class Couple(NamedTuple):
 
 def requests_of(row: Any) -> tuple[Request, ...]:
     """The requests of a row of a batch, which begins with them."""
-    return row[:2] if isinstance(row, Couple) else row[:1]
+    requests: tuple[Request | None, ...] = row[:2] if isinstance(row, Couple) else row[:1]
+    return tuple(request for request in requests if request is not None)
 
 
 def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
@@ -461,10 +507,12 @@ def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
             continue
         if request.sampling.temperature or request.schema:
             continue
-        sampling = request.sampling
-        scored = by_text.pop((request.prompt, sampling.length_of or sampling.marked), None)
-        pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
-        if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
+        continuation = request.sampling.length_of or request.sampling.marked
+        scored = by_text.pop((request.prompt, continuation), None)
+        # Whether both are asked at once must not change a digit: it may be otherwise after a kill.
+        alone = causal.joins and bool(continuation)
+        pair = pair_of(causal, request.prompt, continuation) if scored or alone else None
+        if pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
             prompt = prompt_of(causal, request)
             if isinstance(prompt, Prompt):
                 couples.append(Couple(scored, request, pair, prompt))

@@ -178,10 +178,11 @@ def with_args(spec: str, args: Mapping[str, str]) -> str:
 
 def _refuse_secrets(bare: str, args: Mapping[str, str]) -> None:
     """Specs are stored and shown: a key has no place in one."""
-    from evenkeel.models.openai.redaction import is_random
+    from evenkeel.models.openai.redaction import is_random, looks_like_key
 
     address = args.get("base_url", "")
-    secret = "base_url" if set(address) & set("@?#") else ""
+    paths = re.sub(r"https?://[^/]*", "", address, flags=re.IGNORECASE).split("/")
+    secret = "base_url" if set(address) & set("@?#") or any(map(looks_like_key, paths)) else ""
     if any(map(is_random, re.findall(r'"([^"]*)"', args.get("extra_body", "")))):
         secret = "extra_body"
     variable = args.get("api_key_env", "_")

@@ -6,7 +6,8 @@ import logging
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -59,9 +60,6 @@ LATE_WINDOW = 64
 TOKENS = {"cpu": 512, "mps": 8_192, "cuda": 65_536}
 """Padded tokens in one batch. On a CPU small is fast: the activations stay in the core's own cache."""
 
-WORKERS = 8
-"""Batches at once on a CPU, at most: beyond that Python's own lock is the limit."""
-
 Late: TypeAlias = Annotated[
     bool, Meta(description="rank by late interaction: the embeddings of single tokens, as ColBERT does")
 ]
@@ -107,8 +105,10 @@ class SentenceTransformer:
         """Finds the files, and whether what they hold embeds, ranks or entails."""
         folder = self._weights().folder
         config = read_json(folder / "config.json")
+        heads = config.get("architectures")
         classifies = any(
-            str(head).endswith("ForSequenceClassification") for head in config.get("architectures") or ()
+            str(head).endswith("ForSequenceClassification")
+            for head in (heads if isinstance(heads, list) else ())
         )
         embeds = (folder / "modules.json").is_file() or not classifies
         if classifies and "entail" in needs:
@@ -246,7 +246,7 @@ def _load(
                     device=str(device),
                     trust_remote_code=options.trust_remote_code,
                     local_files_only=True,
-                    model_kwargs={"dtype": options.dtype},
+                    model_kwargs={"dtype": options.dtype, "weights_only": True},
                 )
         except LOAD_ERRORS as error:
             purpose = " to rank or entail" if kind == "CrossEncoder" else ""
@@ -271,6 +271,7 @@ class Embedder:
         import torch
 
         from evenkeel.models.local.packing import packer_of
+        from evenkeel.models.local.steps.rows import fill_products
 
         self.spec = spec
         self.model, loadings = _load("SentenceTransformer", spec, weights, options)
@@ -280,17 +281,17 @@ class Embedder:
             self.prompt = self.model.prompts.get(self.model.default_prompt_name)
         kind = self.model.device.type
         self.budget = Budget(options.concurrency, options.batch_tokens or TOKENS[kind])
-        cores = torch.get_num_threads() if kind == "cpu" else 1
         # On a GPU a second worker prepares a batch while the first waits for its vectors, and only for them.
-        self.workers = min(cores, WORKERS) if kind == "cpu" else 2
+        self.workers = batching.cpu_workers() if kind == "cpu" else 2
+        self._on_cpu = kind == "cpu"
+        if self._on_cpu:
+            fill_products(self.model)
         self._streams: list[Any] = []
         if kind == "cuda":
             self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers)]  # type: ignore[no-untyped-call]
-        self.threads = max(1, cores // self.workers)
         log.info(
-            "%s on %s: batches of at most %s texts and %s tokens, %s at a time with %s threads each.",
-            *(spec, self.model.device, f"{self.budget.rows:,}", f"{self.budget.tokens:,}"),
-            *(self.workers, self.threads),
+            "%s on %s: batches of at most %s texts and %s tokens, %s at a time.",
+            *(spec, self.model.device, f"{self.budget.rows:,}", f"{self.budget.tokens:,}", self.workers),
         )
         self._tokenising = Lock()
         self._packer = packer_of(
@@ -328,7 +329,13 @@ class Embedder:
             return []
         texts = [Text("boats in the harbour " * length, 0, cut=False) for length in range(1, 9)]
         alone = np.frombuffer(b"".join(self._vectors([text])[0] for text in texts), "<f4").reshape(8, -1)
-        together = np.frombuffer(b"".join(self._vectors(texts)), "<f4").reshape(8, -1)
+        # On a CPU a batch has texts of equal length.
+        batches = [[text] * 8 for text in texts] if self._on_cpu else [texts]
+        joint = [self._vectors(batch) for batch in batches]
+        vectors = [each[0] for each in joint] if self._on_cpu else joint[0]
+        if b"".join(vectors) == alone.tobytes():
+            return []
+        together = np.frombuffer(b"".join(vectors), "<f4").reshape(8, -1)
         norms = np.linalg.norm(alone, axis=1) * np.linalg.norm(together, axis=1)
         apart = float(np.max(1 - (alone * together).sum(1) / norms))
         dtype = str(parameter.dtype).removeprefix("torch.")
@@ -361,24 +368,11 @@ class Embedder:
         """The vectors as `SentenceTransformer.encode` gives them, from its own two steps.
 
         Texts are tokenised part by part, about the longest first, while those before are embedded. On a CPU
-        several batches run side by side, each on its share of the cores: that wastes less on waiting for one
-        another than all cores on one batch.
+        several batches run side by side, each on one core: that wastes less on waiting for one another than
+        all cores on one batch. A batch there has texts of equal length, as padding would change their digits.
         """
-        import torch
-
         parts = batching.windows(sorted(texts, key=len, reverse=True), PART)
-        streams = iter(self._streams)
-
-        def begin() -> None:
-            # Both are set for each worker alone; the rest of the process keeps its own.
-            torch.set_num_threads(self.threads)
-            if self._streams:
-                torch.cuda.set_stream(next(streams))
-
-        with (
-            ThreadPoolExecutor(1) as tokenising,
-            ThreadPoolExecutor(self.workers, initializer=begin) as pool,
-        ):
+        with ThreadPoolExecutor(1) as tokenising, self._pool() as pool:
             yield from batching.run(
                 ([[text] for text in part] for part in tokenising.map(self.measure, parts)),
                 lambda text: text.tokens,
@@ -386,13 +380,37 @@ class Embedder:
                 self._vectors,
                 pool=pool,
                 ahead=self.workers + 1,
+                kind=self._kind,
             )
+
+    def _pool(self) -> AbstractContextManager[Executor]:
+        import torch
+
+        if self._on_cpu:
+            return batching.cpu_pool(self.workers)
+        streams = iter(self._streams)
+
+        def begin() -> None:
+            torch.set_num_threads(1)  # for this worker alone; the rest of the process keeps its number
+            if self._streams:
+                torch.cuda.set_stream(next(streams))
+
+        return ThreadPoolExecutor(self.workers, initializer=begin)
+
+    def _kind(self, text: Text) -> int:
+        return text.tokens if self._on_cpu else 0
 
     def embed_tokens(self, texts: list[Text]) -> Iterator[tuple[Text, NDArray[np.float32] | None]]:
         """The unit vectors of each text's tokens, without special ones."""
-        return batching.run(
-            [[[text] for text in texts]], lambda text: text.tokens, self.budget, self._token_vectors
-        )
+        with self._pool() as pool:
+            yield from batching.run(
+                [[[text] for text in texts]],
+                lambda text: text.tokens,
+                self.budget,
+                self._token_vectors,
+                pool=pool,
+                kind=self._kind,
+            )
 
     def _token_vectors(self, batch: list[Text]) -> list[NDArray[np.float32]]:
         import torch
@@ -444,6 +462,18 @@ class PairModel:
                 f"{spec}: {weights.folder} is not a cross-encoder: it has no weights that score a pair."
             )
         check_tensors(spec, weights.folder, loadings)
+        self._on_cpu = self.model.device.type == "cpu"
+        if self._on_cpu:
+            from evenkeel.models.local.steps.rows import fill_products
+
+            fill_products(self.model)
+            preprocess, tokenising = self.model.preprocess, Lock()
+
+            def preprocess_alone(*args: Any, **kwargs: Any) -> Any:
+                with tokenising:  # a fast tokenizer must not be used by two threads at once
+                    return preprocess(*args, **kwargs)
+
+            self.model.preprocess = preprocess_alone
 
     def rank(self, requests: list[Rank]) -> list[Response]:
         if self.model.num_labels != 1:
@@ -480,6 +510,29 @@ class PairModel:
         return responses
 
     def _predict(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+        """The scores of pairs; on a CPU those of equal length at a time, as texts are embedded."""
+        if not self._on_cpu:
+            return self._predict_together(pairs)
+        import numpy as np
+
+        lengths = map(len, self.model.tokenizer(pairs, truncation=False, verbose=False)["input_ids"])
+        limit = self.model.max_seq_length
+        rows = [(at, min(length, limit or length)) for at, length in enumerate(lengths)]
+        scores: list[Any] = [None] * len(pairs)
+        with batching.cpu_pool(batching.cpu_workers()) as pool:
+            for (at, _), score in batching.run(
+                [[[row] for row in rows]],
+                lambda row: row[1],
+                Budget(PAIR_ROWS, PAIR_ROWS * max(length for _, length in rows)),
+                lambda batch: list(self._predict_together([pairs[at] for at, _ in batch])),
+                pool=pool,
+                ahead=batching.cpu_workers() + 1,
+                kind=lambda row: row[1],
+            ):
+                scores[at] = score
+        return np.array(scores)
+
+    def _predict_together(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
         import torch
 
         # As the model gives them: squeezed between 0 and 1, very large scores would become equal.

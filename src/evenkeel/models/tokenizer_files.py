@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.files.jsonfile import read_bytes
 from evenkeel.files.package_data import read_json
 from evenkeel.models.boundary import appended_tokens
 from evenkeel.models.local.vocabulary import SPACE, Vocabulary, byte_letters, read_vocabulary, unknown_token
@@ -95,7 +96,7 @@ def read_tokenizer(path: Path) -> TextTokenizer:
     try:
         if file.stat().st_size > LARGEST:
             raise UsageError(f"{file} has more than {LARGEST:,} bytes: it is not a tokenizer.")
-        content = file.read_bytes()
+        content = read_bytes(file)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
     try:

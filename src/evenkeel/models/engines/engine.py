@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Protocol, Self
 
 import msgspec
@@ -70,19 +73,43 @@ class Engine(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
+Opened = list[tuple[ModelRef, int | None, Model]]
+"""Models with their names and how many requests each is sent at once."""
+
+_LENT: ContextVar[Opened | None] = ContextVar("lent", default=None)
+
+
+@contextmanager
+def keep_models() -> Iterator[None]:
+    """While the block runs, the models that local engines open stay loaded for those that follow."""
+    models: Opened = []
+    token = _LENT.set(models)
+    try:
+        yield
+    finally:
+        _LENT.reset(token)
+        close_all(models)
+
+
+def close_all(models: Opened) -> None:
+    while models:
+        models.pop()[-1].close()
+
+
 class LocalEngine:
     """Runs models in this process: each is opened once, and loaded when it is first asked something."""
 
-    def __init__(self, *, concurrency: int | None = None) -> None:
+    def __init__(self, *, concurrency: int | None = None, lent: Opened | None = None) -> None:
         self._concurrency = concurrency
-        self._models: list[tuple[ModelRef, Model]] = []
+        self._closes = lent is None
+        self._models: Opened = [] if lent is None else lent
 
     def open(self, ref: ModelRef) -> Model:
-        for known, model in self._models:
-            if known == ref:
+        for *known, model in self._models:
+            if known == [ref, self._concurrency]:
                 return model
         model = self._make(ref)
-        self._models.append((ref, model))
+        self._models.append((ref, self._concurrency, model))
         return model
 
     def _make(self, ref: ModelRef) -> Model:
@@ -92,8 +119,8 @@ class LocalEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
-        while self._models:
-            self._models.pop()[1].close()
+        if self._closes:
+            close_all(self._models)
 
 
 def load_engine(options: EngineOptions, *, concurrency: int | None = None) -> Engine:
@@ -101,4 +128,4 @@ def load_engine(options: EngineOptions, *, concurrency: int | None = None) -> En
         from evenkeel.models.engines.ray import RayEngine
 
         return RayEngine(options, concurrency=concurrency)
-    return LocalEngine(concurrency=concurrency)
+    return LocalEngine(concurrency=concurrency, lent=_LENT.get())

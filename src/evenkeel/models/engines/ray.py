@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.models.engines.engine import EngineOptions, LocalEngine
 from evenkeel.models.engines.exchange import Exchange
 from evenkeel.models.engines.team import Needs, Team, brief
@@ -87,7 +88,7 @@ class RayEngine(LocalEngine):
         """Ray, connected. A connection that the caller made before is used, and left open."""
         if self._ray is not None:
             return self._ray
-        os.environ.update(RAY_USAGE_STATS_ENABLED="0")  # before the import: nothing is reported to anyone
+        switch_off_telemetry()
         import ray
 
         if not ray.is_initialized():

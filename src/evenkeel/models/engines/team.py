@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from evenkeel.errors import ModelUnreachable
 from evenkeel.models.engines.worker import Worker
 from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import ModelRef
+
+log = logging.getLogger(__name__)
 
 SILENT_S = 30.0
 """Without any worker, after which a note says what is waited for."""
@@ -134,8 +137,13 @@ class Team:
         self.watcher.note(text)
 
     def notes(self) -> list[str]:
-        """What the model has to say in each of its workers, once."""
+        """What the model has to say in each of its workers, once; what they logged is logged here."""
         with contextlib.suppress(self.ray.exceptions.RayError):
+            if log.isEnabledFor(logging.INFO):
+                logs = self.ray.get([member.actor.log_lines.remote() for member in self.ready], timeout=60)
+                for member, lines in zip(self.ready, logs, strict=True):
+                    for line in lines:
+                        log.info("%s: %s", member.node, line)
             several = self.ray.get([member.actor.notes.remote() for member in self.ready], timeout=60)
             return list(dict.fromkeys(note for notes in several for note in notes))
         return []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,15 @@ from msgspec import Struct
 
 from evenkeel import __version__
 from evenkeel.errors import EvenkeelError, place_of
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.run.model import Batched, Model, Noted
 from evenkeel.types import ModelRef, Request, Response
 
 BROKEN = ("CUDA error", "device-side assert", "HIP error")
 """In the message of an error: after it, nothing works any more in this process."""
+
+LOG_LINES = 100
+"""The most that is kept of what a model logs."""
 
 
 class Failed(Struct, frozen=True):
@@ -46,12 +51,16 @@ class Worker:
         self._concurrency = concurrency
         self._version = version
         self._model: Model | None = None
+        switch_off_telemetry()
         # Before torch is imported. Ray hides the GPUs of a node only from workers that have some of them.
         os.environ.update(OMP_NUM_THREADS=str(min(threads, os.cpu_count() or 1)))
         if not gpus:
             os.environ.update(CUDA_VISIBLE_DEVICES="")
         if Path(folder).is_dir():
             os.chdir(folder)  # a model may be named by a relative path
+        self._log = _Lines()
+        logging.getLogger("evenkeel").addHandler(self._log)
+        logging.getLogger("evenkeel").setLevel(logging.INFO)
 
     def start(self) -> str | Failed:
         """The name of this machine, once the model is known to be the driver's."""
@@ -117,6 +126,23 @@ class Worker:
 
     def notes(self) -> list[str]:
         return self._model.notes() if isinstance(self._model, Noted) else []
+
+    def log_lines(self) -> list[str]:
+        """What `--verbose` shows of a model in one's own process; each line is given once."""
+        lines = list(self._log.lines)
+        self._log.lines.clear()
+        return lines
+
+
+class _Lines(logging.Handler):
+    """Keeps the last lines of a log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=LOG_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
 
 
 def _positions(requests: Sequence[Request]) -> dict[int, list[int]]:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from threading import Event, local
 from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+WORKERS = 16
+"""Batches at once on a CPU, at most: beyond that Python's own lock is the limit."""
+
+_WORKER = local()
 
 _PLAN: ContextVar[list[list[list[Any]]] | None] = ContextVar("plan", default=None)
 
@@ -47,6 +53,45 @@ def planning() -> Iterator[list[list[list[Any]]]]:
         _PLAN.reset(token)
 
 
+class Stopped(Exception):
+    """Nobody waits for the results any more."""
+
+
+def cpu_workers() -> int:
+    """How many batches run side by side on the cores that torch may use."""
+    import torch
+
+    return min(torch.get_num_threads(), WORKERS)
+
+
+@contextmanager
+def cpu_pool(workers: int) -> Iterator[Executor]:
+    """Threads that each compute a batch on one core: so no sum is shared out between cores, whose number
+    would change its last digits. On leaving, what they still compute is given up at the next `check_stopped`.
+    """
+    import torch
+
+    stopped = Event()
+
+    def begin() -> None:
+        torch.set_num_threads(1)  # for this thread alone; the rest of the process keeps its number
+        _WORKER.stopped = stopped
+
+    pool = ThreadPoolExecutor(workers, initializer=begin)
+    try:
+        yield pool
+    finally:
+        stopped.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def check_stopped() -> None:
+    """Raise `Stopped` in a worker whose pool is being closed."""
+    stopped = getattr(_WORKER, "stopped", None)
+    if stopped is not None and stopped.is_set():
+        raise Stopped
+
+
 def run(
     parts: Iterable[Iterable[list[T]]],
     size: Callable[[T], int],
@@ -55,29 +100,41 @@ def run(
     *,
     pool: Executor | None = None,
     ahead: int = 1,
+    kind: Callable[[T], Hashable] | None = None,
 ) -> Iterator[tuple[T, R | None]]:
     """Do `work` on every item, in batches; yield each item with its result, or None where it does not fit.
 
     Longest first in each part, so that a batch pads little and memory runs out at the start of a run or
-    never. Items of one group (of one size) share work, and stay in one batch where it can hold them. With a
-    `pool`, `ahead` batches run at a time, and the next part is asked for while they do.
+    never. Items of one group (of one size) share work, and stay in one batch where it can hold them; items
+    of another `kind` are never in it. With a `pool`, `ahead` batches run at a time, and the next part is
+    asked for while they do.
     """
     parts = iter(parts)
     pending: deque[list[T]] = deque()
+
+    def ordered(groups: Iterable[list[T]]) -> list[list[T]]:
+        groups = sorted(groups, key=lambda group: -size(group[0]))
+        if kind is None:
+            return groups
+        kinds: dict[Hashable, list[list[T]]] = {}
+        for group in groups:
+            kinds.setdefault(kind(group[0]), []).append(group)
+        return [group for several in kinds.values() for group in several]
+
     if (plan := _PLAN.get()) is not None:
         for groups in parts:
-            pending.extend(sorted(groups, key=lambda group: -size(group[0])))
+            pending.extend(ordered(groups))
             plan.append([])
             while pending:
-                plan[-1].append(_next_batch(pending, size, budget))
+                plan[-1].append(_next_batch(pending, size, budget, kind))
     running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
     while True:
         while len(running) < ahead:
             while not pending and (part := next(parts, None)) is not None:
-                pending.extend(sorted(part, key=lambda group: -size(group[0])))
+                pending.extend(ordered(part))
             if not pending:
                 break
-            batch = _next_batch(pending, size, budget)
+            batch = _next_batch(pending, size, budget, kind)
             task = partial(_attempt, work, batch)
             running.append((batch, pool.submit(task).result if pool else task))
         if not running:
@@ -94,11 +151,18 @@ def run(
             pending.extendleft([item] for item in reversed(batch))
 
 
-def _next_batch(pending: deque[list[T]], size: Callable[[T], int], budget: Budget) -> list[T]:
+def _next_batch(
+    pending: deque[list[T]],
+    size: Callable[[T], int],
+    budget: Budget,
+    kind: Callable[[T], Hashable] | None,
+) -> list[T]:
     """Take whole groups while they fit; one that would fit no batch at all is split."""
     batch: list[T] = []
     while pending:
         group = pending[0]
+        if kind is not None and batch and kind(group[0]) != kind(batch[0]):
+            break
         longest = size(batch[0] if batch else group[0])
         room = max(1, min(budget.rows, budget.tokens // max(1, longest))) - len(batch)
         if room < len(group) and batch:

@@ -22,16 +22,20 @@ from torch import Tensor
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
+from evenkeel.models.local.batching import check_stopped
 from evenkeel.models.local.checks import (
     check_causal,
     check_config,
     check_tensors,
     first_position,
+    joins_rows,
     reads_padded,
     watched_loading,
 )
 from evenkeel.models.local.constrained import Grammars
 from evenkeel.models.local.steps.attention import use_step_attention
+from evenkeel.models.local.steps.caches import Piece, joined
+from evenkeel.models.local.steps.rows import fill_products, use_row_attention
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
 from evenkeel.types import Message
@@ -57,11 +61,28 @@ LOGITS = 8
 """Places of a row whose logits are in memory at once, about: the tokens of a short continuation."""
 
 
+READ_TOKENS = 512
+"""Tokens that a CPU reads at once, where no single text has more: then the activations stay in its cache."""
+
+
 class Step(NamedTuple):
     """What a forward call gives back."""
 
     logits: Tensor
     cache: Any
+
+
+class Reading(NamedTuple):
+    """Texts that were read, of which some may have been read before the others."""
+
+    logits: Tensor
+    """At the last places of each text, as many as were to be kept at most."""
+    caches: list[tuple[Any, int]]
+    """For each text the cache that it is in, and the row there."""
+
+    def join(self, rows: Sequence[int], places: Sequence[int]) -> Any:
+        """A cache of some of the texts, repeats allowed, and of so many first places of each."""
+        return joined([Piece(*self.caches[row], count) for row, count in zip(rows, places, strict=True)])
 
 
 def is_padded(rows: Sequence[Sequence[int]]) -> bool:
@@ -98,6 +119,8 @@ class Causal:
         """Whether places of the cache can be masked out without a trace."""
         self.pads = "attention_mask" in self._parameters and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
+        self.joins = False
+        """Whether rows that were read apart can be continued together, to the same digits as alone."""
         self.records: bool | None = None
         """Whether a step can be recorded for a GPU; None where that was not tried."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
@@ -233,6 +256,42 @@ class Causal:
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
+    def read(self, rows: Sequence[Sequence[int]], keep: Sequence[int], *, use_cache: bool = True) -> Reading:
+        """Read texts from their beginnings; `keep`: for each the number of places at its end with logits.
+
+        On a CPU those of equal length are read together, so that nothing is padded.
+        """
+        if self.device.type != "cpu":
+            ids, mask = self.pad(rows)
+            step = self.forward(ids, mask, keep=max(keep), use_cache=use_cache, padded=is_padded(rows))
+            return Reading(step.logits, [(step.cache, row) for row in range(len(rows))])
+        logits: Tensor | None = None
+        caches: list[tuple[Any, int]] = [(None, 0)] * len(rows)
+        for lines in self._of_equal_length(rows, apart=self.joins or not use_cache):
+            check_stopped()
+            texts = [rows[line] for line in lines]
+            ids, mask = self.pad(texts)
+            count = min(ids.shape[1], max(keep[line] for line in lines))
+            step = self.forward(ids, mask, keep=count, use_cache=use_cache, padded=is_padded(texts))
+            if logits is None:
+                logits = step.logits.new_zeros((len(rows), max(keep), step.logits.shape[-1]))
+            logits[lines, -count:] = step.logits
+            for row, line in enumerate(lines):
+                caches[line] = step.cache, row
+        assert logits is not None
+        return Reading(logits, caches)
+
+    def _of_equal_length(self, rows: Sequence[Sequence[int]], *, apart: bool) -> list[list[int]]:
+        """Rows by number, those of equal length together; `apart` where they would be too many at once."""
+        by_length: dict[int, list[int]] = {}
+        for line, row in enumerate(rows):
+            by_length.setdefault(len(row), []).append(line)
+        parts = []
+        for length, lines in by_length.items():
+            most = max(1, READ_TOKENS // max(1, length)) if apart else len(lines)
+            parts += [lines[start : start + most] for start in range(0, len(lines), most)]
+        return parts
+
     def _positions(self, mask: Tensor) -> Tensor:
         """The position of every place. A row that is done may go along beyond the context."""
         return (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1) + self.first_position
@@ -240,18 +299,24 @@ class Causal:
     @torch.inference_mode()
     def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         """The last hidden state at the last token of each row, as little-endian float32."""
-        ids, mask = self.pad(rows)
         base = self.model.base_model
-        arguments = {
-            "input_ids": ids,
-            "attention_mask": None if bool(mask.all()) else mask,
-            "position_ids": self._positions(mask),
-            "use_cache": False,
-        }
         known = inspect.signature(base.forward).parameters
-        out = base(**{name: value for name, value in arguments.items() if name in known}, return_dict=True)
-        states = out.last_hidden_state[:, -1].float().cpu().numpy()
-        return [state.astype("<f4").tobytes() for state in states]
+        vectors = [b""] * len(rows)
+        on_cpu = self.device.type == "cpu"
+        for lines in self._of_equal_length(rows, apart=True) if on_cpu else [list(range(len(rows)))]:
+            check_stopped()
+            ids, mask = self.pad([rows[line] for line in lines])
+            arguments = {
+                "input_ids": ids,
+                "attention_mask": None if bool(mask.all()) else mask,
+                "position_ids": self._positions(mask),
+                "use_cache": False,
+            }
+            accepted = {name: value for name, value in arguments.items() if name in known}
+            states = base(**accepted, return_dict=True).last_hidden_state[:, -1].float().cpu().numpy()
+            for line, state in zip(lines, states, strict=True):
+                vectors[line] = state.astype("<f4").tobytes()
+        return vectors
 
 
 def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
@@ -278,16 +343,22 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
                 check_config(spec, AutoConfig.from_pretrained(weights.folder, **source))
             tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
             with watched_loading() as loadings:
-                model = AutoModelForCausalLM.from_pretrained(weights.folder, dtype=dtype, **source)
+                model = AutoModelForCausalLM.from_pretrained(
+                    weights.folder, dtype=dtype, weights_only=True, **source
+                )
             check_tensors(spec, weights.path, loadings)
             if target.type == "cuda":
                 use_step_attention(model)
+            if target.type == "cpu":
+                use_row_attention(model)
+                fill_products(model)
             causal = Causal(spec, model.to(target).eval(), tokenizer)
             causal.first_position = first_position(causal)
             if causal.context is not None:
                 causal.context -= causal.first_position
             check_causal(causal)
             causal.pads = causal.pads and reads_padded(causal)
+            causal.joins = target.type == "cpu" and joins_rows(causal)
             return causal
     except LOAD_ERRORS as error:
         reason = first_line(error)

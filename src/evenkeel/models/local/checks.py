@@ -253,3 +253,40 @@ def _padding_drift(causal: Causal, row: list[int]) -> float:
         padded = torch.cat([reading.logits, step.logits[:, -1:]], 1).float()
         moved = ((plain - padded) / plain.std(-1, keepdim=True))[0].square().mean(-1).sqrt()
         return float(torch.stack([moved[:-1].mean(), moved[-1]]).max())
+
+
+def joins_rows(causal: Causal) -> bool:
+    """Whether texts of unequal length that were read apart give the same bits in one step together as alone.
+
+    They do not where the attention is not computed row by row, or where the cache holds more than keys and
+    values: such texts are continued together only where they are of equal length.
+    """
+    import torch
+
+    from evenkeel.models.local.batching import cpu_pool
+    from evenkeel.models.local.steps.caches import is_plain
+
+    rows = [row for row, *_ in _probe_rows(causal)[-2:]]
+    if not (causal.skips and causal.pads and len(rows) == 2):
+        return False
+
+    @torch.inference_mode()
+    def step(texts: list[list[int]]) -> Tensor | None:
+        reading = causal.read([text[:-1] for text in texts], [1] * len(texts))
+        if not all(is_plain(cache) for cache, _ in reading.caches):
+            return None
+        _, mask = causal.pad(texts)
+        cache = reading.join(range(len(texts)), [len(text) - 1 for text in texts])
+        last = torch.tensor([text[-1:] for text in texts])
+        return causal.forward(last, mask, cache=cache).logits
+
+    def compare() -> bool:
+        causal.joins = True
+        together, alone = step(rows), [step([row]) for row in rows]
+        return together is not None and all(
+            one is not None and torch.equal(line[None], one)
+            for line, one in zip(together, alone, strict=True)
+        )
+
+    with cpu_pool(1) as pool:
+        return pool.submit(compare).result()

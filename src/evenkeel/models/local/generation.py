@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 from torch import Tensor
-from transformers.cache_utils import DynamicCache, DynamicLayer
 
+from evenkeel.models.local import batching
 from evenkeel.models.local.causal import Causal, is_padded
 from evenkeel.models.local.constrained import Constraint
-from evenkeel.models.local.steps.attention import rounded_up, widened
+from evenkeel.models.local.steps.caches import is_plain, select_rows
 from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.text.word_splitting import has_whole_words
@@ -36,9 +36,6 @@ AHEAD = frozenset({"cuda"})
 
 RECORDED = frozenset({"cuda"})
 """Devices whose steps are recorded where the cache allows it."""
-
-SPARE = 128
-"""Places that are allocated at once when a cache layer is full."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +124,11 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     distinct = list(dict.fromkeys(prompt.ids for prompt in prompts))
     row_of = {ids: row for row, ids in enumerate(distinct)}
     rows = [row_of[prompt.ids] for prompt in prompts]
+    if causal.joins:
+        reading = causal.read(distinct, [1] * len(distinct))
+        texts = [prompt.ids for prompt in prompts]
+        state = state_of(causal, texts, reading.join(rows, [len(text) for text in texts]))
+        return state, reading.logits[rows]
     ids, mask = causal.pad(distinct)
     padded = is_padded(distinct)
     step = causal.forward(ids, mask, padded=padded)
@@ -136,6 +138,12 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     if len(distinct) < len(rows):
         step = causal.forward(ids, mask, padded=padded)
     return State(step.cache, ids, mask, padded, shrinks=False), step.logits
+
+
+def state_of(causal: Causal, texts: Sequence[Sequence[int]], cache: Any) -> State:
+    """The state of a batch whose joined cache holds these texts."""
+    ids, mask = causal.pad(texts)
+    return State(cache, ids, mask, is_padded(texts), shrinks=True)
 
 
 def continue_rows(
@@ -156,6 +164,7 @@ def continue_rows(
     ahead = causal.device.type in AHEAD
     unread: tuple[list[int], Callable[[], list[int]]] | None = (rows, _copied(tokens))
     while True:
+        batching.check_stopped()
         if unread and not ahead:
             _add_tokens(causal, prompts, generations, *unread)
             unread = None
@@ -310,81 +319,3 @@ def _meets_stop(causal: Causal, prompt: Prompt, generation: Generation) -> bool:
     before = prompt.ids if len(generation.ids) <= tail else ()
     recent = causal.text(generation.ids[-tail:], after=before)
     return any(stop in recent for stop in prompt.stop)
-
-
-# The cache: taking rows out of it, and letting it grow without being copied
-
-
-class GrowingLayer(DynamicLayer):  # type: ignore[misc]
-    """Keys and values in a store with places to spare.
-
-    transformers' own layer copies all it holds to append one token. After a prompt of a thousand tokens
-    that copying took two fifths of the time of a step.
-    """
-
-    def __init__(self, layer: DynamicLayer) -> None:
-        super().__init__()
-        self.lazy_initialization(layer.keys, layer.values)
-        self.keys, self.values = layer.keys, layer.values
-        self._stores: tuple[Tensor, Tensor] | None = None
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
-        used, new = self.keys.shape[-2], key_states.shape[-2]
-        if self._stores is None or self._stores[0].shape[-2] < used + new:
-            self._stores = _with_room(self.keys, new + SPARE), _with_room(self.values, new + SPARE)
-        keys, values = self._stores
-        keys[..., used : used + new, :] = key_states
-        values[..., used : used + new, :] = value_states
-        self.keys, self.values = (widened(store, used + new) for store in self._stores)
-        return self.keys, self.values
-
-    def reorder_cache(self, beam_idx: Tensor) -> None:
-        super().reorder_cache(beam_idx)
-        self._stores = None
-
-
-def _with_room(states: Tensor, places: int) -> Tensor:
-    *rest, used, width = states.shape
-    store = states.new_zeros((*rest, rounded_up(used + places), width))
-    store[..., :used, :] = states
-    return store
-
-
-def select_rows(cache: Any, rows: Sequence[int], *, of: int) -> bool:
-    """Make the cache hold these `of` so many rows, in this order, repeats allowed; False where it cannot.
-
-    Layers of plain attention are made to grow in place on the way; sliding windows and recurrent states
-    stay as they are.
-    """
-    if not _is_selectable(cache):
-        return False
-    if list(rows) != list(range(of)):
-        cache.reorder_cache(torch.tensor(rows))
-    cache.layers[:] = [
-        GrowingLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
-        for layer in cache.layers
-    ]
-    return True
-
-
-def _is_selectable(cache: Any) -> bool:
-    """Whether all that the cache holds is in layers that transformers itself can take rows out of.
-
-    A model's own cache, or its own kind of layer, may hold a state beside what it inherits (MiniMax's
-    linear attention), which would keep the rows that were taken out.
-    """
-    return (
-        type(cache) is DynamicCache
-        and vars(cache).keys() <= vars(DynamicCache()).keys()
-        and all(type(layer).__module__ in (DynamicLayer.__module__, __name__) for layer in cache.layers)
-    )
-
-
-def is_plain(cache: Any) -> bool:
-    """Whether every layer is of plain attention, so that a mask can leave out what it holds."""
-    plain = (DynamicLayer, GrowingLayer)
-    return (
-        _is_selectable(cache) and bool(cache.layers) and all(type(layer) in plain for layer in cache.layers)
-    )

@@ -23,8 +23,9 @@ from evenkeel.models.local.generation import (
     add_token,
     continue_rows,
     generate,
-    is_plain,
+    state_of,
 )
+from evenkeel.models.local.steps.caches import is_plain
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
@@ -95,10 +96,12 @@ def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
     """
     distinct = list(dict.fromkeys(pair.ids[:-1] for pair in pairs))
     row_of = {ids: row for row, ids in enumerate(distinct)}
-    ids, mask = causal.pad(distinct)
-    keep = max(pair.target for pair in pairs)
-    step = causal.forward(ids, mask, keep=keep, use_cache=False, padded=is_padded(distinct))
-    return _logprobs(causal, pairs, [row_of[pair.ids[:-1]] for pair in pairs], step.logits)
+    rows = [row_of[pair.ids[:-1]] for pair in pairs]
+    keep = [0] * len(distinct)
+    for row, pair in zip(rows, pairs, strict=True):
+        keep[row] = max(keep[row], pair.target)
+    reading = causal.read(distinct, keep, use_cache=False)
+    return _logprobs(causal, pairs, rows, reading.logits)
 
 
 @torch.inference_mode()
@@ -110,6 +113,8 @@ def loglikelihood_and_generate(
     A pair's ids are its prompt's ids and then the target's.
     """
     pairs, prompts = [pair for pair, _ in batch], [prompt for _, prompt in batch]
+    if causal.joins:
+        return _read_and_join(causal, pairs, prompts)
     ids, mask = causal.pad([pair.ids for pair in pairs])
     longest = max(pair.target for pair in pairs)
     step = causal.forward(ids, mask, keep=1 + longest, padded=is_padded([pair.ids for pair in pairs]))
@@ -132,6 +137,34 @@ def loglikelihood_and_generate(
     state = State(step.cache, ids, mask, padded=True, shrinks=True)
     next_tokens = torch.tensor(tokens, device=mask.device)
     continue_rows(causal, prompts, generations, state, Sampler(prompts, mask.device), next_tokens)
+    return list(zip(logprobs, generations, strict=True))
+
+
+def _read_and_join(
+    causal: Causal, pairs: Sequence[Pair], prompts: Sequence[Prompt]
+) -> list[tuple[Logprobs, Generation]]:
+    """The same where texts are read apart: what is not used of a draft is left out when they are joined.
+
+    The last token is not read, as for log-probabilities alone, so that they have the same digits either way.
+    """
+    reading = causal.read([pair.ids[:-1] for pair in pairs], [pair.target for pair in pairs])
+    logprobs = _logprobs(causal, pairs, range(len(pairs)), reading.logits)
+    generations = [Generation() for _ in pairs]
+    likeliest = reading.logits.argmax(-1).tolist()
+    places, tokens = [], []
+    for pair, prompt, generation, choices in zip(pairs, prompts, generations, likeliest, strict=True):
+        draft = pair.ids[len(pair.ids) - pair.target :]
+        choices = choices[len(choices) - pair.target :]
+        used = 0
+        while used < pair.target - 1 and choices[used] == draft[used]:
+            if not add_token(causal, prompt, generation, choices[used]):
+                break
+            used += 1
+        tokens.append(choices[used])
+        places.append(len(pair.ids) - pair.target + used)
+    texts = [pair.ids[:count] for pair, count in zip(pairs, places, strict=True)]
+    state = state_of(causal, texts, reading.join(range(len(pairs)), places))
+    continue_rows(causal, prompts, generations, state, Sampler(prompts, causal.device), torch.tensor(tokens))
     return list(zip(logprobs, generations, strict=True))
 
 

@@ -50,7 +50,6 @@ def rank_ids(causal: Causal, request: Rank, template: str) -> list[int] | str:
 @torch.inference_mode()
 def log_odds(causal: Causal, rows: Sequence[Sequence[int]]) -> list[float]:
     """log p(yes) − log p(no) for the token after each row."""
-    ids, mask = causal.pad(rows)
-    logits = causal.forward(ids, mask, use_cache=False).logits[:, -1].float()
+    logits = causal.read(rows, [1] * len(rows), use_cache=False).logits[:, -1].float()
     yes, no = (causal.tokenise(answer, special=False)[0] for answer in ("yes", "no"))
     return [float(value) for value in (logits[:, yes] - logits[:, no]).tolist()]

@@ -32,7 +32,7 @@ from transformers.cache_utils import DynamicCache
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.generation import is_plain
+from evenkeel.models.local.steps.caches import is_plain
 from evenkeel.models.local.vocabulary import SPACE, Vocabulary
 from evenkeel.types import StringProbability
 
@@ -41,6 +41,8 @@ TOLERANCE = 1e-4
 bounds are then closer than 0.00015 bits."""
 MOST_SEQUENCES = 400
 """Token sequences that are followed further for one string, beside the tokenizer's own."""
+SHARE = 4
+"""Token sequences that are followed at once for one string on a CPU."""
 MOST_TARGET = 256
 """Tokens that a string may have in the tokenizer's own spelling."""
 MOST_LOGITS = 64_000_000
@@ -274,8 +276,10 @@ def _searched(causal: Causal, targets: Sequence[Target], *, rows: int) -> list[S
         search.follow_path(logprobs)
     room = [(causal.context or math.inf) - len(target.context) for target in targets]
     active = list(range(len(targets)))
+    on_cpu = causal.device.type == "cpu"
     while active:
-        share = max(1, rows // len(active))
+        # How many are followed before a search may end must there not depend on the other searches.
+        share = SHARE if on_cpu else max(1, rows // len(active))
         picked = {row: searches[row].next_nodes(share, room[row]) for row in active[:rows]}
         nodes = [(row, node) for row, of_row in picked.items() for node in of_row]
         for (row, node), logprobs in zip(nodes, reading.after(nodes), strict=True):
@@ -289,11 +293,16 @@ class Reading:
 
     def __init__(self, causal: Causal, targets: Sequence[Target]) -> None:
         self._causal, self._targets = causal, targets
-        ids, self._mask = causal.pad([(*target.context, *target.path[: target.read]) for target in targets])
-        step = causal.forward(ids, self._mask, keep=1 + max(target.read for target in targets))
-        self._logits: Tensor | None = step.logits
+        texts = [(*target.context, *target.path[: target.read]) for target in targets]
+        _, self._mask = causal.pad(texts)
+        on_cpu = causal.device.type == "cpu"
+        self._reading = causal.read(
+            texts, [1 + target.read for target in targets], use_cache=causal.joins or not on_cpu
+        )
+        self._logits: Tensor | None = self._reading.logits
         # From other caches nothing can be left out: every sequence is then read from its beginning.
-        self._cache = step.cache if causal.skips and is_plain(step.cache) else None
+        cache, _ = self._reading.caches[0]
+        self._cache = cache if causal.skips and is_plain(cache) else None
 
     def paths(self) -> Iterator[Floats]:
         """The log-probabilities at every place of each target's path, once."""
@@ -311,8 +320,10 @@ class Reading:
                 (*self._targets[row].context, *self._targets[row].path[: node.kept], *node.more)
                 for row, node in nodes
             ]
-            ids, mask = self._causal.pad(sequences)
-            return _logprobs(self._causal.forward(ids, mask, use_cache=False).logits[:, -1])
+            reading = self._causal.read(sequences, [1] * len(sequences), use_cache=False)
+            return _logprobs(reading.logits[:, -1])
+        if self._causal.joins:
+            return self._after_joined(nodes)
         ids, mask = self._causal.pad([node.more for _, node in nodes])
         rows = [row for row, _ in nodes]
         before = self._mask[rows]
@@ -322,6 +333,23 @@ class Reading:
         cache = _rows_of(self._cache, torch.tensor(rows, device=mask.device))
         step = self._causal.forward(ids, torch.cat([before, mask], dim=1), cache=cache)
         return _logprobs(step.logits[:, -1])
+
+    def _after_joined(self, nodes: Sequence[tuple[int, Node]]) -> list[Floats]:
+        """The same for rows that are joined: sequences with as many new tokens are read together."""
+        by_length: dict[int, list[int]] = {}
+        for line, (_, node) in enumerate(nodes):
+            by_length.setdefault(len(node.more), []).append(line)
+        results: list[Floats] = [np.empty(0)] * len(nodes)
+        for lines in by_length.values():
+            part = [nodes[line] for line in lines]
+            places = [len(self._targets[row].context) + node.kept for row, node in part]
+            cache = self._reading.join([row for row, _ in part], places)
+            ids, after = self._causal.pad([node.more for _, node in part])
+            _, before = self._causal.pad([[0] * count for count in places])
+            step = self._causal.forward(ids, torch.cat([before, after], dim=1), cache=cache)
+            for line, logprobs in zip(lines, _logprobs(step.logits[:, -1]), strict=True):
+                results[line] = logprobs
+        return results
 
 
 def _logprobs(logits: Tensor) -> Floats:

@@ -21,6 +21,8 @@ import msgspec
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import file_sha256
+from evenkeel.files.jsonfile import shallow
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 
 DESCRIBING = (
     *("config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json"),
@@ -59,13 +61,21 @@ class Weights(NamedTuple):
 
     def files(self) -> list[Path]:
         """What is read when the model is loaded, without a training folder's checkpoints and states."""
-        modules = read_json(self.folder / "modules.json")  # pooling, dense layers of sentence-transformers
-        names = [module.get("path") or "" for module in modules] if isinstance(modules, list) else []
-        folders = {self.folder, *(self.folder / name for name in names)}
+        # Pooling, dense layers of sentence-transformers.
+        modules = read_json(self.folder / "modules.json", list)
+        paths = [module.get("path") for module in modules if isinstance(module, dict)]
+        folders = {self.folder, *(self.inside(path) for path in paths if isinstance(path, str))}
         files = {file for folder in folders for name in (*DESCRIBING, *WEIGHTS) for file in folder.glob(name)}
         if not any(file.suffix == ".safetensors" for file in files):
             files |= {file for folder in folders for name in OLD_WEIGHTS for file in folder.glob(name)}
         return sorted(file for file in files if file.is_file())
+
+    def inside(self, name: str) -> Path:
+        """A part of the folder that a file of it names."""
+        path = self.folder / name
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(self.folder)):
+            raise UsageError(f"{self.folder}: it names '{name}', which is not in this folder.")
+        return path
 
     def chat(self) -> Literal["template", "fallback"]:
         """Whether the model brings a chat template, read from its files alone."""
@@ -114,21 +124,23 @@ def locate(
 def _check_files(weights: Weights, spec: str) -> None:
     """Refuse a folder in which a weights file is cut short, or one that its index names is missing."""
     folder = weights.folder
-    index = read_json(folder / "model.safetensors.index.json")
-    shards = index.get("weight_map", {}).values() if isinstance(index, dict) else ()
+    parts = read_json(folder / "model.safetensors.index.json").get("weight_map")
+    shards = [
+        shard for shard in (parts.values() if isinstance(parts, dict) else ()) if isinstance(shard, str)
+    ]
     unsharded = (folder / "model.safetensors").is_file()  # transformers prefers it to an index
-    missing = [] if unsharded else sorted({shard for shard in shards if not (folder / shard).is_file()})
+    missing = [] if unsharded else sorted({name for name in shards if not weights.inside(name).is_file()})
     if missing:
         raise UsageError(
             f"{spec}: {folder} lacks {len(missing)} of the weights files that its index names: "
             f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}. Fetch the model again."
         )
     for file in weights.files():
-        if file.match("model*.safetensors") and (problem := _safetensors_problem(file)):
+        if file.match("model*.safetensors") and (problem := safetensors_problem(file)):
             raise UsageError(f"{spec}: {file} is not a complete weights file: {problem}. Fetch it again.")
 
 
-def _safetensors_problem(file: Path) -> str:
+def safetensors_problem(file: Path) -> str:
     """Why a file is not safetensors from its first byte to its last; empty where it is.
 
     Its first eight bytes give the length of the header, and the header where each tensor ends.
@@ -142,16 +154,17 @@ def _safetensors_problem(file: Path) -> str:
         if len(start) < 8 or 8 + length > size:
             return f"its {size:,} bytes end within the header"
         try:
-            header = msgspec.json.decode(opened.read(length), type=dict[str, dict[str, Any]])
+            header = msgspec.json.decode(shallow(opened.read(length)), type=dict[str, dict[str, Any]])
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
             expected = 8 + length + max(ends, default=0)
-        except (msgspec.DecodeError, LookupError, TypeError):
+        except (ValueError, RecursionError, LookupError, TypeError):
             return "its header cannot be read"
     return "" if size == expected else f"it has {size:,} bytes, and its header names {expected:,}"
 
 
 def _fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *, weights: bool) -> Weights:
     """The snapshot of a Hub repository: the cached files, and what is missing downloaded."""
+    switch_off_telemetry()
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
@@ -174,10 +187,19 @@ def _fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *,
         ) from None
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         raise UsageError(
-            f"{spec}: there is no such folder, and the Hub cannot give it ({first_line(error)}); "
+            f"{spec}: there is no such folder, and the Hub cannot give it ({_redacted(first_line(error))}); "
             "check the name and the connection, or give a local folder."
         ) from None
     return Weights(folder, gguf_file, commit=folder.name)
+
+
+def _redacted(text: str) -> str:
+    """What the Hub, or whoever HF_ENDPOINT names, says, without the person's token."""
+    from huggingface_hub import get_token
+
+    from evenkeel.models.openai.redaction import Redaction
+
+    return Redaction([get_token() or ""]).text(text)
 
 
 def installed(package: str, path: str, *, what: str, install: str) -> Path:
@@ -234,6 +256,7 @@ def use_expandable_memory() -> None:
 
 def quiet_transformers() -> None:
     """Keep transformers' progress bars and warnings off the terminal; errors still come as exceptions."""
+    switch_off_telemetry()
     from transformers import modeling_gguf_pytorch_utils as gguf_reader
     from transformers.utils import logging
 
@@ -243,12 +266,12 @@ def quiet_transformers() -> None:
     gguf_reader.tqdm = lambda tensors, **_: tensors
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file's content; an empty object where it is missing or broken."""
+def read_json(path: Path, kind: type[Any] = dict) -> Any:
+    """A JSON file's content; an empty object (or list) where it is missing, broken or of another kind."""
     try:
-        return msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
+        return msgspec.json.decode(shallow(path.read_bytes()), type=kind)
+    except (OSError, ValueError, RecursionError):
+        return kind()
 
 
 def first_line(error: BaseException) -> str:

@@ -1,0 +1,132 @@
+"""The same spec and seed give the same bytes of records and summary, whatever the order of the answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import evenkeel as ek
+from commandline import evenkeel_process
+from evenkeel.errors import BudgetReached
+from loopback import Loopback
+from models.tiny import same_bits, tiny_model
+
+FILES = ("records.jsonl", "summary.json")
+
+SERVED: dict[str, dict[str, Any]] = {
+    "mirae": {"limit": 3, "levels": "1-2", "embedder": "openai:embed"},
+    "rgb": {"limit": 3},
+    "miron": {"limit": 12},
+    "multiview": {"limit": 6, "method": ["judge:openai:loop", "embed:openai:embed"]},
+}
+LOCAL: dict[str, dict[str, Any]] = {
+    "mirae": {"limit": 2, "levels": "1-2", "max_tokens": 12},
+    "rgb": {"limit": 2, "passages": 1, "max_tokens": 8},
+    "miron": {"limit": 4},
+    "multiview": {"limit": 4, "method": ["embed:embedded-embedder"]},
+}
+"""MIRON asks the embedded model, MIRAE and RGB a smaller one with random weights."""
+
+
+def bytes_of(run: ek.Run) -> dict[str, bytes]:
+    return {name: (run.path / name).read_bytes() for name in FILES}
+
+
+@pytest.fixture
+def _threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+class Uneven(Loopback):
+    """Answers by prompt and seed alone, each after another time, and sometimes only when asked again."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        self.behaviour.latency = random.random() * 0.02
+        return super()._answer(path, body, key)
+
+
+@pytest.mark.parametrize("benchmark", SERVED)
+def test_served_answers_give_the_same_bytes_in_any_order(benchmark: str, tmp_path: Path) -> None:
+    settings = dict(SERVED[benchmark])
+    if benchmark == "multiview":
+        settings["model_arg"] = ["send_seed=true"]
+    else:
+        settings |= {"model": "openai:loop", "model_args": {"send_seed": True}}
+    written = {}
+    with Uneven(words=12, variants=97) as server:
+        for concurrency in (1, 8, 64):
+            server.behaviour.fail = 0.2 if concurrency > 1 else 0.0
+            run = ek.run(
+                benchmark,
+                base_url=server.url,
+                concurrency=concurrency,
+                out=tmp_path / f"{concurrency}",
+                progress=False,
+                **settings,
+            )
+            written[concurrency] = bytes_of(run)
+        if benchmark != "multiview":
+            settings |= {"model": f"replay:{tmp_path / '8'}", "model_args": {}}
+            settings |= {"base_url": server.url} if "embedder" in settings else {}
+            run = ek.run(benchmark, out=tmp_path / "replayed", progress=False, **settings)
+            written[0] = bytes_of(run)
+    assert all(written[1].values())
+    for each in written.values():
+        assert each == written[1]
+    ek.rescore(tmp_path / "64")
+    assert bytes_of(ek.load_run(tmp_path / "64")) == written[1]
+
+
+def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
+    """With other hashes, in another time zone and language, from another folder, with another core count."""
+    settings = SERVED["mirae"] | {"model": "openai:loop", "model_args": {"send_seed": True}}
+    with Uneven(words=12, variants=97) as server:
+        first = ek.run("mirae", base_url=server.url, out=tmp_path / "first", progress=False, **settings)
+        there = tmp_path / "another folder"
+        there.mkdir()
+        outcome = evenkeel_process(
+            *("run", "mirae", "--model", "openai:loop", "--model-arg", "send_seed=true"),
+            *("--base-url", server.url, "--embedder", "openai:embed", "--limit", 3, "--levels", "1-2"),
+            *("--concurrency", 5, "--out", there / "run"),
+            PYTHONHASHSEED="12345",
+            TZ="Asia/Kathmandu",
+            LC_ALL="de_DE.UTF-8",
+            OMP_NUM_THREADS="3",
+        )
+    assert outcome.code == 0
+    assert bytes_of(ek.load_run(there / "run")) == bytes_of(first)
+
+
+@same_bits
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize("benchmark", LOCAL)
+def test_local_models_give_the_same_bytes_in_any_batch(benchmark: str, tmp_path: Path) -> None:
+    """Also after a run that was stopped half-way at another concurrency, with other batches."""
+    settings = dict(LOCAL[benchmark])
+    if benchmark == "miron":
+        settings["model"] = "embedded"
+    elif benchmark != "multiview":
+        folder = tiny_model(tmp_path / "model", max_position_embeddings=2048)
+        settings |= {"model": f"hf:{folder}", "model_args": {"device": "cpu"}}
+
+    def run(name: str, threads: int, concurrency: int | None, **more: Any) -> ek.Run:
+        torch.set_num_threads(threads)
+        return ek.run(
+            benchmark, out=tmp_path / name, concurrency=concurrency, progress=False, **settings, **more
+        )
+
+    expected = bytes_of(run("first", 2, None))
+    assert all(expected.values())
+    if benchmark == "multiview":
+        assert bytes_of(run("alone", 1, 1)) == expected
+    else:
+        with pytest.raises(BudgetReached):
+            run("stopped", 1, 1, max_requests=3)
+        assert bytes_of(run("stopped", 3, 64)) == expected
