@@ -1,5 +1,12 @@
-"""`python -m evenkeel` is the `evenkeel` command."""
+"""`python -m evenkeel`, and the command `evenkeel`."""
+
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until the command has begun, Ctrl-C ends the process without a traceback of what was being imported.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from evenkeel.cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -33,12 +33,14 @@ from evenkeel.errors import (
     EvenkeelError,
     MissingExtra,
     UsageError,
+    listed,
     sentence,
     suggestion,
 )
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
 from evenkeel.files.remote.download import stream
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.files.tables import ENDINGS, Row, kind_of, read_rows
 
 HUB = "hf:"
@@ -340,7 +342,7 @@ def _renamed(path: Path, columns: Mapping[str, str]) -> Path:
             if column not in first.fields:
                 raise UsageError(
                     f"--column {field}={column}: {path} has no column '{column}'."
-                    f"{suggestion(column, first.fields)} Available: {', '.join(first.fields)}."
+                    f"{suggestion(column, first.fields)} Available: {listed(first.fields)}."
                 )
         lines = source.lines and first.line is not None
         target = _new_file(f"{path.stem}.jsonl", Source(source.name, lines, columns))
@@ -388,6 +390,7 @@ def _cell(text: Any) -> Any:
 def _from_hub(data: str, split: str) -> Path:
     """The rows of a data set as JSON lines. `datasets` runs no code of a data set from version 4 on."""
     name, config, chosen = parts_of(data)
+    switch_off_telemetry()
     try:
         import datasets
     except ImportError:
@@ -401,7 +404,10 @@ def _from_hub(data: str, split: str) -> Path:
     except EvenkeelError:
         raise
     except Exception as error:  # noqa: BLE001  # `datasets` raises what its readers and the Hub's client raise
-        lines = str(error).strip().splitlines() or [type(error).__name__]
+        from huggingface_hub import get_token
+
+        text = str(error).replace(get_token() or "\0", "[key]")  # a server may repeat it
+        lines = text.strip().splitlines() or [type(error).__name__]
         raise DataUnreachable(f"{data} could not be loaded ({lines[0].rstrip('.')}).") from None
     if isinstance(loaded, dict):
         names = [str(each) for each in loaded]
