@@ -63,7 +63,7 @@ def test_fresh_discards_the_run_and_nothing_else(tmp_path: Path) -> None:
         folder.write_bytes("export/old.json", b"{}")
         (folder.path / "notes.txt").write_text("mine")
     with RunFolder.open(tmp_path / "run", spec(seed=1), fresh=True) as folder:
-        assert sorted(os.listdir(folder.path)) == ["notes.txt", "spec.json"]
+        assert sorted(os.listdir(folder.path)) == [".lock", "notes.txt", "spec.json"]
 
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path: Path) -> None:
@@ -85,7 +85,10 @@ def test_a_second_process_is_told_that_the_run_is_being_written(tmp_path: Path) 
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
-    with pytest.raises(RunConflict, match="another process"), RunFolder.open(tmp_path / "run", spec()):
+    with (
+        pytest.raises(RunConflict, match=f"use by process {holder.pid} on"),
+        RunFolder.open(tmp_path / "run", spec()),
+    ):
         pass
     holder.kill()
     holder.communicate()
@@ -100,7 +103,7 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
             file.write(b"ne")
             raise RuntimeError
         assert (folder.path / "summary.json").read_bytes() == b"old"
-        assert sorted(os.listdir(folder.path)) == ["spec.json", "summary.json"]
+        assert sorted(os.listdir(folder.path)) == [".lock", "spec.json", "summary.json"]
 
 
 def test_a_name_from_elsewhere_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
@@ -125,4 +128,4 @@ def test_what_a_killed_process_was_writing_is_swept_away(tmp_path: Path) -> None
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".spec.json.x1y2").write_text("half")
     with RunFolder.open(tmp_path / "run", spec()) as folder:
-        assert sorted(os.listdir(folder.path)) == ["spec.json"]
+        assert sorted(os.listdir(folder.path)) == [".lock", "spec.json"]

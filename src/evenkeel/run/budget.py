@@ -152,8 +152,9 @@ class Budget:
             self._flying_usd -= self._cost(request.role, foreseen_in, foreseen_out)
             failed = response.status == "error"
             tokens_in = response.tokens_in or (0 if failed else foreseen_in)
-            written = 0 if failed else min(foreseen_out, estimate_tokens(response.text))
-            tokens_out = response.tokens_out or written
+            tokens_out = response.tokens_out or 0
+            if not tokens_out and foreseen_out and not failed:
+                tokens_out = min(foreseen_out, estimate_tokens(response.text))
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out
             self.usd += self._cost(request.role, tokens_in, tokens_out)

@@ -70,7 +70,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
         with lock.reading(folder) as unwritten:
             file = None if unwritten else member(folder, PROGRESS)
         return msgspec.json.decode(file.read_bytes(), type=RunProgress) if file else None
-    except (OSError, DataError, msgspec.DecodeError, RecursionError):
+    except (OSError, DataError, ValueError, RecursionError):
         return None  # gone in the meantime, or not ours
 
 

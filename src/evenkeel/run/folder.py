@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import replacing
+from evenkeel.files.cache import DRAFT, replacing
 from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
 from evenkeel.options import describe, parse
 from evenkeel.page.format import interval, share, value, visible
@@ -83,7 +83,8 @@ class Run(Displayed):
     def summary(self) -> Summary:
         """Every figure by name: `run.summary["mean_similarity"].value`."""
         path = self._result("summary.json")
-        figures = read_json(path, dict[str, Figure])
+        with _naming_remedy():
+            figures = read_json(path, dict[str, Figure])
         if not figures:
             raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
         summary = {}
@@ -94,7 +95,7 @@ class Run(Displayed):
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        return decode_json_lines(self._result("records.jsonl"), self._record_type)
+        return self._lines(self._record_type)
 
     def samples(self) -> Samples:
         """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
@@ -102,11 +103,15 @@ class Run(Displayed):
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
         headline = benchmark.metrics[0].name if benchmark else ""
-        return read_samples(self._result("records.jsonl").resolve(), self._record_type, benchmark, headline)
+        path = self._result("records.jsonl").resolve()
+        with _naming_remedy():
+            samples = read_samples(path, self._record_type, benchmark, headline)
+            self._check_count(path, len(samples))
+        return samples
 
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
-        return decode_json_lines(self._result("records.jsonl"), ScoredLine)
+        return self._lines(ScoredLine)
 
     def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
         """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
@@ -170,6 +175,23 @@ class Run(Displayed):
         if (path := member(self.path, name)) is None:
             raise DataError(self.path, UNFINISHED)
         return path
+
+    def _lines(self, kind: Any) -> Iterator[Any]:
+        return self._checked_lines(self._result("records.jsonl"), kind)
+
+    def _checked_lines(self, path: Path, kind: Any) -> Iterator[Any]:
+        count = 0
+        with _naming_remedy():
+            for line in decode_json_lines(path, kind):
+                yield line
+                count += 1
+            self._check_count(path, count)
+
+    def _check_count(self, path: Path, count: int) -> None:
+        """A file that was cut off between two lines is whole to look at."""
+        samples = self.spec.provenance.get("samples", count)
+        if samples != count:
+            raise DataError(path, f"it has {count:,} records, and the run {samples:,} samples.")
 
     @property
     def _record_type(self) -> Any:
@@ -246,6 +268,16 @@ class Run(Displayed):
         return visible(f"<Run {about}, at {self.path}>")
 
 
+@contextlib.contextmanager
+def _naming_remedy() -> Iterator[None]:
+    """Say of a damaged file that it can be written again."""
+    try:
+        yield
+    except DataError as error:
+        error.add_note("`evenkeel rescore` writes the run's results again from its stored answers.")
+        raise
+
+
 def model_name(name: str) -> str:
     """A model's name without the folder or the organisation before it, in any case."""
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()
@@ -285,6 +317,7 @@ class _Provenance(Struct):
     packages: dict[str, str] = {}
     notes: dict[str, list[str]] = {}
     servers: dict[str, list[str]] = {}
+    samples: int = 0
 
 
 class _Parts(Struct):
@@ -373,6 +406,9 @@ class RunFolder:
         for draft in self.path.glob(".*"):  # what a killed process was writing; the folder is ours alone now
             if draft.is_file() and draft.name[1:].startswith(FILES):
                 draft.unlink()
+        if not (self.path / "export").is_symlink():
+            for draft in self.path.glob(f"export/**/.*{DRAFT}"):
+                draft.unlink()
         if existing.is_file() and fresh:
             # The spec goes last: as long as it is there, the folder is known to be a run.
             for name in (*FILES[1:], *LOGS, "spec.json"):
@@ -388,7 +424,10 @@ class RunFolder:
                     "Choose another --out, or start over with --fresh."
                 )
             return
-        elif any(path.name not in (lock.OWNER, MARKS, *CONTROL) for path in self.path.iterdir()):
+        elif any(
+            path.name not in (MARKS, *CONTROL) and not path.name.startswith(lock.OWNER)
+            for path in self.path.iterdir()
+        ):
             raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
         self.write_json("spec.json", spec)
 
@@ -396,11 +435,18 @@ class RunFolder:
     def journal(self) -> Path:
         return self.path / "journal.sqlite"
 
+    def add_sample_count(self, count: int) -> None:
+        """Keep in the spec's provenance how many records a whole records.jsonl has."""
+        self._add_provenance(samples=count)
+
     def add_notes(self, notes: Mapping[str, list[str]]) -> None:
         """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
         if notes:
-            merged = {**self.spec.provenance.get("notes", {}), **notes}
-            provenance = {**self.spec.provenance, "notes": merged}
+            self._add_provenance(notes={**self.spec.provenance.get("notes", {}), **notes})
+
+    def _add_provenance(self, **parts: Any) -> None:
+        provenance = {**self.spec.provenance, **parts}
+        if provenance != self.spec.provenance:
             self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
             self.write_json("spec.json", self.spec)
 

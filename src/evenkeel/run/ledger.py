@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
+from evenkeel.files.jsonfile import read_bytes
 
 VARIABLE = "EVENKEEL_BUDGET"
 """The file of the budget that this process shares with others."""
@@ -137,8 +138,8 @@ class Ledger:
         try:
             if self.path.is_symlink() or self.path.stat().st_size > LARGEST:
                 raise DataError(self.path, problem)
-            return msgspec.json.decode(self.path.read_bytes(), type=Account)
-        except (msgspec.DecodeError, OSError):
+            return msgspec.json.decode(read_bytes(self.path), type=Account)
+        except (OSError, DataError, ValueError, RecursionError):
             raise DataError(self.path, problem) from None
 
     def _write(self, account: Account) -> None:

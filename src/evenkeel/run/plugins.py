@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from evenkeel.errors import UsageError, place_of
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 
 UNLOADABLE = (Exception, SystemExit)
 """What importing the code of another package may raise."""
@@ -38,6 +39,7 @@ def entry_points(group: str, built_in: frozenset[str]) -> dict[str, metadata.Ent
 
 
 def load_plugin(point: metadata.EntryPoint) -> Any:
+    switch_off_telemetry()
     try:
         return point.load()
     except UNLOADABLE as error:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.options import describe, parse
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
@@ -134,6 +135,7 @@ def _from_file(path: Path) -> type[Benchmark]:
     if path.stem in BENCHMARKS or path.stem in _plugins():
         raise UsageError(f"{path}: there is a benchmark '{path.stem}' already. Rename the file.")
     name = f"evenkeel_file_{path.stem}"
+    switch_off_telemetry()
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: this is not a Python file.")

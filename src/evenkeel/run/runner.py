@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from math import ceil
 from typing import Any, TypeAlias
 
-from evenkeel.errors import BudgetReached, DataError, EvenkeelError, place_of
-from evenkeel.files.cache import slug
-from evenkeel.journal.journal import LOOKUP, Journal, make_key, model_digest
+from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict, place_of
+from evenkeel.files.cache import distinct_slug
+from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.run.benchmark import Benchmark
 from evenkeel.run.budget import Budget
-from evenkeel.run.folder import Run, RunFolder
+from evenkeel.run.folder import Run, RunFolder, member
 from evenkeel.run.model import Model, Noted
 from evenkeel.run.progress import Progress, watch
 from evenkeel.run.scoring import UNCAUGHT, Portion
@@ -80,9 +82,10 @@ class RequestPath:
             return
         model = self._asked[role] = self._opener(role)
         watch(model, self._progress)
-        while self._send(model, role, self._unanswered(role, requests())):
+        with _lasting_objects_set_aside():
+            while self._send(model, role, self._unanswered(role, requests())):
+                self.journal.flush()
             self.journal.flush()
-        self.journal.flush()
 
     def _take_over(
         self, reuse: Recording, title: str, role: str, requests: Callable[[], Iterator[Request]], total: int
@@ -133,6 +136,10 @@ class RequestPath:
             )
         return bool(self.budget.exhausted)
 
+    def count_missing(self, role: str, requests: Iterable[Request]) -> int:
+        """How many requests were never answered, however that ended."""
+        return sum(1 for _ in self.journal.unanswered(self._digests[role], requests, again=False))
+
     def answer(self, requests: Sequence[Request]) -> list[Response]:
         """Have requests of any roles answered that are not yet; the answers in order."""
         for role, group in by_role(requests).items():
@@ -157,6 +164,19 @@ class RequestPath:
         return responses
 
 
+@contextmanager
+def _lasting_objects_set_aside() -> Iterator[None]:
+    """Let Python's garbage collector pass over what is there already: modules, samples, a model.
+
+    Looking through all of it again and again takes a third of the time of many small requests.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
     roles: defaultdict[str, list[Request]] = defaultdict(list)
     for request in requests:
@@ -169,6 +189,26 @@ def ask(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> N
     if "model" not in benchmark.roles:
         return
     path.ask("model", lambda: chain.from_iterable(_requests(benchmark, sample) for sample in samples))
+
+
+def check_loss(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath, run: Run) -> None:
+    """Refuse to score a run again whose journal lacks answers that its results still hold."""
+    if "model" not in benchmark.roles or member(run.path, "records.jsonl") is None:
+        return
+    missing = path.count_missing(
+        "model", chain.from_iterable(_requests(benchmark, sample) for sample in samples)
+    )
+    if not missing:
+        return
+    try:
+        lacked = sum(answer == NOT_ASKED for record in run.records() for answer in record.answers)
+    except DataError:  # it cannot be told what they hold
+        lacked = 0
+    if missing > lacked:
+        raise RunConflict(
+            f"{path.journal.path} lacks {missing - lacked:,} answers that the results of the run may hold, "
+            "which are left as they are. Run the command that made the run again: it asks for them."
+        )
 
 
 def score_samples(
@@ -200,10 +240,10 @@ def score_chunks(benchmark: Benchmark, samples: Sequence[Sample], path: RequestP
 
 def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
     """The run in its published formats. One odd record costs a file, never the run."""
-    name = ""
+    name, taken = "", set[str]()
     try:
         for title, chunks in benchmark.publish(spec, run.scored):
-            name = f"export/{slug(title, longest=200)}"
+            name = f"export/{distinct_slug(title, taken, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)
     except UNCAUGHT:

@@ -1,0 +1,73 @@
+"""What does a kill cost? A run is killed with SIGKILL again and again, then finished, and compared with one
+that was left alone.
+
+    python benchmarks/kills.py
+    python benchmarks/kills.py --kills 100 --connections 64 --seed 1
+
+Kills alternate between a number of answers after the start and a file that the process touches. An answer
+counts as repeated if it was sent as a whole and asked for again after a kill; as late if it had been sent
+more than 50 ms before that kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from killing import PROMISED_S, Killed, Timed, contents
+
+RESULTS = ("records.jsonl", "summary.json", "export")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--latency", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=0)
+    settings = parser.parse_args()
+    chosen = random.Random(settings.seed)
+    with tempfile.TemporaryDirectory() as parent, Timed(latency=settings.latency, words=100) as server:
+        whole, folder, log = (Path(parent) / name for name in ("whole", "run", "files"))
+
+        def run(out: Path) -> Killed:
+            arguments = [
+                "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--limit",
+                settings.questions, "--embedder", "openai:embed", "--model-arg", "send_seed=true",
+                "--concurrency", settings.connections, "--out", out,
+            ]  # fmt: skip
+            return Killed(arguments, out, server)
+
+        run(whole).finish(log)
+        asked, files = len(server.sent), int(log.read_text())
+        server.sent.clear()
+        killed = run(folder)
+        share = asked // settings.kills
+        for number in range(settings.kills):
+            if number % 3 == 2:
+                killed.kill_at_file(chosen.randint(1, files * 4 // 5))
+            else:
+                killed.kill_at_answer(chosen.randint(1, max(2, share)))
+        killed.finish()
+        ours, expected = contents(folder), contents(whole)
+        results = {name for name in {**ours, **expected} if name.startswith(RESULTS)}
+        different = sorted(name for name in results if ours.get(name) != expected.get(name))
+        unexpected = sorted(ours.keys() - expected.keys())
+    print(f"answers                        {asked:,}")
+    print(f"kills                          {len(killed.kills):,} at {settings.connections} connections")
+    print(f"answers sent and repeated      {killed.repeated():,}")
+    print(f"  sent > {PROMISED_S * 1000:.0f} ms before the kill   {killed.broken_promises():,}")
+    print(f"results that differ            {', '.join(different) or 'none'}")
+    print(f"files left over                {', '.join(unexpected) or 'none'}")
+    for error in killed.errors:
+        print(error, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""A bad disk, full or with damaged files: a clear message, nothing destroyed, the sound part kept."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from commandline import command, evenkeel
+from evenkeel.errors import DataError
+from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.types import Generate, Response, Sampling
+from killing import contents
+from loopback import Loopback
+
+QUESTIONS = [
+    {"question_id": number, "domain": "FACTUAL", "level_1_text": f"Question {number}?", "level_1_tokens": 8}
+    for number in range(1, 9)
+]
+
+
+def run_command(server: Loopback, folder: Path) -> list[str]:
+    data = folder.parent / "questions.json"
+    data.write_bytes(msgspec.json.encode({"metadata": {"language": "English"}, "questions": QUESTIONS}))
+    return [
+        "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", str(data), "--levels",
+        "1", "--embedder", "openai:embed", "--model-arg", "send_seed=true", "--out", str(folder),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    with Loopback(words=30) as server:
+        assert evenkeel(*run_command(server, folder)).code == 0
+    return folder
+
+
+def cut(name: str, length: Callable[[bytes], int]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: length(content)])
+
+    return damage
+
+
+def in_format(version: object) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        spec = msgspec.json.decode((folder / "spec.json").read_bytes())
+        (folder / "spec.json").write_bytes(msgspec.json.encode({**spec, "format": version}))
+
+    return damage
+
+
+DAMAGES = {
+    "torn line": (cut("records.jsonl", lambda content: len(content) - 40), "line 8: this line is not JSON"),
+    "lost line": (
+        cut("records.jsonl", lambda content: content[:-1].rindex(b"\n") + 1),
+        "it has 7 records, and the run 8 samples",
+    ),
+    "no lines": (cut("records.jsonl", lambda content: 0), "it has 0 records, and the run 8 samples"),
+    "newer run": (in_format(3), "the run has format 3; this Evenkeel reads format 2"),
+    "older run": (in_format(1), "the run has format 1; this Evenkeel reads format 2"),
+    "torn spec": (cut("spec.json", lambda content: len(content) // 2), "spec.json: this is not JSON"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "line", [["report"], ["export", "--to", "csv"], ["export", "--to", "parquet"], ["gate"], ["compare"]]
+)
+def test_no_command_reads_a_damaged_run_as_a_whole_one(
+    finished: Path, tmp_path: Path, damage: str, line: list[str]
+) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    for copy in (folder, other):
+        shutil.copytree(finished, copy)
+    spoil, message = DAMAGES[damage]
+    spoil(folder)
+    before = contents(folder)
+    beside: dict[str, list[object]] = {"gate": ["--baseline", other], "compare": [other]}
+    more = beside.get(line[0], ["--out", tmp_path / "out"])
+    outcome = evenkeel(line[0], folder, *line[1:], *more)
+    assert outcome.code == 2
+    assert message in outcome.stderr
+    assert contents(folder) == before
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("damage", ["torn line", "lost line", "no lines"])
+def test_rescoring_writes_damaged_records_again(finished: Path, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    DAMAGES[damage][0](folder)
+    with pytest.raises(DataError) as caught:
+        ek.load_run(folder).samples()
+    assert "`evenkeel rescore` writes" in caught.value.__notes__[0]
+    assert evenkeel("rescore", folder).code == 0
+    assert (folder / "records.jsonl").read_bytes() == (finished / "records.jsonl").read_bytes()
+
+
+def test_rescoring_from_a_journal_that_was_cut_off_keeps_the_results(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    cut("journal.sqlite", lambda content: len(content) // 6)(folder)
+    before = contents(folder)
+    for _ in range(2):
+        outcome = evenkeel("rescore", folder)
+        assert outcome.code == 2
+        assert "Run the command that made the run again" in outcome.stderr
+    after = contents(folder)
+    assert after.pop("journal.damaged.sqlite") == before.pop("journal.sqlite")
+    assert after.pop("journal.sqlite")
+    assert after == before
+
+
+def test_results_are_not_replaced_where_the_journal_is_empty(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (folder / "journal.sqlite").write_bytes(b"")
+    records = (folder / "records.jsonl").read_bytes()
+    with Loopback(words=30) as server:
+        outcomes = [evenkeel("rescore", folder), evenkeel(*run_command(server, folder))]
+        assert not server.requests
+        assert [outcome.code for outcome in outcomes] == [2, 2]
+        assert all("has results, and its journal is empty" in outcome.stderr for outcome in outcomes)
+        assert (folder / "records.jsonl").read_bytes() == records
+        assert evenkeel(*run_command(server, folder), "--fresh").code == 0
+
+
+def test_what_lies_before_the_cut_of_a_journal_is_recovered(tmp_path: Path) -> None:
+    path, model = tmp_path / "journal.sqlite", model_digest({"spec": "a"})
+    requests = [Generate(prompt=f"question {number}", sampling=Sampling()) for number in range(400)]
+    with closing(Journal(path)) as journal:
+        for request in requests:
+            response = Response(status="ok", text=f"to {request.prompt} " * 9)
+            journal.put(make_key(model, request), request, response)
+            journal.flush()
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 9 // 10 + 1])
+    with closing(Journal(path)) as journal:
+        missing = list(journal.unanswered(model, requests))
+        responses = [response for response in journal.read(model, requests) if response.status == "ok"]
+        assert journal.rescued
+    assert 0 < len(missing) < 200
+    assert len(responses) == 400 - len(missing)
+    assert all(response.text.startswith("to question") for response in responses)
+    assert (tmp_path / "journal.damaged.sqlite").read_bytes() == content[: len(content) * 9 // 10 + 1]
+
+
+@pytest.mark.parametrize("kibibytes", [2, 40, 100, 160])
+def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(
+    finished: Path, tmp_path: Path, kibibytes: int
+) -> None:
+    """No file may grow past a size, which the system says as a full disk does."""
+    folder = tmp_path / "run"
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kibibytes * 1024, kibibytes * 1024))
+
+    with Loopback(words=30) as server:
+        done = subprocess.run(
+            command(*run_command(server, folder)), capture_output=True, text=True, preexec_fn=limited,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        assert "cannot be written" in done.stderr
+        assert "Traceback" not in done.stderr
+        stored, asked = answers(folder), server.requests
+        assert evenkeel(*run_command(server, folder)).code == 0
+        assert server.requests - asked <= 48 - min(stored, 40)
+    for name in ("records.jsonl", "summary.json"):
+        assert (folder / name).read_bytes() == (finished / name).read_bytes()
+
+
+def answers(folder: Path) -> int:
+    """How many answers to prompts a run has stored."""
+    if not (folder / "journal.sqlite").is_file():
+        return 0
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as connection:
+        try:
+            query = "SELECT count(*) FROM responses JOIN requests USING (digest) WHERE kind = 'generate'"
+            return int(connection.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:  # its tables were not made yet
+            return 0
+
+
+def test_a_full_disk_keeps_as_many_answers_of_a_commit_as_there_is_room_for(tmp_path: Path) -> None:
+    from evenkeel.journal import journal as module
+
+    path, model = tmp_path / "journal.sqlite", model_digest({"spec": "a"})
+    Journal(path).close()
+    connect = module.connect
+
+    def small(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA max_page_count = 20")
+        return connection
+
+    requests = [Generate(prompt=f"question {number}", sampling=Sampling()) for number in range(40)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "connect", small)
+        journal = Journal(path)
+        entries = [(make_key(model, each), each, Response(status="ok", text="x" * 2000)) for each in requests]
+        journal._writer._pending += entries[1:]  # all in one commit
+        with pytest.raises(ek.EvenkeelError, match="cannot be written"):
+            journal.put(*entries[0])
+            journal.flush()
+        with pytest.raises(ek.EvenkeelError):
+            journal.close()
+    with closing(Journal(path)) as journal:
+        assert 0 < len(list(journal.unanswered(model, requests))) < 40
+
+
+def test_a_page_that_does_not_fit_names_its_file(finished: Path, tmp_path: Path) -> None:
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    before = contents(folder)
+    done = subprocess.run(
+        command("report", folder), capture_output=True, text=True, preexec_fn=limited, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {folder / 'report.html'}: cannot be written (File too large).")
+    assert contents(folder) == before
