@@ -4,11 +4,17 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 INSPECT = .venv-inspect
+CORE    = .venv-core
+LOWEST  = .venv-lowest
+
+# What tests use beside the package, for the targets that do without torch, ray and the checks.
+TESTING = hypothesis pytest pytest-xdist html5lib jsonschema altair bm25s scipy psutil pymorphy3 inflect lemminflect
+LOWEST_EXTRAS ?= frames,words,app,data
 
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo pictures test quick lint types tests inspect bench release format clean
+.PHONY: demo pictures test quick lint types tests core lowest audit inspect bench release format clean
 
 demo: $(READY)
 	$(BIN)/evenkeel demo
@@ -34,6 +40,25 @@ tests: $(READY)
 # No process, no server, no browser, no model: what to run after every change.
 quick: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --quick
+
+# Another Python, without torch: make core PYTHON=python3.14 CORE=.venv-3.14. Tests that need what is not
+# installed are left out and counted.
+core:
+	test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
+	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,app,data]' $(TESTING)
+	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist loadfile --no-loadscope-reorder --installed
+
+# The main dependencies at the lowest versions that pyproject.toml allows. With torch and ray:
+# make lowest LOWEST_EXTRAS=frames,words,app,data,ray,hf,sbert.
+lowest: $(READY)
+	$(BIN)/python tools/lowest.py
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install -q -c constraints-lowest.txt -e '.[$(LOWEST_EXTRAS)]' $(TESTING)
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/pytest -n auto --dist loadfile --no-loadscope-reorder --installed
+
+# The known vulnerabilities of every pinned version, from PyPI.
+audit: $(READY)
+	$(BIN)/python tools/audit.py
 
 # Inspect brings packages and versions of its own, so that the tests of it run it from an environment beside ours;
 # without that they are skipped. About two minutes and 800 MB.
@@ -78,4 +103,4 @@ $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INSPECT) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) $(CORE) $(LOWEST) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
