@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ import aiohttp
 import msgspec
 
 import evenkeel as ek
-from evenkeel.types import Response
+from evenkeel.run.runner import RequestPath
+from evenkeel.types import Request
 from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
 from table import Row, show
@@ -71,31 +72,26 @@ async def bare(url: str, prompts: list[str]) -> None:
 
 
 class Stopwatch:
-    """Watches a run and keeps how long asking took, apart from starting up, embedding and scoring."""
+    """Measures the request phase of a run: until every answer is on disk, without starting up and scoring."""
 
     def __init__(self) -> None:
-        self.marks: dict[str, float] = {}
-        self.asked = 0
-        self.start = self.end = 0.0
-        """Of the processor, at the first request and at the last answer."""
+        self.seconds = self.processor = 0.0
 
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        self.marks.setdefault(title, time.perf_counter())
-        if title == "asking":
-            self.start = time.process_time()
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        ask = RequestPath.ask
 
-    def answered(self, response: Response, *, usd: float) -> None:
-        if "embedding" not in self.marks:
-            self.asked += 1
-            self.end = time.process_time()
+        def timed(path: RequestPath, role: str, requests: Callable[[], Iterator[Request]]) -> None:
+            start, processor = time.perf_counter(), time.process_time()
+            ask(path, role, requests)
+            if role == "model":
+                self.seconds, self.processor = time.perf_counter() - start, time.process_time() - processor
 
-    def note(self, text: str) -> None: ...
-
-    def finish(self) -> None: ...
-
-    @property
-    def rate(self) -> float:
-        return self.asked / (self.marks["embedding"] - self.marks["asking"])
+        RequestPath.ask = timed  # type: ignore[method-assign,assignment]
+        try:
+            yield
+        finally:
+            RequestPath.ask = ask  # type: ignore[method-assign]
 
 
 def settings(url: str, questions: Path, out: Path) -> dict[str, Any]:
@@ -134,8 +130,11 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
         rows.append(("bare aiohttp client, writes nothing", seconds_bare, requests / seconds_bare))
 
         watch = Stopwatch()
-        ek.run("mirae", "openai:loop", progress=watch, **settings(url, questions, folder / f"api-{requests}"))
-        rows.append(("evenkeel, the request phase alone", requests / watch.rate, watch.rate))
+        with watch.watching():
+            ek.run(
+                "mirae", "openai:loop", progress=False, **settings(url, questions, folder / f"api-{requests}")
+            )
+        rows.append(("evenkeel, the request phase alone", watch.seconds, requests / watch.seconds))
 
         summary, whole, used = from_the_shell(url, questions, folder / f"shell-{requests}")
         rows.append(("evenkeel, from the shell to the summary", summary, requests / summary))
@@ -152,10 +151,10 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
                 else:
                     print(f"({name} is not installed)")
     show(f"{requests:,} chat requests, {CONNECTIONS} connections", rows)
-    ours = watch.end - watch.start
     print(
-        f"request phase against bare aiohttp: {watch.rate * seconds_bare / requests:.2f} of its rate; "
-        f"{processor:.2f} s of the processor against {ours:.2f} s ({processor / ours:.2f})"
+        f"request phase against bare aiohttp: {seconds_bare / watch.seconds:.2f} of its rate; "
+        f"{processor:.2f} s of the processor against {watch.processor:.2f} s "
+        f"({processor / watch.processor:.2f})"
     )
 
 

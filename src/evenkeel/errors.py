@@ -45,6 +45,10 @@ KINDS = {
 LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 LONGEST = 60
 """Characters of a value that a message repeats."""
+LONGEST_TEXT = 1200
+"""Characters of a message that a file may decide."""
+MOST_NAMES = 40
+"""Names of fields or columns that a message lists."""
 
 
 class EvenkeelError(Exception):
@@ -64,7 +68,7 @@ class DataError(UsageError):
 
     def __init__(self, file: str | Path, problem: str, *, line: int | None = None, where: str = "") -> None:
         location = f"{file}, line {line}" if line is not None else str(file)
-        super().__init__(f"{location}{f', {where}' if where else ''}: {problem}")
+        super().__init__(f"{location}{f', {bounded(where)}' if where else ''}: {bounded(problem)}")
 
 
 class OptionError(UsageError):
@@ -144,6 +148,20 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     by_case = {one.casefold(): one for one in known}
     close = get_close_matches(name.casefold(), by_case, n=1)
     return f" Did you mean '{by_case[close[0]]}'?" if close else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b, c`, or the first of very many names and how many there are."""
+    known = list(names)
+    shown_names = ", ".join(known[:MOST_NAMES]) or "none"
+    return bounded(shown_names if len(known) <= MOST_NAMES else f"{shown_names}, … ({len(known):,} in all)")
+
+
+def bounded(text: str) -> str:
+    """A text that quotes a file, without the middle of what is too long to be read."""
+    return (
+        text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT // 2]} … {text[-LONGEST_TEXT // 4 :]}"
+    )
 
 
 def sentence(text: str) -> str:

@@ -295,6 +295,9 @@ class ModelRef(Struct, frozen=True):
     spec: str
     args: dict[str, Any] = {}
 
+    def __repr__(self) -> str:
+        return f"ModelRef({self.spec!r}, args of {', '.join(self.args) or 'none'})"  # one may hold a password
+
 
 class RunSpec(Struct, frozen=True, kw_only=True):
     """What was asked of a run. Two runs with equal specs (provenance aside) ask the same things."""

@@ -82,7 +82,7 @@ class Together(Loopback):
         super().__init__()
         self._mine, self._other = mine, other
 
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         self._mine.set()
         while not self._other.is_set():
             await asyncio.sleep(0.01)
@@ -152,7 +152,7 @@ def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, que
         path = write_suite(tmp_path, servers)
         process = subprocess.Popen(command("suite", path), stderr=subprocess.DEVNULL)
         until(lambda: servers["one"].requests)
-        with pytest.raises(ek.UsageError, match="is in use by another process"):
+        with pytest.raises(ek.UsageError, match=f"is in use by process {process.pid} on"):
             outcome(path)
         process.kill()
         process.wait()

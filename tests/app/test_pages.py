@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
-from evenkeel.api.launch import _began
 from evenkeel.app import choose, processes
 from evenkeel.app.settings import UPLOAD_MB, Settings
+from evenkeel.files.lock import process_began
 from scripted import Scripted
 
 PAGE = """
@@ -126,7 +126,7 @@ def write_process(runs: Path, name: str, *arguments: str, kind: str = "run", ali
         "kind": kind,
         "command": [sys.executable, "-P", "-m", "evenkeel", "run", "mirae", *arguments, out],
         "created": name,
-        **({"pid": os.getpid(), "began": _began(os.getpid())} if alive else {}),
+        **({"pid": os.getpid(), "began": process_began(os.getpid())} if alive else {}),
     }
     about.joinpath("started.json").write_bytes(msgspec.json.encode(stored))
 

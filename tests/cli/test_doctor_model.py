@@ -33,9 +33,10 @@ class Trying(ProviderServer):
         self.stops = stops
         self.follows = follows
 
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.Response | None:
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         reply = await super()._reply(request, path, data)
-        if reply is None or reply.status != 200 or not data or b'"messages"' not in data:
+        chat = b'"messages"' in data
+        if not isinstance(reply, web.Response) or reply.status != 200 or not chat:
             return reply
         body, answer = json.loads(data), json.loads(reply.body)  # type: ignore[arg-type]
         text = answer["choices"][0]["message"]["content"]

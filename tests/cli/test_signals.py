@@ -14,6 +14,7 @@ import pytest
 
 from commandline import command
 from evenkeel.cli.signals import stopping
+from killing import contents, watched
 from loopback import Loopback
 
 IGNORING = """
@@ -106,6 +107,46 @@ def test_a_second_signal_ends_it_at_once(sent: signal.Signals, code: int) -> Non
     process.send_signal(sent)
     process.communicate(timeout=60)
     assert process.returncode == code
+
+
+def test_ctrl_c_ends_every_command_that_reads_a_run(questions: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Loopback(words=10) as server:
+        done = subprocess.run(run_command(questions, server, folder), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    before = contents(folder)
+    for line in (
+        ["rescore", folder],
+        ["report", folder],
+        ["export", folder, "--to", "csv"],
+        ["scorecard", folder, "--json"],
+        ["list", "runs", tmp_path],
+    ):
+        stopped = subprocess.run(
+            [*watched(folder, 2, sent=signal.SIGINT), *map(str, line)],
+            capture_output=True, text=True, preexec_fn=hearing, check=False,
+        )  # fmt: skip
+        assert stopped.returncode == 130, stopped.stderr
+        assert stopped.stderr.split("\n")[-3:] == ["stopped.", "Run the same command again to go on.", ""]
+        after = contents(folder)
+        assert {name: after[name] for name in before if name != "journal.sqlite"} == {
+            name: before[name] for name in before if name != "journal.sqlite"
+        }
+
+
+def test_ctrl_c_while_a_command_is_being_loaded_shows_no_traceback() -> None:
+    """The interrupt comes with the first module of click, long before any command."""
+    code = (
+        "import os, runpy, sys\n"
+        "look = lambda event, names: event == 'import' and names[0] == 'click' and os.kill(0, 2)\n"
+        "sys.addaudithook(look)\n"
+        "sys.argv[1:] = ['list', 'benchmarks']; runpy.run_module('evenkeel', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=hearing,
+        start_new_session=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path, tmp_path: Path) -> None:

@@ -6,19 +6,20 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from math import isclose
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.analysis.links import Group, group_of, independent_groups
-from evenkeel.errors import UsageError, suggestion
-from evenkeel.files.jsonfile import convert
+from evenkeel.errors import DataError, UsageError, suggestion
+from evenkeel.files.jsonfile import NOT_JSON, convert, decode
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.run.folder import Run
 from evenkeel.run.registry import benchmark_class
-from evenkeel.types import MIXED, Figure, Score, Tag
+from evenkeel.types import MIXED, Figure, Sample, Score, Tag
 
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
@@ -248,9 +249,8 @@ def read_values(
         if digest not in asked:
             try:
                 inputs = decode_inputs(sample.inputs)
-            except msgspec.DecodeError:  # described by what is wrong where
-                raw = msgspec.json.decode(sample.inputs)
-                inputs = convert(run.path / "records.jsonl", raw, benchmark.Inputs)
+            except NOT_JSON:  # described by what is wrong where
+                inputs = _inputs(run.path / "records.jsonl", sample, benchmark.Inputs)
             asked[digest] = benchmark.asked(inputs)
         run_values.asked[sample.id] = asked[digest]
         family = run_values.families[sample.id] = (sample.group, sample.tags.get("lang", ""))
@@ -271,6 +271,14 @@ def read_values(
         if each.requests:
             each.coverage = figure.coverage if figure else covered(each.requests.values())
     return run_values
+
+
+def _inputs(path: Path, sample: Sample[msgspec.Raw], kind: Any) -> Any:
+    """The inputs of a sample, decoded; an error names the sample."""
+    try:
+        return convert(path, decode(bytes(sample.inputs)), kind)
+    except NOT_JSON:
+        raise DataError(path, "its inputs are not JSON.", where=f"sample '{sample.id}'") from None
 
 
 def _order(value: Tag) -> tuple[bool, Tag]:

@@ -27,6 +27,7 @@ from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, trim, write_whole
+from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
@@ -386,7 +387,7 @@ def _launch(
             raise UsageError(f"the process cannot be started: {error}.") from None
     with _REAPING:
         _PROCESSES.append(child)
-    process = msgspec.structs.replace(process, pid=child.pid, began=_began(child.pid))
+    process = msgspec.structs.replace(process, pid=child.pid, began=process_began(child.pid))
     write_whole(folder / "started.json", msgspec.json.encode(process))
     return _as_started(root, folder, process), child
 
@@ -421,7 +422,7 @@ def _read(root: Path, folder: Path) -> Started | None:
             return None
         with file.open("rb") as opened:
             process = msgspec.json.decode(opened.read(LARGEST), type=_Process)
-    except (OSError, DataError, msgspec.DecodeError, RecursionError):
+    except (OSError, DataError, ValueError, RecursionError):
         return None
     return _as_started(root, folder, process)
 
@@ -466,7 +467,7 @@ def _alive(process: _Process) -> bool:
     if process.pid <= 0:
         return False
     if process.began:
-        return _began(process.pid) == process.began
+        return process_began(process.pid) == process.began
     try:
         os.kill(process.pid, 0)  # sends nothing
     except (ProcessLookupError, OverflowError):
@@ -474,13 +475,3 @@ def _alive(process: _Process) -> bool:
     except OSError:
         return True
     return True
-
-
-def _began(pid: int) -> str:
-    """When a process began, from Linux's /proc; empty elsewhere, and of one that has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return ""
-    state, *fields = stat.rpartition(")")[2].split()  # the program's name, before it, may hold anything
-    return "" if state in "ZX" else fields[18]

@@ -41,11 +41,13 @@ from evenkeel.run.control import controlled
 from evenkeel.run.folder import OlderFormat, Run, RunFolder, member, read_spec
 from evenkeel.run.progress import Progress
 from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
-from evenkeel.run.runner import TITLES, RequestPath, ask, publish, score_samples
+from evenkeel.run.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
 from evenkeel.run.scoring import UNCAUGHT
 from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
+NOT_BEGUN = "was stopped before it began: run the same command again."
+EMPTIED = "Put back the journal, start over with --fresh (all is asked again), or choose another --out."
 RECORDED = ("recorded", "inspect")
 """Sources of data that come with the answers."""
 
@@ -267,8 +269,17 @@ def rescore(
             refusals=permitted.refusals,
         )
         samples = journal.samples(sample_type(type(loaded)))
-        if not samples:
-            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
+        if not samples and journal.empty:
+            finished = member(target, "records.jsonl") is not None
+            began = f"has results, and its journal is empty. {EMPTIED}" if finished else NOT_BEGUN
+            raise RunConflict(f"{path} {began}")
+        count = spec.provenance.get("samples", len(samples))
+        if len(samples) != count:
+            raise RunConflict(
+                f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Run the command "
+                "that made the run again: it stores the samples anew and keeps the answers."
+            )
+        check_loss(loaded, samples, requests, Run(target))
         try:
             return _finish(loaded, folder, spec, samples, requests, watching)
         finally:
@@ -345,7 +356,10 @@ def _carry_out(
         journal = stack.enter_context(open_journal(folder.journal, progress))
         stack.callback(progress.finish)
         note_moved_server(folder, setup.spec, progress)
+        if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
+            raise RunConflict(f"{path} has results, and its journal is empty. {EMPTIED}")
         journal.put_samples(setup.samples)
+        folder.add_sample_count(len(setup.samples))
         requests = RequestPath(
             journal,
             identities(folder.spec),

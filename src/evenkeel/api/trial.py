@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.files.jsonfile import shallow
 from evenkeel.files.package_data import read_json
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.run.model import Model
@@ -241,7 +242,7 @@ class _Trying:
         if state != "ok":
             return state, detail
         try:
-            answer = msgspec.json.decode(response.text)
+            answer = msgspec.json.decode(shallow(response.text))
         except (msgspec.DecodeError, RecursionError):
             return "not supported", f"the answer is not JSON: {response.text}"
         for name, rule in self._prompts.answer_schema["properties"].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import io
 import math
@@ -18,7 +19,8 @@ from evenkeel import __version__
 from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
-from evenkeel.errors import EvenkeelError, OptionError, place_of
+from evenkeel.errors import EvenkeelError, OptionError, StorageError, place_of
+from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.page.format import visible
 from evenkeel.run.control import assigned_folder, obeying
 from evenkeel.run.plugins import PluginWarning
@@ -45,6 +47,9 @@ COMMANDS = {
 
 LOG_BYTES = 2**24
 """What a process of the web app writes at most: a hostile server's words may be in it."""
+
+NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+"""A disk that is full, fails or is read-only."""
 
 READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
 """Commands that read a run's folder, which may come from anyone and hold anything."""
@@ -102,6 +107,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
+    switch_off_telemetry()
     watched = assigned_folder()
     _wrap_output(math.inf if watched is None else LOG_BYTES)
     if watched is not None:
@@ -117,7 +123,10 @@ def main() -> None:
                 raise
             with contextlib.suppress(OSError):  # the terminal may have closed with the signal
                 click.echo("stopped.", err=True)
-                _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
+                cause = error.__cause__ or error  # click wraps the interrupt, which carries the note
+                _show_notes(cause)
+                if not getattr(cause, "__notes__", ()):
+                    click.echo("Run the same command again to go on.", err=True)
             code = state.exit_code
     sys.exit(code)
 
@@ -171,12 +180,18 @@ def _run_command() -> int:
         say_error(error.on_command_line if isinstance(error, OptionError) else error)
         _show_notes(error)
         return error.exit_code
+    except click.Abort:  # Ctrl-C
+        raise
     except BrokenPipeError:  # whoever read stderr has left; the interpreter must not flush to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a path that cannot be read or written
-        say_error(error)
-        return 2
+        if error.errno not in NOT_WRITABLE:
+            say_error(error)
+            return 2
+        where = error.filename or "a file"
+        say_error(f"{where}: cannot be written ({error.strerror}). Make room, or choose another folder.")
+        return StorageError.exit_code
     except Exception as error:
         if not set(sys.argv[1:2]) & READS_RUNS or os.environ.get("EVENKEEL_TRACEBACK"):
             raise

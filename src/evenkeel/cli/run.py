@@ -299,15 +299,17 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     from evenkeel import api
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
+    from evenkeel.models.engines.engine import keep_models
     from evenkeel.report.scorecard import render, scorecard, show_scorecard
     from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
     runs = []
-    for name, benchmark in usable_benchmarks():
-        if benchmark.demo:
-            say(f"{name}: {benchmark.layout.question}", err=True)
-            runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
+    with keep_models():
+        for name, benchmark in usable_benchmarks():
+            if benchmark.demo:
+                say(f"{name}: {benchmark.layout.question}", err=True)
+                runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
     show_scorecard(Console(), card)

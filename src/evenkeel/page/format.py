@@ -166,7 +166,7 @@ def _substitute(code: int) -> str:
 
 
 _SUBSTITUTES = _Substitutes()
-FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠﹢﹣﹦﹫]|[\t\r\n]")
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 

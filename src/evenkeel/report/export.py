@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.cache import replacing, slug, write_whole
+from evenkeel.files import lock
+from evenkeel.files.cache import distinct_slug, replacing, write_whole
 from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
 from evenkeel.page.format import harmless
 from evenkeel.run.folder import Run
@@ -32,6 +33,12 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
     if to not in get_args(Form):
         raise UsageError(f"cannot export to '{to}'. Available: {', '.join(get_args(Form))}.")
     run = run if isinstance(run, Run) else Run(run)
+    with lock.reading_alone(run.path):  # a process that writes it may replace one file and not yet the other
+        return _export(run, to, out)
+
+
+def _export(run: Run, to: Form, out: str | Path | None) -> list[Path]:
+    _ = run.spec  # of a version that is known here
     if (run.path / "export").is_symlink():
         raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
     if to == "published":
@@ -139,9 +146,9 @@ def _publish(run: Run, folder: Path) -> list[Path]:
     ]
     if files and folder.resolve() == source.resolve():
         return files
-    written = []
+    written, taken = [], set[str]()
     for name, chunks in _contents(files) if files else load_stored(run.spec).publish(run.spec, run.scored):
-        target = folder / slug(name, longest=200)
+        target = folder / distinct_slug(name, taken, longest=200)
         with replacing(target) as draft, draft.open("wb") as file:
             file.writelines(chunks)
         written.append(target)

@@ -207,8 +207,9 @@ def _csv(result: SuiteResult) -> str:
             figure, run = row.figure, by_folder[Path(row.path).name]
             writer.writerow(
                 [
-                    board.benchmark, number, "" if row.rank is None else row.rank, harmless(row.name),
-                    board.metric, *(_number(each) for each in (figure.value, figure.low, figure.high)),
+                    harmless(board.benchmark), number, "" if row.rank is None else row.rank,
+                    harmless(row.name), harmless(board.metric),
+                    *(_number(each) for each in (figure.value, figure.low, figure.high)),
                     figure.unit, _number(figure.coverage), figure.n, figure.clusters, harmless(run.folder),
                     run.state, "",
                 ]
@@ -217,8 +218,8 @@ def _csv(result: SuiteResult) -> str:
             if not run.ranked:
                 blank = [""] * 9
                 writer.writerow(
-                    [run.benchmark, "", "", harmless(run.model), *blank[:8], harmless(run.folder), run.state,
-                     harmless(run.problem)]
+                    [harmless(run.benchmark), "", "", harmless(run.model), *blank[:8],
+                     harmless(run.folder), run.state, harmless(run.problem)]
                 )  # fmt: skip
         return file.getvalue()
 

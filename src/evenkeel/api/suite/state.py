@@ -12,6 +12,7 @@ from msgspec import Struct
 from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
+from evenkeel.files.jsonfile import read_bytes
 from evenkeel.report.suite import State as RunState
 
 FILE = "suite.json"
@@ -61,8 +62,8 @@ def read_state(folder: Path) -> State:
     try:
         if path.is_symlink() or path.stat().st_size > LARGEST:
             raise DataError(path, problem)
-        state = msgspec.json.decode(path.read_bytes(), type=State)
-    except (OSError, msgspec.DecodeError, RecursionError):
+        state = msgspec.json.decode(read_bytes(path), type=State)
+    except (OSError, DataError, ValueError, RecursionError):
         raise DataError(path, problem) from None
     if state.format != FORMAT or any(_outside(name) for name in state.folders):
         raise DataError(path, problem)

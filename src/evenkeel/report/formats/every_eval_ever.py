@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from evenkeel.analysis.intervals import AMOUNTS, CONFIDENCE, RANGES
-from evenkeel.files.cache import replacing, write_whole
+from evenkeel.files.cache import replacing, slug, write_whole
 from evenkeel.files.columns import answer_text
 from evenkeel.files.datasets import published_sets
 from evenkeel.page.format import capitalised
@@ -57,7 +57,7 @@ class _Log:
         content = msgspec.json.encode((self.spec, subject.name), order="deterministic")
         digest = hashlib.sha256(content).digest()[:16]
         name = str(uuid.UUID(bytes=digest, version=4))
-        self.path = PurePosixPath("data", self.spec.benchmark, model, name)
+        self.path = PurePosixPath("data", slug(self.spec.benchmark), model, name)
 
     def write(self, folder: Path) -> list[Path]:
         samples = f"{self.path}_samples.jsonl"

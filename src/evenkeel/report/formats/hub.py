@@ -11,7 +11,7 @@ from typing import Any
 
 from evenkeel.analysis.intervals import CONFIDENCE
 from evenkeel.errors import UsageError
-from evenkeel.files.cache import slug, write_whole
+from evenkeel.files.cache import distinct_slug, slug, write_whole
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
 from evenkeel.report.formats.subjects import Subject, hub_data, subjects
@@ -33,10 +33,9 @@ def write(run: Run, folder: Path) -> list[Path]:
     listed = [subject for subject in subjects(run) if subject.main]
     if not listed:
         raise UsageError(f"{run.path}: none of its main figures has a value, so there is nothing to export.")
-    names = [slug(subject.name) for subject in listed]
-    written = []
-    for number, (subject, name) in enumerate(zip(listed, names, strict=True), 1):
-        part = name if names.count(name) == 1 else f"{name}-{number}"
+    written, taken = [], set[str]()
+    for subject in listed:
+        part = distinct_slug(subject.name, taken)
         written += _write(run, subject, folder / part if len(listed) > 1 else folder)
     return written
 
