@@ -40,6 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         source = str(Path(ek.__file__).parents[1])
         patch.setenv("PYTHONPATH", os.pathsep.join([plugin, source, os.environ.get("PYTHONPATH", "")]))
         patch.setattr(sys, "path", [plugin, *sys.path])
+        patch.setenv("RAY_worker_niceness", "0")  # at Ray's own 15, workers wait for every other test
         entry_points.cache_clear()
         cluster = Cluster(
             initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "include_dashboard": False}
