@@ -65,6 +65,8 @@ def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
 def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype: str) -> None:
     """The same bits at any concurrency, in any order, and whatever else is asked."""
     requests: list[Request] = [*LOGPROBS, *WRITING]
+    if dtype == "float16":  # which a CPU computes slowly
+        requests = requests[::3]
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
     assert couples_in(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)

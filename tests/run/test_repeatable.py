@@ -30,7 +30,7 @@ LOCAL: dict[str, dict[str, Any]] = {
     "miron": {"limit": 4},
     "multiview": {"limit": 4, "method": ["embed:embedded-embedder"]},
 }
-"""MIRON asks the embedded model, MIRAE and RGB a smaller one with random weights."""
+"""Asked of a small model with random weights; for the embedded ones: `tests/models/test_invariance.py`."""
 
 
 def bytes_of(run: ek.Run) -> dict[str, bytes]:
@@ -110,9 +110,7 @@ def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
 def test_local_models_give_the_same_bytes_in_any_batch(benchmark: str, tmp_path: Path) -> None:
     """Also after a run that was stopped half-way at another concurrency, with other batches."""
     settings = dict(LOCAL[benchmark])
-    if benchmark == "miron":
-        settings["model"] = "embedded"
-    elif benchmark != "multiview":
+    if benchmark != "multiview":
         folder = tiny_model(tmp_path / "model", max_position_embeddings=2048)
         settings |= {"model": f"hf:{folder}", "model_args": {"device": "cpu"}}
 
