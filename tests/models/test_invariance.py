@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.models.embedded import embedder_folder
+from evenkeel.models.embedded import embedded_folder, embedder_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import causal
 from evenkeel.models.local.batching import Budget
@@ -81,6 +81,15 @@ def test_a_causal_model_gives_the_same_bits_in_any_batch(architecture: str, tmp_
     # What a killed run left over: some of what was read together before is asked alone.
     for part in (requests()[::2], requests()[2::10]):
         assert answers(model, part) == {request: expected[request] for request in part}
+
+
+@same_bits
+@pytest.mark.usefixtures("_threads")
+def test_the_embedded_model_gives_the_same_bits_in_any_batch() -> None:
+    model = open_hf(embedded_folder())
+    asked: list[Request] = [LogLikelihood(prefix=text, continuation=" A") for text in TEXTS]
+    asked += [say(text, temperature=1.0, top_p=0.9, max_tokens=4) for text in TEXTS]
+    assert answers(model, asked[::-1], concurrency=3, workers=1) == answers(model, asked)
 
 
 @same_bits
