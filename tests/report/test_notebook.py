@@ -6,13 +6,15 @@ import ast
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import nbformat
 import pytest
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 
 import evenkeel
@@ -25,6 +27,13 @@ CHARTS = ("heatmap", "consistency", "drift-curve", "own-heatmap")
 PICTURES = {"quickstart": ["charts"], "rgb": ["chart"], "miron": ["chart"], "multiview": ["chart", "plane"]}
 SHORTER = {"mirae": ('"max_tokens": 24', '"max_tokens": 8'), "rgb": ("max_tokens=24", "max_tokens=8")}
 """What is changed for the tests: there the time of the model is nearly all of it."""
+AFRESH = """%reset -f
+import os, tempfile
+os.chdir(r"{folder}/cwd")
+os.environ["TMPDIR"] = r"{folder}/tmp"
+tempfile.tempdir = None
+del os, tempfile"""
+"""What makes a kernel as good as new: no names, and folders of its own."""
 TIMEOUT = 1800
 """Seconds for one cell. The model's takes under a minute; a busy machine may need many times that."""
 
@@ -43,12 +52,29 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def executed(workplace: Path) -> Callable[[str], Outputs]:
-    """The outputs of every code cell of a notebook by the cell's id, after one run in an empty folder.
+def kernel(workplace: Path) -> Iterator[AsyncKernelManager]:
+    """One process for all notebooks, since it takes as long to start as many of their cells.
 
     The kernel is this interpreter: with no Jupyter folders of the user's own, the only `python3` there is
     comes from the ipykernel of this environment.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JUPYTER_PATH", raising=False)
+        for variable in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+            patch.setenv(variable, str(workplace / "jupyter"))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        # Threads that wait for each other cost little alone and twentyfold on a busy machine.
+        patch.setenv("OMP_NUM_THREADS", "1")
+        manager = AsyncKernelManager(kernel_name="python3")
+        run_sync(manager.start_kernel)(extra_arguments=["--HistoryManager.hist_file=:memory:"])
+        yield manager
+        run_sync(manager.shutdown_kernel)()
+    assert list(workplace.glob("*/tmp/evenkeel-*")) == []  # what notebooks keep in folders of their own
+
+
+@pytest.fixture(scope="module")
+def executed(kernel: AsyncKernelManager, workplace: Path) -> Callable[[str], Outputs]:
+    """The outputs of every code cell of a notebook by the cell's id, after one run in an empty folder."""
 
     @cache
     def execute(name: str) -> Outputs:
@@ -59,21 +85,12 @@ def executed(workplace: Path) -> Callable[[str], Outputs]:
         if name in SHORTER:
             [cell] = [cell for cell in notebook.cells if SHORTER[name][0] in cell.source]
             cell.source = cell.source.replace(*SHORTER[name])
-        with pytest.MonkeyPatch.context() as patch:
-            patch.delenv("JUPYTER_PATH", raising=False)
-            for variable in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-                patch.setenv(variable, str(workplace / "jupyter"))
-            patch.setenv("TMPDIR", str(folder / "tmp"))
-            patch.setenv("HF_HUB_OFFLINE", "1")
-            # Threads that wait for each other cost little alone and twentyfold on a busy machine.
-            patch.setenv("OMP_NUM_THREADS", "1")
-            NotebookClient(
-                notebook,
-                kernel_name="python3",
-                timeout=TIMEOUT,
-                resources={"metadata": {"path": str(folder / "cwd")}},
-            ).execute()
-        return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(AFRESH.format(folder=folder)))  # type: ignore[no-untyped-call]
+        client = NotebookClient(notebook, km=kernel, timeout=TIMEOUT)
+        client.execute()
+        assert client.kc
+        client.kc.stop_channels()
+        return {cell.id: cell.outputs for cell in notebook.cells[1:] if cell.cell_type == "code"}
 
     return execute
 
@@ -103,7 +120,6 @@ def test_every_cell_runs_and_none_complains(
     assert [output for output in every if output.output_type == "error"] == []
     assert [output.text for output in every if output.get("name") == "stderr"] == []
     assert os.listdir(workplace / name / "cwd") == []  # nothing is left behind; torch leaves an empty folder
-    assert list((workplace / name / "tmp").glob("evenkeel-*")) == []
 
 
 @pytest.mark.parametrize("name", PICTURES)
