@@ -217,7 +217,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Run:
         )  # fmt: skip
 
 
-def test_the_published_files_are_copied_to_a_folder(asked: Run, tmp_path: Path) -> None:
+def test_the_published_files_are_written_to_a_folder(asked: Run, tmp_path: Path) -> None:
     export(asked, "csv")  # a table of ours beside them is not one of theirs
     (path,) = export(asked, "published", tmp_path / "there")
     assert path == tmp_path / "there" / "MIRAE_loop_results_english.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import signal
@@ -61,13 +62,21 @@ def in_format(version: object) -> Callable[[Path], None]:
     return damage
 
 
+SIZE = r"it has [\d,]+ bytes, and [\d,]+ when the run was finished"
+"""What commands say that read the figures alone."""
 DAMAGES = {
-    "torn line": (cut("records.jsonl", lambda content: len(content) - 40), "line 8: this line is not JSON"),
+    "torn line": (
+        cut("records.jsonl", lambda content: len(content) - 40),
+        rf"line 8: this line is not JSON|{SIZE}",
+    ),
     "lost line": (
         cut("records.jsonl", lambda content: content[:-1].rindex(b"\n") + 1),
-        "it has 7 records, and the run 8 samples",
+        rf"it has 7 records, and the run 8 samples|{SIZE}",
     ),
-    "no lines": (cut("records.jsonl", lambda content: 0), "it has 0 records, and the run 8 samples"),
+    "no lines": (
+        cut("records.jsonl", lambda content: 0),
+        rf"it has 0 records, and the run 8 samples|{SIZE}",
+    ),
     "newer run": (in_format(3), "the run has format 3; this Evenkeel reads format 2"),
     "older run": (in_format(1), "the run has format 1; this Evenkeel reads format 2"),
     "torn spec": (cut("spec.json", lambda content: len(content) // 2), "spec.json: this is not JSON"),
@@ -76,7 +85,14 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
-    "line", [["report"], ["export", "--to", "csv"], ["export", "--to", "parquet"], ["gate"], ["compare"]]
+    "line",
+    [
+        ["report"],
+        ["scorecard"],
+        ["gate"],
+        ["compare"],
+        *(["export", "--to", form] for form in ("csv", "parquet", "published", "hub")),
+    ],
 )
 def test_no_command_reads_a_damaged_run_as_a_whole_one(
     finished: Path, tmp_path: Path, damage: str, line: list[str]
@@ -91,9 +107,31 @@ def test_no_command_reads_a_damaged_run_as_a_whole_one(
     more = beside.get(line[0], ["--out", tmp_path / "out"])
     outcome = evenkeel(line[0], folder, *line[1:], *more)
     assert outcome.code == 2
-    assert message in outcome.stderr
+    assert re.search(message, outcome.stderr)
     assert contents(folder) == before
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_listed_with_its_problem(finished: Path, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    spoil, message = DAMAGES[damage]
+    spoil(tmp_path / "run")
+    (listed,) = ek.list_runs(tmp_path)
+    assert (listed.state, listed.headline) == ("broken", None)
+    assert re.search(message, listed.problem)
+
+
+def test_published_files_that_were_torn_are_written_from_the_records(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (published,) = (folder / "export").iterdir()
+    whole = published.read_bytes()
+    published.write_bytes(whole[: len(whole) // 2])
+    assert evenkeel("export", folder, "--to", "published", "--out", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / published.name).read_bytes() == whole
+    assert evenkeel("export", folder, "--to", "published").code == 0
+    assert published.read_bytes() == whole
 
 
 @pytest.mark.parametrize("damage", ["torn line", "lost line", "no lines"])

@@ -212,7 +212,7 @@ def test_a_link_in_place_of_the_page_is_replaced_and_not_followed(run: Path, tmp
     assert not (run / "report.html").is_symlink()
 
 
-def test_a_published_file_that_is_a_link_is_not_copied(run: Path, tmp_path: Path) -> None:
+def test_a_link_among_the_published_files_is_not_copied(run: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hunter2")
     (run / "export" / "harmless.json").symlink_to(tmp_path / "secret")
     written = export(ek.load_run(run), "published", tmp_path / "out")

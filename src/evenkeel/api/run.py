@@ -407,6 +407,7 @@ def _finish(
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
     folder.add_notes(requests.notes())
+    folder.add_records_size()
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -19,9 +19,6 @@ from evenkeel.run.stored.marks import Mark
 from evenkeel.types import Record, Records
 
 Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub", "mteb"]
-
-TABLES = {"records.csv", "records.parquet", "marks.csv", "marks.jsonl"}
-"""Files in `export/` that are not of the publication."""
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
@@ -135,27 +132,13 @@ def _write_marks(run: Run, folder: Path) -> list[Path]:
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:
-    """The published files of a run in `folder`: copied, or written from the records if they are missing."""
+    """The published files of a run in `folder`, from its records: those in `export/` may be damaged."""
     if folder.is_file():
         raise UsageError(f"--out {folder} is a file: give a folder.")
-    source = run.path / "export"
-    files = [
-        path
-        for path in sorted(source.glob("*"))
-        if path.is_file() and not path.is_symlink() and path.name[0] != "." and path.name not in TABLES
-    ]
-    if files and folder.resolve() == source.resolve():
-        return files
     written, taken = [], set[str]()
-    for name, chunks in _contents(files) if files else load_stored(run.spec).publish(run.spec, run.scored):
+    for name, chunks in load_stored(run.spec).publish(run.spec, run.scored):
         target = folder / distinct_slug(name, taken, longest=200)
         with replacing(target) as draft, draft.open("wb") as file:
             file.writelines(chunks)
         written.append(target)
     return written
-
-
-def _contents(paths: Iterable[Path]) -> Iterator[tuple[str, Iterable[bytes]]]:
-    for path in paths:
-        with path.open("rb") as file:
-            yield path.name, file

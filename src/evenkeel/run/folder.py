@@ -84,6 +84,7 @@ class Run(Displayed):
         """Every figure by name: `run.summary["mean_similarity"].value`."""
         path = self._result("summary.json")
         with _naming_remedy():
+            self._check_size(self._result("records.jsonl"))
             figures = read_json(path, dict[str, Figure])
         if not figures:
             raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
@@ -192,6 +193,15 @@ class Run(Displayed):
         samples = self.spec.provenance.get("samples", count)
         if samples != count:
             raise DataError(path, f"it has {count:,} records, and the run {samples:,} samples.")
+
+    def _check_size(self, path: Path) -> None:
+        """Notice damaged records also where the figures alone are read."""
+        size = path.stat().st_size
+        if self.spec.provenance.get("records_bytes", size) == size:
+            return
+        stored = read_spec(self.path).provenance.get("records_bytes", size)  # it may be scored anew by now
+        if stored != size:
+            raise DataError(path, f"it has {size:,} bytes, and {stored:,} when the run was finished.")
 
     @property
     def _record_type(self) -> Any:
@@ -318,6 +328,7 @@ class _Provenance(Struct):
     notes: dict[str, list[str]] = {}
     servers: dict[str, list[str]] = {}
     samples: int = 0
+    records_bytes: int = 0
 
 
 class _Parts(Struct):
@@ -438,6 +449,10 @@ class RunFolder:
     def add_sample_count(self, count: int) -> None:
         """Keep in the spec's provenance how many records a whole records.jsonl has."""
         self._add_provenance(samples=count)
+
+    def add_records_size(self) -> None:
+        """Keep in the spec's provenance how large the finished records.jsonl is."""
+        self._add_provenance(records_bytes=(self.path / "records.jsonl").stat().st_size)
 
     def add_notes(self, notes: Mapping[str, list[str]]) -> None:
         """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
