@@ -1,4 +1,4 @@
-"""Log-probabilities of `hf:` against the full logits, and what happens when memory runs out."""
+"""Log-probabilities of `hf:` against the full logits, and what happens when memory or a row fails."""
 
 from __future__ import annotations
 
@@ -172,15 +172,41 @@ def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Pat
         assert all("out of memory" in response.reason for response in responses)
 
 
-def test_other_errors_are_not_taken_for_memory(folder: Path) -> None:
+def test_a_row_that_cannot_be_computed_fails_alone(shared: HuggingFace, folder: Path) -> None:
+    model = open_hf(folder)
+    requests = [
+        *(say(f"{text} {number}") for text in TEXTS for number in range(4)),
+        *(LogLikelihood(prefix=f"A {number}", continuation=" course") for number in range(4)),
+    ]
+    odd = [say("Hello ~"), LogLikelihood(prefix="A ~", continuation=" course")]
+    token = model._causal().tokenizer("Hello ~").input_ids[-1]
+
+    def broken(module: Any, args: Any, kwargs: Any) -> None:
+        if (kwargs["input_ids"] == token).any():
+            raise RuntimeError("a shape is wrong")
+
+    model._causal().model.register_forward_pre_hook(broken, with_kwargs=True)
+    responses = ask(model, *requests[:6], *odd, *requests[6:])
+    assert [*responses[:6], *responses[8:]] == ask(shared, *requests)
+    assert [response.status for response in responses[6:8]] == ["error", "error"]
+    assert all("a shape is wrong" in response.reason for response in responses[6:8])
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("a mistake"), RuntimeError("CUDA error: device-side assert"), MemoryError("none")]
+)
+def test_what_is_not_about_a_row_is_raised(folder: Path, error: Exception) -> None:
     model = open_hf(folder)
 
     def broken(module: Any, args: Any) -> None:
-        raise RuntimeError("a shape is wrong")
+        raise error
 
-    model._causal().model.register_forward_pre_hook(broken)
-    with pytest.raises(RuntimeError, match="a shape is wrong"):
-        ask(model, say("Hello"))
+    if isinstance(error, MemoryError):  # where no batch is computed, and none can be halved
+        model._causal = lambda: broken(None, None)  # type: ignore[method-assign]
+    else:
+        model._causal().model.register_forward_pre_hook(broken)
+    with pytest.raises(type(error), match=str(error)):
+        ask(model, say("Hello"), say("Once"))
 
 
 # What the tokenizer does with the prefix

@@ -186,28 +186,31 @@ class HuggingFace:
                 )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        for window in batching.windows(requests, WINDOW):
+            yield from batching.failing_alone(self._answer, window)
+
+    def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import texts_of
 
-        for window in batching.windows(requests, WINDOW):
-            causal = self._causal()
-            causal.read_ahead(text for request in window for text in texts_of(request))
-            # Read together with another request, a text would depend on which others are asked; on a CPU only
-            # where rows cannot be joined.
-            joint = causal.joins or causal.device.type != "cpu"
-            couples = couples_in(causal, window) if joint and not self._options.deterministic else []
-            yield from self._loglikelihood_and_generate(causal, couples)
-            coupled = {id(request) for couple in couples for request in requests_of(couple)}
-            single = [request for request in window if id(request) not in coupled]
-            yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
-            yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
-            yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
-            yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
-            yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
-            yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
+        causal = self._causal()
+        causal.read_ahead(text for request in window for text in texts_of(request))
+        # Read together with another request, a text would depend on which others are asked; on a CPU only
+        # where rows cannot be joined.
+        joint = causal.joins or causal.device.type != "cpu"
+        couples = couples_in(causal, window) if joint and not self._options.deterministic else []
+        yield from self._loglikelihood_and_generate(causal, couples)
+        coupled = {id(request) for couple in couples for request in requests_of(couple)}
+        single = [request for request in window if id(request) not in coupled]
+        yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
+        yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
+        yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
+        yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
+        yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
+        yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
 
     def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
         with batching.planning() as parts:
-            settled = [request for request, _ in self.answer(requests)]
+            settled = [request for request, _ in self._answer(requests)]
         batches = [batch for part in parts for batch in part]
         return [settled, *([request for row in batch for request in requests_of(row)] for batch in batches)]
 

@@ -125,32 +125,35 @@ class SentenceTransformer:
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         for window in batching.windows(requests, WINDOW):
-            by_text: dict[str, list[Embed]] = {}
-            ranks: list[Rank] = []
-            entails: list[Entail] = []
-            for request in window:
-                if isinstance(request, Embed):
-                    by_text.setdefault(request.text, []).append(request)
-                elif isinstance(request, Rank):
-                    ranks.append(request)
-                elif isinstance(request, Entail):
-                    entails.append(request)
-                else:
-                    yield request, failed(f"{self._spec} cannot generate")
-            for part in batching.windows(ranks, LATE_WINDOW) if self._options.late else ():
-                yield from self._late(part)
-            for part in batching.windows(() if self._options.late else ranks, PAIR_WINDOW):
-                yield from zip(part, self._loaded_pair_model().rank(part), strict=True)
-            for pairs in batching.windows(entails, PAIR_WINDOW):
-                yield from zip(pairs, self._loaded_pair_model().entail(pairs), strict=True)
-            if not by_text:
-                continue
-            embedder = self._loaded_embedder()
-            for text, vector in embedder.embed(list(by_text)):
-                response = does_not_fit(text.tokens)
-                if vector is not None:
-                    response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
-                yield from ((request, response) for request in by_text[text.text])
+            yield from batching.failing_alone(self._answer, window)
+
+    def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
+        by_text: dict[str, list[Embed]] = {}
+        ranks: list[Rank] = []
+        entails: list[Entail] = []
+        for request in window:
+            if isinstance(request, Embed):
+                by_text.setdefault(request.text, []).append(request)
+            elif isinstance(request, Rank):
+                ranks.append(request)
+            elif isinstance(request, Entail):
+                entails.append(request)
+            else:
+                yield request, failed(f"{self._spec} cannot generate")
+        for part in batching.windows(ranks, LATE_WINDOW) if self._options.late else ():
+            yield from self._late(part)
+        for part in batching.windows(() if self._options.late else ranks, PAIR_WINDOW):
+            yield from zip(part, self._loaded_pair_model().rank(part), strict=True)
+        for pairs in batching.windows(entails, PAIR_WINDOW):
+            yield from zip(pairs, self._loaded_pair_model().entail(pairs), strict=True)
+        if not by_text:
+            return
+        embedder = self._loaded_embedder()
+        for text, vector in embedder.embed(list(by_text)):
+            response = does_not_fit(text.tokens)
+            if vector is not None:
+                response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
+            yield from ((request, response) for request in by_text[text.text])
 
     def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
         by_text: dict[str, list[Request]] = {}

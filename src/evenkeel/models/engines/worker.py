@@ -15,11 +15,9 @@ from msgspec import Struct
 from evenkeel import __version__
 from evenkeel.errors import EvenkeelError, place_of
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.models.local.batching import BROKEN
 from evenkeel.run.model import Batched, Model, Noted
 from evenkeel.types import ModelRef, Request, Response
-
-BROKEN = ("CUDA error", "device-side assert", "HIP error")
-"""In the message of an error: after it, nothing works any more in this process."""
 
 LOG_LINES = 100
 """The most that is kept of what a model logs."""

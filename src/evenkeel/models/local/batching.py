@@ -1,9 +1,10 @@
-"""Batches for models that run on this machine: cut by rows and padded tokens, halved when memory runs out."""
+"""Batches for models that run on this machine: cut by rows and padded tokens, halved when memory runs out or
+a row cannot be computed."""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from itertools import islice
 from threading import Event, local
 from typing import Any, TypeVar
 
+from evenkeel.errors import place_of
+from evenkeel.types import Request, Response
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -21,6 +25,12 @@ R = TypeVar("R")
 
 WORKERS = 16
 """Batches at once on a CPU, at most: beyond that Python's own lock is the limit."""
+
+ROW_ERRORS = (ArithmeticError, LookupError, RuntimeError, ValueError)
+"""What libraries raise of a row that they cannot compute. Anything else is a mistake of the program."""
+
+BROKEN = ("CUDA error", "device-side assert", "HIP error")
+"""In the message of an error: after it, nothing works any more in this process."""
 
 _WORKER = local()
 
@@ -187,6 +197,45 @@ def _attempt(work: Callable[[list[T]], Sequence[R]], batch: list[T]) -> Sequence
             raise
     free_memory()
     return None
+
+
+def failing_alone(
+    answer: Callable[[Sequence[Request]], Iterator[tuple[Request, Response]]], requests: Sequence[Request]
+) -> Iterator[tuple[Request, Response]]:
+    """The answers to some requests. Where computing fails, what has no answer yet is computed in halves,
+    until the requests that cannot be computed are alone: each of those fails, and no other."""
+    answered: Counter[int] = Counter()
+    try:
+        for request, response in answer(requests):
+            answered[id(request)] += 1
+            yield request, response
+        return
+    except ROW_ERRORS as error:
+        if _is_out_of_memory(error) or any(sign in str(error) for sign in BROKEN):
+            raise
+        problem = f"the model failed: {place_of(error)}: {error}"[:300]
+        rest = _unanswered(requests, answered)
+        if not rest:
+            raise
+    # Outside of the except clause, whose traceback holds on to every tensor.
+    if len(requests) == 1:
+        yield from ((request, Response(status="error", reason=problem)) for request in rest)
+        return
+    half = len(rest) // 2
+    for part in (rest[:half], rest[half:]):
+        if part:
+            yield from failing_alone(answer, part)
+
+
+def _unanswered(requests: Sequence[Request], answered: Counter[int]) -> list[Request]:
+    """The requests without those that were answered; one object may be there several times."""
+    rest = []
+    for request in requests:
+        if answered[id(request)]:
+            answered[id(request)] -= 1
+        else:
+            rest.append(request)
+    return rest
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
