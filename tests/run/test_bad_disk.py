@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
@@ -27,6 +28,18 @@ QUESTIONS = [
     {"question_id": number, "domain": "FACTUAL", "level_1_text": f"Question {number}?", "level_1_tokens": 8}
     for number in range(1, 9)
 ]
+
+
+def without_privilege() -> list[str]:
+    """How a command begins that obeys the modes of files, which root does not; empty where it cannot."""
+    if os.geteuid():
+        return ["env"]
+    line = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    works = shutil.which("setpriv") and subprocess.run([*line, "true"], check=False).returncode == 0
+    return line if works else []
+
+
+WITHOUT_PRIVILEGE = without_privilege()
 
 
 def run_command(server: Loopback, folder: Path) -> list[str]:
@@ -273,4 +286,21 @@ def test_a_page_that_does_not_fit_names_its_file(finished: Path, tmp_path: Path)
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {folder / 'report.html'}: cannot be written (File too large).")
+    assert contents(folder) == before
+
+
+@pytest.mark.skipif(not WITHOUT_PRIVILEGE, reason="root may write anywhere, and setpriv does not work here")
+def test_a_folder_that_may_not_be_written_is_named(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    for path in (folder / "export", folder):
+        path.chmod(0o555)
+    before = contents(folder)
+    done = subprocess.run(
+        [*WITHOUT_PRIVILEGE, *command("export", folder, "--to", "csv")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    path = folder / "export" / "records.csv"
+    expected = f"error: {path}: cannot be written (Permission denied). Fix the permissions, or choose another"
+    assert (done.returncode, done.stderr.strip()) == (1, f"{expected} folder.")
     assert contents(folder) == before

@@ -12,7 +12,7 @@ from evenkeel.api.run import note_stored_answers, open_journal
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import DRAFT, write_whole
+from evenkeel.files.cache import DRAFT, naming, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
@@ -114,9 +114,12 @@ def _locked(target: Path, *, folder: bool) -> Iterator[None]:
     """Keep what is built to this process, and remove what a killed one was writing."""
     parent = target if folder else target.parent
     new = [path for path in (parent, *parent.parents) if not path.exists()]
-    parent.mkdir(parents=True, exist_ok=True)
+    with naming(target / "journal.sqlite" if folder else target):
+        parent.mkdir(parents=True, exist_ok=True)
     try:
-        with lock.writing(target) if folder else lock.writing_file(target):
+        with contextlib.ExitStack() as stack:
+            with naming(target):
+                stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
             for draft in parent.glob(f".*{DRAFT}"):
                 if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
                     draft.unlink()

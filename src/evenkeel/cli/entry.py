@@ -20,6 +20,7 @@ from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, OptionError, StorageError, place_of
+from evenkeel.files.cache import NotWritten
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.page.format import visible
 from evenkeel.run.control import assigned_folder, obeying
@@ -186,11 +187,13 @@ def _run_command() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a path that cannot be read or written
-        if error.errno not in NOT_WRITABLE:
+        denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
+        if error.errno not in NOT_WRITABLE and not denied:
             say_error(error)
             return 2
         where = error.filename or "a file"
-        say_error(f"{where}: cannot be written ({error.strerror}). Make room, or choose another folder.")
+        remedy = "Fix the permissions" if denied else "Make room"
+        say_error(f"{where}: cannot be written ({error.strerror}). {remedy}, or choose another folder.")
         return StorageError.exit_code
     except Exception as error:
         if not set(sys.argv[1:2]) & READS_RUNS or os.environ.get("EVENKEEL_TRACEBACK"):

@@ -77,27 +77,35 @@ def replacing(target: Path) -> Iterator[Path]:
 
     What a killed process left of an earlier attempt is removed first.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(target)
     name = lambda: target.with_name(f".{target.name}.{secrets.token_hex(6)}{DRAFT}")  # noqa: E731
-    with _naming(target), _new_file(name) as draft:
-        try:
-            yield draft
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+    with naming(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(target)
+        with _new_file(name) as draft:
+            try:
+                yield draft
+                draft.replace(target)
+            finally:
+                draft.unlink(missing_ok=True)
+
+
+class NotWritten(OSError):
+    """A file, or its folder, could not be written, whatever the system's reason."""
 
 
 @contextlib.contextmanager
-def _naming(target: Path) -> Iterator[None]:
-    """Have an error about a draft name the file that was to be written, which a full disk does not name."""
+def naming(target: Path) -> Iterator[None]:
+    """Have an error about a draft or a folder of `target` say that it could not be written, and name the file
+    that was to be, which a full disk does not name."""
     try:
         yield
     except OSError as error:
-        name = str(error.filename or "")
-        if not name or (Path(name).parent == target.parent and name.endswith(DRAFT)):
-            error.filename, error.filename2 = str(target), None
-        raise
+        path = Path(error.filename) if isinstance(error.filename, str) else None
+        if path is None or (path.parent == target.parent and path.name.startswith(f".{target.name}.")):
+            path = target
+        if error.errno is None or not (path == target or path in target.parents):
+            raise  # of another file, which is read meanwhile
+        raise NotWritten(error.errno, error.strerror, str(path)) from error
 
 
 @contextlib.contextmanager
