@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from commandline import evenkeel
 from evenkeel.files.cache import DRAFT, replacing
 from killing import Killed, Timed, contents
 
@@ -115,6 +116,30 @@ def test_rescoring_and_exporting_that_are_killed_harm_nothing(tmp_path: Path) ->
         assert killed.finish() == 0, killed.errors
         assert (results(folder), names(folder)) == (after, listed_after)
     assert len(server.sent) == asked
+
+
+def test_scoring_recorded_answers_that_is_killed_goes_on(tmp_path: Path) -> None:
+    whole, folder, log = tmp_path / "whole", tmp_path / "scored", tmp_path / "files"
+    with Timed(words=10) as server:
+        assert evenkeel(*run_command(server, tmp_path / "run")).code == 0
+        (published,) = (tmp_path / "run" / "export").iterdir()
+
+        def score(out: Path) -> Killed:
+            arguments = [
+                "score", "mirae", published, "--embedder", "openai:embed", "--base-url", server.url,
+                "--out", out,
+            ]  # fmt: skip
+            return Killed(arguments, out, server)
+
+        assert score(whole).finish(log) == 0
+        killed = score(folder)
+        for moment in moments(5, 2, int(log.read_text())):
+            killed.kill_at_file(moment)
+            assert results(folder).items() <= results(whole).items() | drafts(folder)
+        assert killed.kills
+        assert killed.finish() == 0, killed.errors
+    assert not killed.errors
+    assert (results(folder), names(folder)) == (results(whole), names(whole))
 
 
 def test_a_draft_of_a_process_that_ended_is_removed_and_another_is_left(tmp_path: Path) -> None:
