@@ -174,11 +174,11 @@ def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Pat
 
 def test_a_row_that_cannot_be_computed_fails_alone(shared: HuggingFace, folder: Path) -> None:
     model = open_hf(folder)
-    requests = [
+    requests: list[Request] = [
         *(say(f"{text} {number}") for text in TEXTS for number in range(4)),
         *(LogLikelihood(prefix=f"A {number}", continuation=" course") for number in range(4)),
     ]
-    odd = [say("Hello ~"), LogLikelihood(prefix="A ~", continuation=" course")]
+    odd: list[Request] = [say("Hello ~"), LogLikelihood(prefix="A ~", continuation=" course")]
     token = model._causal().tokenizer("Hello ~").input_ids[-1]
 
     def broken(module: Any, args: Any, kwargs: Any) -> None:
@@ -195,14 +195,16 @@ def test_a_row_that_cannot_be_computed_fails_alone(shared: HuggingFace, folder: 
 @pytest.mark.parametrize(
     "error", [TypeError("a mistake"), RuntimeError("CUDA error: device-side assert"), MemoryError("none")]
 )
-def test_what_is_not_about_a_row_is_raised(folder: Path, error: Exception) -> None:
+def test_what_is_not_about_a_row_is_raised(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     model = open_hf(folder)
 
-    def broken(module: Any, args: Any) -> None:
+    def broken(*args: Any) -> None:
         raise error
 
     if isinstance(error, MemoryError):  # where no batch is computed, and none can be halved
-        model._causal = lambda: broken(None, None)  # type: ignore[method-assign]
+        monkeypatch.setattr(model, "_causal", broken)
     else:
         model._causal().model.register_forward_pre_hook(broken)
     with pytest.raises(type(error), match=str(error)):
