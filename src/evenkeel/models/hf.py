@@ -498,7 +498,7 @@ def requests_of(row: Any) -> tuple[Request, ...]:
     return tuple(request for request in requests if request is not None)
 
 
-def couples_in(causal: Causal, window: list[Request]) -> list[Couple]:
+def couples_in(causal: Causal, window: Sequence[Request]) -> list[Couple]:
     """What can be scored and generated at once, unless tokens merge across the boundary."""
     from evenkeel.models.local.generation import Prompt
     from evenkeel.models.local.loglikelihood import pair_of
