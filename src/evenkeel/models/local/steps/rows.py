@@ -100,9 +100,12 @@ def _attended(
 
 
 def fill_products(model: nn.Module) -> None:
-    """Make the layers of a model compute their products with at least so many rows."""
+    """Make the layers of a model compute their products with at least so many rows.
+
+    Not those of a class with a `forward` of its own, such as a router of experts that returns several tensors.
+    """
     for module in model.modules():
-        if isinstance(module, nn.Linear | Conv1D):
+        if type(module).forward in (nn.Linear.forward, Conv1D.forward):
             module.forward = partial(_filled, module.forward)  # type: ignore[method-assign]
 
 
