@@ -102,7 +102,7 @@ def _attended(
 def fill_products(model: nn.Module) -> None:
     """Make the layers of a model compute their products with at least so many rows.
 
-    Not those of a class with a `forward` of its own, such as a router of experts that returns several tensors.
+    Not those of a class with a `forward` of its own: a router of experts may return several tensors.
     """
     for module in model.modules():
         if type(module).forward in (nn.Linear.forward, Conv1D.forward):
