@@ -136,6 +136,7 @@ def test_a_text_without_tokens_fails_alone(copied: Path, late: bool) -> None:
         file = copied / name
         file.write_text(json.dumps({**json.loads(file.read_bytes()), **change}))
     model = load_model(f"sbert:{copied}", device="cpu", late=late)
+    assert isinstance(model, SentenceTransformer)
     requests: list[Request] = [Embed(text="a boat"), Embed(text="")]
     if late:
         requests = [Rank(query="a boat", document=text) for text in ("a harbour", "")]

@@ -106,7 +106,7 @@ def fill_products(model: nn.Module) -> None:
     """
     for module in model.modules():
         if type(module).forward in (nn.Linear.forward, Conv1D.forward):
-            module.forward = partial(_filled, module.forward)  # type: ignore[method-assign]
+            module.forward = partial(_filled, module.forward)
 
 
 def _filled(product: Callable[[Tensor], Tensor], states: Tensor) -> Tensor:
