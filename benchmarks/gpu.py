@@ -47,7 +47,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--tokenizer", type=Path, help="a folder with a tokenizer  [default: the embedded model's]"
+        "--tokenizer", type=Path, help="a folder with a tokenizer  [default: one whose tokens are words]"
     )
     parser.add_argument("--only", nargs="*", default=["miron", "answers", "embedding"])
     parser.add_argument("--peers", action="store_true")
@@ -137,6 +137,7 @@ def _answered(model: Model, requests: list[Generate]) -> dict[Request, Response]
 def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    torch.backends.cuda.enable_cudnn_sdp(True)  # as it is by itself: our own model has switched it off
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
     tokenizer.pad_token = tokenizer.eos_token
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to("cuda").eval()
@@ -217,17 +218,38 @@ def sbert_model(folder: Path, tokenizer: Path | None) -> None:
 
 
 def copy_tokenizer(folder: Path, tokenizer: Path | None) -> None:
-    if tokenizer is None:
-        from evenkeel.models.embedded import embedded_folder
-
-        tokenizer = embedded_folder()
     folder.mkdir(parents=True)
+    if tokenizer is None:
+        word_tokenizer().save_pretrained(folder)
+        return
     for path in tokenizer.iterdir():
         if path.suffix in (".json", ".jinja", ".txt") and path.name not in (
             "config.json",
             "generation_config.json",
         ):
             (folder / path.name).write_bytes(path.read_bytes())
+
+
+def word_tokenizer() -> Any:
+    """Bytes, and one token for each of the words, as a large vocabulary has."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        special_tokens=["<pad>", "<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    trained.train_from_iterator([word for each in WORDS for word in (each, f" {each}")], trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=trained, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    )
+    # About as long around a question as a template with a system message.
+    tokenizer.chat_template = f"{' '.join(2 * WORDS)} {{{{ messages[0].content }}}} {' '.join(WORDS[:5])}"
+    return tokenizer
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from evenkeel.models.hf import HuggingFace, couples_in
 from evenkeel.models.local import causal
 from evenkeel.models.local.loglikelihood import batch_dependence
 from evenkeel.types import LogLikelihood, Request
-from models.tiny import ask, logprobs_of, open_hf, say
+from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, same_bits, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
 LOGPROBS = [
@@ -104,6 +104,14 @@ def test_the_dependence_is_measured(half: HuggingFace, folder: Path) -> None:
     [note] = half.notes()
     assert f"differ by up to {measured:.2g} " in note
     assert "Computed in float32: answers depend on what shares a batch." in shared.notes()[0]
+
+
+@same_bits
+def test_a_recurrent_model_notes_that_equal_lengths_share_a_batch(tmp_path: Path) -> None:
+    """On a CPU nothing is padded, and the state of some models still depends on the number of rows."""
+    model = open_hf(tiny_model(tmp_path, "MambaConfig", **ARCHITECTURES["MambaConfig"]))
+    assert 0 < batch_dependence(model._causal()) < 1e-4
+    assert "Computed in float32: answers depend on what shares a batch." in model.notes()[0]
 
 
 def rows(path: Path) -> Path:

@@ -124,6 +124,18 @@ def test_a_product_has_the_same_bits_for_any_number_of_rows(inputs: int, outputs
             assert torch.equal(layer(states[None, -count:]), whole[None, -count:])
 
 
+def test_a_layer_that_gives_more_than_a_product_is_left_as_it_is() -> None:
+    """The router of Llama 4 is a linear layer that gives scores and logits."""
+    from transformers import Llama4TextConfig
+    from transformers.models.llama4.modeling_llama4 import Llama4Router
+
+    router = Llama4Router(Llama4TextConfig(hidden_size=16, num_local_experts=2))
+    states = torch.randn(3, 16)
+    expected = router(states)
+    rows.fill_products(router)
+    assert all(torch.equal(one, other) for one, other in zip(router(states), expected, strict=True))
+
+
 @same_bits
 @pytest.mark.usefixtures("_threads")
 def test_an_embedder_gives_the_same_bits_in_any_batch() -> None:

@@ -18,7 +18,7 @@ from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from evenkeel.models.local.checks import Loading
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import Embedder, SentenceTransformer
-from evenkeel.types import Embed, LogLikelihood
+from evenkeel.types import Embed, LogLikelihood, Rank, Request
 from models.tiny import ask, change_tensors, drop_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -124,6 +124,27 @@ def test_a_folder_is_a_model_and_a_prompt_goes_before_the_text(
 @pytest.fixture
 def copied(embedder: EmbeddedEmbedder, tmp_path: Path) -> Path:
     return shutil.copytree(embedder.folder, tmp_path / "copied")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_text_without_tokens_fails_alone(copied: Path, late: bool) -> None:
+    """A tokenizer that adds no special tokens gives none for an empty text, on which the library fails."""
+    for name, change in (
+        ("tokenizer.json", {"post_processor": None}),
+        ("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+    ):
+        file = copied / name
+        file.write_text(json.dumps({**json.loads(file.read_bytes()), **change}))
+    model = load_model(f"sbert:{copied}", device="cpu", late=late)
+    assert isinstance(model, SentenceTransformer)
+    requests: list[Request] = [Embed(text="a boat"), Embed(text="")]
+    if late:
+        requests = [Rank(query="a boat", document=text) for text in ("a harbour", "")]
+    assert sum(map(len, model.portions(requests))) == 2
+    answered, failed = ask(model, *requests)
+    assert (answered.status, failed.status) == ("ok", "error")
+    assert "without tokens" in failed.reason
+    model.close()
 
 
 def test_an_embedder_with_a_layer_missing_is_refused_by_name(copied: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
@@ -151,7 +153,9 @@ class SentenceTransformer:
         embedder = self._loaded_embedder()
         for text, vector in embedder.embed(list(by_text)):
             response = does_not_fit(text.tokens)
-            if vector is not None:
+            if vector == b"":
+                response = failed("a text without tokens")
+            elif vector is not None:
                 response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
             yield from ((request, response) for request in by_text[text.text])
 
@@ -267,6 +271,13 @@ class Text(NamedTuple):
     """None where the model's own preprocessing tokenises it."""
 
 
+def _of_readable(batch: list[Text], work: Callable[[list[Text]], list[R]], none: R) -> list[R]:
+    """What `work` makes of each text, and `none` of a text without tokens, on which models raise errors."""
+    readable = [text for text in batch if text.tokens]
+    results = iter(work(readable) if readable else ())
+    return [next(results) if text.tokens else none for text in batch]
+
+
 class Embedder:
     """An embedding model in memory."""
 
@@ -380,7 +391,7 @@ class Embedder:
                 ([[text] for text in part] for part in tokenising.map(self.measure, parts)),
                 lambda text: text.tokens,
                 self.budget,
-                self._vectors,
+                lambda batch: _of_readable(batch, self._vectors, b""),
                 pool=pool,
                 ahead=self.workers + 1,
                 kind=self._kind,
@@ -405,12 +416,15 @@ class Embedder:
 
     def embed_tokens(self, texts: list[Text]) -> Iterator[tuple[Text, NDArray[np.float32] | None]]:
         """The unit vectors of each text's tokens, without special ones."""
+        import numpy as np
+
+        none = np.empty((0, 0), np.float32)
         with self._pool() as pool:
             yield from batching.run(
                 [[[text] for text in texts]],
                 lambda text: text.tokens,
                 self.budget,
-                self._token_vectors,
+                lambda batch: _of_readable(batch, self._token_vectors, none),
                 pool=pool,
                 kind=self._kind,
             )

@@ -8,7 +8,7 @@ first that differs is replaced, and only what comes after it is still to be gene
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -39,6 +39,8 @@ PRECISION_TEXT = (
 PRECISION_TEXTS = 12
 PRECISION_WORDS = 3
 """Words that are scored in each text."""
+BESIDE = 4
+"""Texts of equal length, with another first token, that each is read together with."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ def batch_dependence(causal: Causal) -> float:
     """The largest difference of a log-probability between short texts read alone and in one batch.
 
     In half precision, what shares a batch changes how sums are rounded. The texts have 1, 3, 5, … words
-    before the scored ones, so that most of them are padded in the batch.
+    before the scored ones, so that most of them are padded in the batch; on a CPU, where nothing is padded,
+    they share it with others of equal length.
     """
     words = PRECISION_TEXT.split()
     pairs = []
@@ -205,6 +208,9 @@ def batch_dependence(causal: Causal) -> float:
         if pair and pair.target and len(pair.ids) <= (causal.context or len(pair.ids)):
             pairs.append(pair)
     alone = [value for pair in pairs for value in loglikelihoods(causal, [pair])[0].values]
-    together = loglikelihoods(causal, pairs) if pairs else []
+    others = [
+        replace(pair, ids=(token, *pair.ids[1:])) for pair in pairs for token in pairs[-1].ids[1 : 1 + BESIDE]
+    ]
+    together = loglikelihoods(causal, [*pairs, *others])[: len(pairs)] if pairs else []
     joint = [value for logprobs in together for value in logprobs.values]
     return max((abs(one - other) for one, other in zip(alone, joint, strict=True)), default=0.0)

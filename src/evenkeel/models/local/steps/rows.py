@@ -100,10 +100,13 @@ def _attended(
 
 
 def fill_products(model: nn.Module) -> None:
-    """Make the layers of a model compute their products with at least so many rows."""
+    """Make the layers of a model compute their products with at least so many rows.
+
+    Not those of a class with a `forward` of its own: a router of experts may return several tensors.
+    """
     for module in model.modules():
-        if isinstance(module, nn.Linear | Conv1D):
-            module.forward = partial(_filled, module.forward)  # type: ignore[method-assign]
+        if type(module).forward in (nn.Linear.forward, Conv1D.forward):
+            module.forward = partial(_filled, module.forward)
 
 
 def _filled(product: Callable[[Tensor], Tensor], states: Tensor) -> Tensor:
