@@ -165,6 +165,13 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, name: str, content
     assert str(path) in str(raised.value)
 
 
+def test_a_parquet_file_is_itself_whatever_its_name(tmp_path: Path) -> None:
+    for number, name in enumerate(("r1.parquet", "r[1].parquet", "r?.parquet", "r*.parquet")):
+        write(tmp_path / name, [{"a": number}])
+    for number, name in enumerate(("r1.parquet", "r[1].parquet", "r?.parquet", "r*.parquet")):
+        assert [row.fields for row in read_rows(tmp_path / name)] == [{"a": number}]
+
+
 def test_a_parquet_file_that_lost_its_middle_is_damaged(tmp_path: Path) -> None:
     path = write(tmp_path / "r.parquet", [{"a": str(number * 7919 % 10007)} for number in range(5000)])
     content = path.read_bytes()

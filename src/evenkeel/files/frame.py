@@ -96,9 +96,9 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
     polars = load_polars(f"{path}: reading Parquet")
     with _read_errors(polars, path):
-        if (count := polars.scan_parquet(path).select(polars.len()).collect().item()) > MOST_ROWS:
+        if (count := polars.scan_parquet(path, glob=False).select(polars.len()).collect().item()) > MOST_ROWS:
             raise DataError(path, f"it has {count:,} rows: at most {MOST_ROWS:,} are read.")
-        table = polars.read_parquet(path)
+        table = polars.read_parquet(path, glob=False)
     rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
     return rows
 
@@ -137,7 +137,7 @@ def _stderr_to(handle: int) -> Iterator[None]:
 
 def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
     """Some rows of a Parquet file, by their numbers from 0 on."""
-    load_polars(f"{source}: reading Parquet").read_parquet(source)[list(rows)].write_parquet(target)
+    load_polars(f"{source}: reading Parquet").read_parquet(source, glob=False)[list(rows)].write_parquet(target)
 
 
 def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:
