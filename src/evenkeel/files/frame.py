@@ -143,7 +143,8 @@ def _stderr_to(handle: int) -> Iterator[None]:
 
 def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
     """Some rows of a Parquet file, by their numbers from 0 on."""
-    load_polars(f"{source}: reading Parquet").read_parquet(source, glob=False)[list(rows)].write_parquet(target)
+    table = load_polars(f"{source}: reading Parquet").read_parquet(source, glob=False)
+    table[list(rows)].write_parquet(target)
 
 
 def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:

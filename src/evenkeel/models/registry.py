@@ -12,7 +12,6 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct

@@ -288,8 +288,8 @@ def _unpack_xz(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpack_streams(file: BinaryIO, new_decoder: Callable[[], Any]) -> Iterator[bytes]:
-    """Streams one after the other, with zeros between them or not. `bz2.open` takes a damaged stream after the
-    first for the end, and `lzma.open` has no limit on memory."""
+    """Streams one after the other, with zeros between them or not. `bz2.open` takes a damaged stream after
+    the first for the end, and `lzma.open` has no limit on memory."""
     rest = file.read(CHUNK)
     while rest:
         decoder = new_decoder()
