@@ -112,3 +112,31 @@ def test_a_damaged_file_ends_with_one_message(
         assert "RecursionError" not in outcome.output, damage
         assert len(outcome.stderr) < 3000, damage
         assert files_in(folder) | files_in(other) == before, damage
+
+
+CIRCLE = [
+    ("build", "mirae", "--questions", "circle", "--out", "new.json"),
+    ("build", "rgb", *SERVER, "--docs", "circle/x.jsonl", "--out", "new"),
+    ("build", "miron", "--per-category", "2", "--out", "circle"),
+    ("run", "miron", *SERVER, "--data", "circle"),
+    ("score", "miron", "circle"),
+    ("suite", "circle", "--dry-run"),
+    ("rescore", "circle"),
+]
+STRANGER = [
+    ("run", "miron", "--model", "hf:~nobody-knows/x"),
+    ("run", "multiview", "--method", "embed:sbert:~nobody-knows/x"),
+    ("tokenizers", "~nobody-knows/x"),
+]
+
+
+@pytest.mark.parametrize("args", [*CIRCLE, *STRANGER], ids=" ".join)
+def test_a_path_that_leads_nowhere_ends_with_one_message(
+    args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("circle").symlink_to("circle")
+    outcome = evenkeel(*args)
+    assert outcome.code == 2, outcome
+    assert ("circle" if args in CIRCLE else "nobody-knows") in outcome.stderr
+    assert "Traceback" not in outcome.output

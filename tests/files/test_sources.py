@@ -67,15 +67,17 @@ def test_a_compressed_file_is_the_file_in_it(ending: str, plain: Run, tmp_path: 
 
 def test_several_streams_in_one_file_are_read(tmp_path: Path) -> None:
     halves = CONTENT[:100], CONTENT[100:]
-    for name, pack in (("a.jsonl.xz", lzma.compress), ("b.jsonl.gz", gzip.compress)):
-        (tmp_path / name).write_bytes(b"".join(pack(half) for half in halves))
-        assert local(tmp_path / name).read_bytes() == CONTENT
+    packers = (("a.jsonl.xz", lzma.compress), ("b.jsonl.gz", gzip.compress), ("c.jsonl.bz2", bz2.compress))
+    for name, pack in packers:
+        for padding in (b"", bytes(3 << 20)):  # longer than what is read at a time
+            (tmp_path / name).write_bytes(padding.join(pack(half) for half in halves) + padding)
+            assert local(tmp_path / name).read_bytes() == CONTENT
 
 
 def test_a_damaged_file_says_so(tmp_path: Path) -> None:
     for ending, pack in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)):
         packed = pack(CONTENT)
-        for content in (packed[: len(packed) // 2], b"not packed at all"):
+        for content in (packed[: len(packed) // 2], b"not packed at all", packed + b"x" + packed[1:]):
             path = tmp_path / f"x.jsonl.{ending}"
             path.write_bytes(content)
             problem = rf"x\.jsonl\.{ending}: cannot be unpacked: the file is damaged"

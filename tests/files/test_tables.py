@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.errors import DataError
+from evenkeel.files import frame
 from evenkeel.files.tables import Row, kind_of, read_rows, read_text
 
 ROWS = [
@@ -86,10 +87,8 @@ def test_old_line_ends_of_a_csv_file_are_read(tmp_path: Path) -> None:
 
 
 def test_a_cell_may_be_longer_than_the_csv_module_likes(tmp_path: Path) -> None:
-    limit = csv.field_size_limit()
     (row,) = read(write(tmp_path / "r.csv", [{"a": "x" * 300_000}]))
     assert len(row.fields["a"]) == 300_000
-    assert csv.field_size_limit() == limit
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
@@ -163,6 +162,33 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, name: str, content
         read(path)
     assert said in str(raised.value)
     assert str(path) in str(raised.value)
+
+
+def test_two_csv_files_with_long_cells_are_read_in_turns(tmp_path: Path) -> None:
+    short = read_rows(write(tmp_path / "short.csv", [{"a": "x"}]))
+    long = read_rows(write(tmp_path / "long.csv", [{"a": "y"}, {"a": "z" * 200_000}]))
+    next(short)
+    next(long)
+    assert [len(list(each)) for each in (short, long)] == [0, 1]
+
+
+def test_a_small_parquet_file_that_stands_for_long_texts_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "r.parquet", [{"n": 1, "a": "é" * 500, "b": None}, {"n": 2, "a": None, "b": "x"}])
+    monkeypatch.setattr(frame, "MOST_TEXT", 1001)
+    assert len(read(path)) == 2
+    monkeypatch.setattr(frame, "MOST_TEXT", 1000)
+    with pytest.raises(DataError, match=r"r\.parquet: its texts have 1,001 bytes: at most 1,000 are read"):
+        read(path)
+    assert len(read(write(path, [{"n": 1}]))) == 1
+
+
+def test_a_parquet_file_is_itself_whatever_its_name(tmp_path: Path) -> None:
+    for number, name in enumerate(("r1.parquet", "r[1].parquet", "r?.parquet", "r*.parquet")):
+        write(tmp_path / name, [{"a": number}])
+    for number, name in enumerate(("r1.parquet", "r[1].parquet", "r?.parquet", "r*.parquet")):
+        assert [row.fields for row in read_rows(tmp_path / name)] == [{"a": number}]
 
 
 def test_a_parquet_file_that_lost_its_middle_is_damaged(tmp_path: Path) -> None:

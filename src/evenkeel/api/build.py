@@ -12,7 +12,7 @@ from evenkeel.api.run import note_stored_answers, open_journal
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import DRAFT, naming, write_whole
+from evenkeel.files.cache import DRAFT, naming, resolved, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
@@ -67,8 +67,8 @@ def build(
     read = {name: str(local(options[name], columns, split="train")) for name in TEXTS if options.get(name)}
     builder: Builder = cls(parse(cls.Options, {**options, **read}, of=f"building for '{benchmark}'"))
     target, in_folder = Path(out), builder.folder
-    sources = {Path(value).resolve() for value in options.values() if isinstance(value, str) and value}
-    if target.resolve() in sources:
+    sources = {resolved(value) for value in options.values() if isinstance(value, str) and value}
+    if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
@@ -76,7 +76,7 @@ def build(
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
         if (watched := assigned_folder()) is not None:
-            if not in_folder or watched.resolve() != target.resolve():
+            if not in_folder or resolved(watched) != resolved(target):
                 stack.enter_context(lock.writing(watched))
             watching = stack.enter_context(controlled(watched, watching))
         spec = builder.helpers.get("model")
@@ -100,7 +100,7 @@ def build(
             built = complete(builder.build(), requests.answer)
         built = built._replace(notes=[named(note) for note in built.notes])
         paths = _paths(target, built, folder=in_folder)
-        if taken := [path for path in paths if path.resolve() in sources]:
+        if taken := [path for path in paths if resolved(path) in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
         if existing := [path.name for path in paths if path.exists()]:
             watching.note(f"replacing in {target if in_folder else target.parent}: {', '.join(existing)}")

@@ -44,6 +44,22 @@ def cache_dir() -> Path:
     return Path(os.environ.get("EVENKEEL_CACHE") or user_cache_path("evenkeel"))
 
 
+def resolved(path: str | Path) -> Path:
+    """A path without its links; links that lead in a circle, and what can be no path, stay as they are."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: a circle, before Python 3.13
+        return Path(path)
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with the home folder in place of `~`; that of a user whom nobody knows stays as it is."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def slug(name: str, *, longest: int = 80) -> str:
     """A name from elsewhere as a part of a file name, on every system: only letters, digits and ._-, no
     device of Windows, no option, no hidden file, and at most so many bytes. Of a longer name a digest

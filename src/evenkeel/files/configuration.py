@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.errors import DataError, suggestion
+from evenkeel.files.cache import expanded
 
 NAME = "evenkeel.toml"
 SECTIONS = ("presets", "prices")
@@ -31,7 +32,7 @@ def config_path() -> Path:
     from platformdirs import user_config_path
 
     if named := os.environ.get("EVENKEEL_CONFIG", "").strip():
-        return Path(named).expanduser()
+        return expanded(named)
     return user_config_path("evenkeel", appauthor=False) / NAME
 
 

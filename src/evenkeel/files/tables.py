@@ -19,6 +19,9 @@ JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 ENDINGS = (".csv", ".parquet", *JSON_ENDINGS)
 """Files that `read_rows` reads."""
 
+LARGEST_CELL = 1 << 30
+"""Characters of a cell of a CSV file."""
+
 
 class Row(NamedTuple):
     """The fields of one row, and where they are."""
@@ -131,7 +134,9 @@ def csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file, the header among them, each with the line where it begins; a blank line has no
     cells. Line breaks inside a cell stay as they are."""
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    limit = csv.field_size_limit(1 << 30)  # by default a cell may not be longer than 128 KiB
+    # By default a cell may not be longer than 128 KiB. The limit is that of all readers of the process, which
+    # may take turns or be in other threads, so that none sets it back.
+    csv.field_size_limit(max(LARGEST_CELL, csv.field_size_limit()))
     end = 0
     try:
         for cells in reader:
@@ -139,8 +144,6 @@ def csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, cells
     except csv.Error as error:
         raise DataError(path, f"this row cannot be read: {error}.", line=end + 1) from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:

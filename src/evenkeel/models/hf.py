@@ -6,12 +6,12 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.files.cache import expanded
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.constrained import closed_json
@@ -226,7 +226,7 @@ class HuggingFace:
     @staticmethod
     def tokenizer(name: str) -> TextTokenizer:
         """A model's tokenizer, without its weights; or that of a file or folder that holds nothing else."""
-        if is_alone(path := Path(name).expanduser()):
+        if is_alone(path := expanded(name)):
             return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
         spec = f"hf:{name}"

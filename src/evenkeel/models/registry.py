@@ -12,12 +12,12 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
+from evenkeel.files.cache import expanded
 from evenkeel.models.presets import Preset, find_preset, presets
 from evenkeel.options import describe, parse
 from evenkeel.run.model import Model
@@ -238,7 +238,7 @@ def tokenizer(spec: str) -> Callable[[str], list[int]]:
         from evenkeel.models.tokenizer_files import from_encoding
 
         return from_encoding(name)
-    if not backend(scheme) and Path(spec).expanduser().exists():
+    if not backend(scheme) and expanded(spec).exists():
         scheme, name = "hf", spec
     entry = backend(scheme)
     make = getattr(backend_class(scheme), "tokenizer", None) if entry else None

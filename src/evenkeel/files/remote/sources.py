@@ -280,22 +280,27 @@ def _unpack_gz(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpack_bz2(file: BinaryIO) -> Iterator[bytes]:
-    with bz2.open(file) as unpacked:
-        while chunk := unpacked.read(CHUNK):
-            yield chunk
+    return _unpack_streams(file, bz2.BZ2Decompressor)
 
 
 def _unpack_xz(file: BinaryIO) -> Iterator[bytes]:
-    """Streams one after the other, with a limit on memory, which `lzma.open` has not."""
+    return _unpack_streams(file, lambda: lzma.LZMADecompressor(memlimit=MEMORY))
+
+
+def _unpack_streams(file: BinaryIO, new_decoder: Callable[[], Any]) -> Iterator[bytes]:
+    """Streams one after the other, with zeros between them or not. `bz2.open` takes a damaged stream after
+    the first for the end, and `lzma.open` has no limit on memory."""
     rest = file.read(CHUNK)
     while rest:
-        decoder = lzma.LZMADecompressor(memlimit=MEMORY)
+        decoder = new_decoder()
         while not decoder.eof:
             if decoder.needs_input and not rest and not (rest := file.read(CHUNK)):
                 raise EOFError
             chunk, rest = decoder.decompress(rest, max_length=CHUNK), b""
             yield chunk
-        rest = (decoder.unused_data or file.read(CHUNK)).lstrip(b"\0")  # streams may be padded
+        rest = decoder.unused_data.lstrip(b"\0")
+        while not rest and (more := file.read(CHUNK)):
+            rest = more.lstrip(b"\0")
 
 
 def _unpack_zst(file: BinaryIO) -> Iterator[bytes]:

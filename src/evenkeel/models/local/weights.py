@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.files.cache import file_sha256
+from evenkeel.files.cache import expanded, file_sha256
 from evenkeel.files.jsonfile import shallow
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 
@@ -100,7 +100,7 @@ def locate(
     Without `weights` only what describes a model is fetched, its tokenizer for instance.
     """
     name = spec.partition(":")[2]
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.suffix == ".gguf":
         path, gguf_file = path.parent, path.name
     if path.is_dir():
@@ -108,7 +108,7 @@ def locate(
     elif path.exists():
         raise UsageError(f"{spec}: {path} is a file; give the model's folder, or a .gguf file.")
     elif name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
-        raise UsageError(f"{spec}: there is nothing at {Path(name).expanduser()}; check the path.")
+        raise UsageError(f"{spec}: there is nothing at {expanded(name)}; check the path.")
     else:
         located = _fetch(spec, name, revision, gguf_file, weights=weights)
     expected = located.gguf_file or "config.json"
