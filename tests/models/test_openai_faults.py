@@ -225,6 +225,7 @@ def test_a_connection_on_which_a_second_copy_came_is_not_used_again() -> None:
                 await reply.read()
             [[(idle, _)]] = connector._conns.values()
             [connection] = server._server.connections
+            assert connection.transport is not None
             server._loop.call_soon_threadsafe(connection.transport.write, again)
             while not idle.should_close:  # until it has come
                 await asyncio.sleep(0.01)
