@@ -15,7 +15,6 @@ import msgspec
 from commandline import command, evenkeel
 from loopback import Loopback
 
-ONE = ("--limit", "1", "--lang", "en")
 PATIENCE = 300
 SUITE = """
 models:
@@ -31,34 +30,32 @@ list benchmarks
 list models
 data list
 build mirae --out data/mirae --seed 3
-build rgb --out data/rgb --seed 3
 build miron --out data/miron --seed 3 --per-category 2
-build multiview --out data/multiview --seed 3
-run rgb SERVED --ability noise --noise-rates 0 --out runs/rgb
+build multiview --starter --out data/multiview --seed 3
+run rgb SERVED --limit 1 --ability noise --noise-rates 0 --out runs/rgb
 rescore runs/rgb
 suite suite.yaml --out suite
-run mirae SERVED --levels 1 --samples 2 --out runs/mirae
-run miron EMBEDDED --out runs/miron
+run mirae SERVED EMBEDDER --limit 1 --levels 1 --samples 2 --out runs/mirae
+run miron SERVED --limit 8 --out runs/miron
+run miron --model replay:runs/miron --limit 8 --lang en --out runs/replayed
 run multiview --method bm25 --method embed:embedded-embedder --limit 1 --out runs/multiview
-run miron --model replay:runs/miron --limit 1 --lang en --out runs/replayed
 score miron runs/miron/export/miron_en.jsonl --out runs/scored
 list runs
-compare runs/miron runs/miron
-gate runs/miron --baseline runs/miron
+compare runs/miron runs/replayed
+gate runs/replayed --baseline runs/miron
 report runs/mirae
-report runs/miron runs/rgb --out pages/report.html
+report runs/miron runs/replayed --out pages/report.html
 scorecard runs/mirae runs/rgb runs/miron --out pages/scorecard.html
 export runs/miron --to csv --out exports/miron.csv
 export runs/miron --to parquet --out exports/miron.parquet
 export runs/miron --to published --out exports/published
-export runs/miron --to inspect --out exports/miron.eval
 export runs/miron --to every-eval-ever --out exports/every
 export runs/miron --to hub --out exports/hub
 export runs/multiview --to mteb --out exports/mteb
-tokenizers embedded --limit 4
+tokenizers embedded --data data/miron --out pages/tokenizers.html
 """
 RAY = """
-run miron EMBEDDED --engine ray --workers 1 --out runs/ray
+run miron --model embedded --limit 1 --lang en --engine ray --workers 1 --out runs/ray
 """
 
 
@@ -69,8 +66,8 @@ def run_all(text: str) -> list[tuple[str, int, str]]:
     with Loopback(words=20) as server:
         Path("suite.yaml").write_text(SUITE.replace("ADDRESS", server.url))
         models = {
-            "SERVED": ("--model", "openai:loop", "--base-url", server.url, *ONE),
-            "EMBEDDED": ("--model", "embedded", *ONE),
+            "SERVED": ("--model", "openai:loop", "--base-url", server.url, "--lang", "en"),
+            "EMBEDDER": ("--embedder", f"openai:embed?base_url={server.url}"),
         }
         for line in text.strip().splitlines():
             words = [word for part in line.split() for word in models.get(part, (part,))]

@@ -102,6 +102,13 @@ def connections(process: Any) -> list[Any]:
         return []
 
 
+def command_line(process: Any) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
 def with_nodes(cluster: Cluster, number: int) -> Cluster:
     """The cluster with so many nodes that run workers."""
     for node in list(cluster.worker_nodes)[number:]:
@@ -202,6 +209,8 @@ def test_a_cluster_of_this_machine_begins_and_ends_with_the_engine(monkeypatch: 
         listening = {each.laddr.ip for child in new for each in connections(child) if each.status == "LISTEN"}
         assert listening
         assert all(address.removeprefix("::ffff:").startswith("127.") for address in listening)
+        # The dashboard's process asks the metadata servers of clouds, though nothing is reported.
+        assert [line for child in new if "dashboard.py" in (line := command_line(child))] == []
     assert not ray.is_initialized()
 
 

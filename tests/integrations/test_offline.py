@@ -132,3 +132,15 @@ def test_the_app_serves_its_page_without_a_network(tmp_path: Path) -> None:
     assert not OUTSIDE.search(visited.outcomes[0][2])
     assert visited.attempts == []
     assert visited.packets == 0
+
+
+def test_commands_that_need_no_network_work_without_one(tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    pytest.importorskip("sentence_transformers")
+    ran = without_network(tmp_path, "commands")
+    assert [outcome for outcome in ran.outcomes if outcome[1] != 0] == []
+    pages = list(tmp_path.rglob("*.html"))
+    assert {page.name for page in pages} >= {"report.html", "scorecard.html", "tokenizers.html"}
+    assert [page for page in pages if OUTSIDE.search(page.read_text())] == []
+    assert ran.attempts == []
+    assert ran.packets == 0

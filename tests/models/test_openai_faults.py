@@ -13,16 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai import retry
+from evenkeel.models.openai.connections import Connector
 from evenkeel.types import Embed, Generate, Rank, Request, Response, Sampling
-from faults import EVERY_FAULT, FAULTS, STATUSES, WAITS
+from faults import EVERY_FAULT, FAULTS, JSON, STATUSES, WAITS
 from loopback import Loopback, embedding, shared_words
-from models.hostile import KEY, Recorder, chat, fixed, model_of, says
+from models.hostile import KEY, Hostile, Recorder, chat, fixed, model_of, says
 
 TIMEOUT_S = 60.0
 """Of one try: more than any reply takes on a machine that is busy."""
@@ -213,6 +215,28 @@ def test_an_answer_that_comes_twice_is_not_that_of_the_next_question() -> None:
         texts = [f"{number}: twice" for number in range(6)]
         responses = asked(server, chat, texts, concurrency=1)
     assert [text for text, response in responses.items() if not is_right(text, response)] == []
+
+
+def test_a_connection_on_which_a_second_copy_came_is_not_used_again() -> None:
+    async def scenario(server: Loopback) -> None:
+        again = JSON + b"Content-Length: 4\r\n\r\nlate"
+        async with Connector() as connector, aiohttp.ClientSession(connector=connector) as session:
+            async with session.get(f"{server.url}/first") as reply:
+                await reply.read()
+            [[(idle, _)]] = connector._conns.values()
+            [connection] = server._server.connections
+            assert connection.transport is not None
+            server._loop.call_soon_threadsafe(connection.transport.write, again)
+            while not idle.should_close:  # until it has come
+                await asyncio.sleep(0.01)
+            async with session.get(f"{server.url}/second") as reply:
+                assert await reply.read() == b"/v1/second"
+
+    async def respond(_: Hostile, request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.path)
+
+    with Hostile(respond) as server:
+        asyncio.run(asyncio.wait_for(scenario(server), TIMEOUT_S))
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])

@@ -98,7 +98,7 @@ class RayEngine(LocalEngine):
             if not address:
                 where = {"address": "local", "include_dashboard": False, "object_store_memory": STORE_BYTES}
             try:
-                with _own_signals(), contextlib.nullcontext() if address else _loopback():
+                with _own_signals(), contextlib.nullcontext() if address else _private():
                     ray.init(**where, log_to_driver=False, logging_level="CRITICAL")
             except Exception as error:
                 at = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
@@ -150,17 +150,23 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _loopback() -> Iterator[None]:
-    """Have a cluster of this machine listen on it alone: who reaches a cluster can run programs on it. Ray
-    does so where it does not form clusters (macOS, Windows), and takes no such address from its caller."""
-    from ray._private import ray_constants
+def _private() -> Iterator[None]:
+    """Have a cluster of this machine listen on it alone, and ask nobody what it is. Ray has no settings for
+    either.
 
-    before = ray_constants.ENABLE_RAY_CLUSTER
+    Who reaches a cluster can run programs on it: Ray takes the loopback address where it does not form
+    clusters (macOS, Windows). Without its dashboard Ray still starts the dashboard's process, for the usage
+    report alone, and that asks the metadata servers of clouds before it looks whether to report.
+    """
+    from ray._private import ray_constants, services
+
+    before = ray_constants.ENABLE_RAY_CLUSTER, services.start_api_server
     ray_constants.ENABLE_RAY_CLUSTER = False
+    services.start_api_server = lambda *args, **kwargs: ("", None)
     try:
         yield
     finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
+        ray_constants.ENABLE_RAY_CLUSTER, services.start_api_server = before
 
 
 def _silence() -> None:

@@ -277,8 +277,10 @@ class Transport:
         content: bytes | AsyncIterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send what is no question, such as a file, and read the reply up to LISTING bytes."""
-        timeout = aiohttp.ClientTimeout(total=FILE_S, sock_connect=CONNECT_S, sock_read=self._timeout)
+        """Send what is no question, such as a file, and read the reply up to LISTING bytes. A file that is
+        sent as it is read may take FILE_S."""
+        total = FILE_S if isinstance(content, AsyncIterator) else self._timeout
+        timeout = aiohttp.ClientTimeout(total=total, sock_connect=CONNECT_S, sock_read=self._timeout)
         with _as_request_errors(self._timeout):
             async with self._http.request(
                 method,

@@ -39,6 +39,8 @@ class Reading:
         self._broken: list[int] = []
         self._broken_count = self._unknown = self._duplicates = 0
         self._lines = 0
+        self.gone = False
+        """Whether the server has the file no more."""
 
     @property
     def known(self) -> bool:

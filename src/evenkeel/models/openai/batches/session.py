@@ -30,6 +30,7 @@ from evenkeel.models.openai.batches.stored import Batch, StoredBatches
 from evenkeel.models.openai.endpoint import Endpoint
 from evenkeel.models.openai.protocol import Dialect
 from evenkeel.models.openai.retry import (
+    DOUBTFUL_RETRIES,
     LONGEST_WAIT_S,
     OVERLOADED,
     REFUSALS_AT_START,
@@ -155,7 +156,7 @@ class Session:
                     status = await self._look(batch)
                 except RequestError as error:
                     failed_looks += 1
-                    if not error.transient or failed_looks > LOOKS:
+                    if not _may_pass(error, failed_looks, LOOKS):
                         raise self._unreachable(error) from error
                     self._note_failure(error)
                     continue
@@ -330,8 +331,9 @@ class Session:
                     batch.id = (await create()).id
                     self._stored.save()
                 except RequestError as error:
-                    is_unclear |= error.transient and not error.no_contact and error.status not in OVERLOADED
-                    if not error.transient or tries > TRIES:
+                    unanswered = error.no_contact or error.status in OVERLOADED
+                    is_unclear |= (error.transient or error.doubtful) and not unanswered
+                    if not _may_pass(error, tries, TRIES):
                         raise self._unreachable(error) from error
                     self._note_failure(error)
                     await self._back_off(error, tries)
@@ -411,8 +413,15 @@ class Session:
         failures: dict[str, Failure] = {}
         is_ours = False
         for path in status.results:
-            # A file that broke off is read again from its beginning: what was handed over is skipped.
-            reading = await self._insist(partial(self._read_file, path, batch, names, failures))
+            # A file that broke off is read again from its beginning: what was handed over is skipped. So is
+            # one without any line of its batch, such as a gateway's page: what it held is paid for.
+            read = partial(self._read_file, path, batch, names, failures)
+            reading, tries = await self._insist(read), 1
+            while not (reading.known or reading.gone or batch.candidates) and tries <= DOUBTFUL_RETRIES:
+                error = RequestError("broken reply", "a file of results without any line of its batch")
+                self._note_failure(error)
+                await self._back_off(error, tries)
+                reading, tries = await self._insist(read), tries + 1
             is_ours = is_ours or reading.known
             if not batch.candidates or reading.known:
                 for problem in reading.problems():
@@ -436,6 +445,7 @@ class Session:
             if error.transient or (error.status and error.status not in GONE):
                 raise
             self._relay.note(f"batch {batch.id}: a file of results cannot be read: {error}")
+            reading.gone = error.status in GONE
         return reading
 
     def _take(
@@ -503,7 +513,7 @@ class Session:
             try:
                 return await action()
             except RequestError as error:
-                if not error.transient or tries > TRIES:
+                if not _may_pass(error, tries, TRIES):
                     raise self._unreachable(error) from error
                 self._note_failure(error)
                 await self._back_off(error, tries)
@@ -542,6 +552,11 @@ class Session:
         failures = f", {failed:,} failed" if failed else ""
         age = _age(min(waiting, key=lambda batch: batch.created))
         return f"{number} ({states}): {done:,} of {total:,} done{failures}, {age} old"
+
+
+def _may_pass(error: RequestError, failures: int, most: int) -> bool:
+    """Whether a call that has failed so often is worth another try."""
+    return failures <= (most if error.transient else DOUBTFUL_RETRIES if error.doubtful else 0)
 
 
 def _file_id(data: bytes) -> str:
