@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import evenkeel as ek
 from commandline import command
 from evenkeel.cli.signals import stopping
 from killing import contents, watched
@@ -63,6 +64,20 @@ def begun(arguments: list[str], server: Loopback, run: Path) -> subprocess.Popen
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
     return process
+
+
+def test_a_run_is_finished_though_the_reader_of_its_messages_has_left(
+    questions: Path, tmp_path: Path
+) -> None:
+    with Loopback() as server:
+        process = subprocess.Popen(
+            run_command(questions, server, tmp_path / "run"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait() == 0
+    assert ek.load_run(tmp_path / "run").headline.coverage == 1.0
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def _wrap_output(most: float) -> None:
     writes that is watched from outside goes to a log, which has a limit."""
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _wrapped(sys.stdout, most)
-    if most < math.inf and sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+    if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
         sys.stderr = _wrapped(sys.stderr, most)
 
 
@@ -183,9 +183,6 @@ def _run_command() -> int:
         return error.exit_code
     except click.Abort:  # Ctrl-C
         raise
-    except BrokenPipeError:  # whoever read stderr has left; the interpreter must not flush to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:  # a path that cannot be read or written
         denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
         if error.errno not in NOT_WRITABLE and not denied:
