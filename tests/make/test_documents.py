@@ -109,6 +109,20 @@ def test_a_folder_of_text_files_gives_names_and_folders(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_link_out_of_a_folder_is_refused_by_name(tmp_path: Path) -> None:
+    """Documents are sent to a model: whoever made the folder does not choose files from elsewhere."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("for nobody")
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one")
+    (folder / "b.txt").symlink_to(folder / "a.txt")
+    assert len(read_documents(folder).documents) == 1
+    (folder / "c.txt").symlink_to(secret)
+    with pytest.raises(DataError, match=r"c\.txt: this is a link out of the folder"):
+        read_documents(folder)
+
+
 def test_a_folder_without_text_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no file in it that ends in \.txt or \.md"):
         read_documents(tmp_path)

@@ -163,6 +163,13 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
     files = [file for file in folder.rglob("*") if file.suffix.lower() in TEXT_FILES and file.is_file()]
     if not files:
         raise DataError(folder, f"there is no file in it that ends in {' or '.join(TEXT_FILES)}.")
+    inside = folder.resolve()
     for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
         name = file.relative_to(folder).as_posix()
+        if not file.resolve().is_relative_to(
+            inside
+        ):  # a stranger's folder must not choose what a server reads
+            raise DataError(
+                file, "this is a link out of the folder. Copy the file itself there, or remove the link."
+            )
         yield Row(file, {"text": read_text(file), "name": name, "folder": file.parent.name}, name)
