@@ -254,9 +254,14 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
 
 def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
-    (compared / "first" / "records.jsonl").unlink()
+    records = compared / "first" / "records.jsonl"
+    records.write_bytes(b"x" * records.stat().st_size)
     test = page("compare", "second", "first")
-    assert "These runs cannot be compared. First: this run is not finished" in shown(test)
+    assert "These runs cannot be compared. First/records.jsonl, line 1: " in shown(test)
+    assert str(compared) not in shown(test)
+    records.unlink()
+    test = page("compare", "second", "first")
+    assert "Not the name of a finished run here: first" in shown(test)
     assert str(compared) not in shown(test)
     assert str(compared) not in page("explore").dataframe[0].proto.id
     monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))
