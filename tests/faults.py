@@ -167,6 +167,10 @@ FAULTS: dict[str, Fault] = {
     "null choices": _json(b'{"choices":null,"data":null,"results":null}'),
     "choices of numbers": _json(b'{"choices":[1,2],"data":[1,2],"results":[1,2]}'),
     "content is a number": _json(b'{"choices":[{"message":5,"text":5}],"data":[5],"results":[5]}'),
+    "a number as content": _json(b'{"choices":[{"message":{"content":5},"text":5}],"data":[],"results":[]}'),
+    "an object as content": _json(
+        b'{"choices":[{"message":{"content":{}},"text":{}}],"data":[],"results":[]}'
+    ),
     "not UTF-8": _json(
         b'{"choices":[{"message":{"content":"\xff\xfe"},"text":"\xff","finish_reason":"stop"}]}'
     ),

@@ -311,7 +311,7 @@ def test_a_limit_takes_the_questions_that_all_languages_have() -> None:
 
 
 def test_a_level_that_the_file_lacks_is_refused(questions: Path) -> None:
-    with pytest.raises(UsageError, match="question 1 has no level 4"):
+    with pytest.raises(UsageError, match=r"questions\.json: question 1 has no level 4"):
         samples(questions, levels="1-4")
 
 
@@ -326,7 +326,9 @@ def test_the_same_levels_are_the_same_run_however_they_are_written() -> None:
 def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None:
     other = questions.with_name("other.json")
     other.write_bytes(questions.read_bytes())
-    with pytest.raises(UsageError, match="question 1 in 'en' is in several files"):
+    with pytest.raises(
+        UsageError, match=r"question 1 in 'en' is in several files: .*questions\.json, .*other\.json"
+    ):
         Mirae(MiraeOptions()).samples(Data([data_file(questions), data_file(other)], langs=None, limit=None))
 
 

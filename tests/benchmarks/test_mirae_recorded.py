@@ -20,6 +20,7 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.errors import DataError, UsageError
 from loopback import DIMENSIONS, Loopback
+from stored import rewrite_records
 
 LEVELS = (1, 2, 3)
 LONG = "so that the text goes on for more than the hundred characters that a published file holds of it"
@@ -390,7 +391,7 @@ def change(folder: Path, target: Path, edit: Callable[[Any], Any]) -> Path:
     records = [json.loads(line) for line in path.read_text().splitlines()]
     for record in records:
         edit(record["sample"])
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    rewrite_records(target, "".join(f"{json.dumps(record)}\n" for record in records).encode())
     return target
 
 

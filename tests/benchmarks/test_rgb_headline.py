@@ -14,7 +14,7 @@ from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import UsageError
 from rgb_rules import Item, Rule, ask, false, misled, plain, reporting, right, scattered, troubled, write
-from stored import undeclared
+from stored import rewrite_records, undeclared
 
 EACH = 12
 
@@ -195,7 +195,7 @@ def test_an_older_run_that_counts_them_as_wrong_is_read_as_unknown(
         zeroed = {name: 0.0 if name.startswith("corrected_") else value for name, value in values.items()}
         score = msgspec.structs.replace(record.score, values=zeroed)
         records.append(msgspec.structs.replace(record, score=score))
-    (old / "records.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in records))
+    rewrite_records(old, b"".join(msgspec.json.encode(r) + b"\n" for r in records))
     found = {d.metric: d for d in ek.compare(old, asked("reporting", reporting)).differences}
     assert found["corrected_published"].value_a is None
 

@@ -355,7 +355,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "en.json", [plain(0)])
     files = [data_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
-    with pytest.raises(UsageError, match="two files are named 'en'"):
+    with pytest.raises(UsageError, match=r"two files are named 'en': .*one.en\.json, .*two.en\.json"):
         load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
 
 

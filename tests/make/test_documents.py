@@ -123,6 +123,13 @@ def test_a_link_out_of_a_folder_is_refused_by_name(tmp_path: Path) -> None:
         read_documents(folder)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+def test_a_text_file_in_another_encoding_is_refused_by_name(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("What is one?\nWhat is two?\n".encode(encoding))
+    with pytest.raises(DataError, match=r"a\.txt, line 1: this is not UTF-8 text: it holds NUL"):
+        read_documents(tmp_path)
+
+
 def test_a_folder_without_text_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no file in it that ends in \.txt or \.md"):
         read_documents(tmp_path)

@@ -76,7 +76,6 @@ def test_usage_is_reported_and_absent_usage_is_none() -> None:
         ("[refuse]", "refused", "refusal"),
         ("[tool]", "unparsed", "finish_reason tool_calls"),
         ("[odd]", "unparsed", "finish_reason sunset"),
-        ("[silent]", "unparsed", "no message"),
         ("[think-on]", "truncated", "length inside the reasoning"),
     ],
 )

@@ -53,7 +53,8 @@ KINDS = {
     ),
     "broken reply": (
         "broken", "a list", "shape", "no choices", "null choices", "choices of numbers",
-        "content is a number", "not UTF-8", "nested", "error in a success", "not gzip", "gzip cut", "brotli",
+        "content is a number", "a number as content", "an object as content",
+        "not UTF-8", "nested", "error in a success", "not gzip", "gzip cut", "brotli",
     ),
     "reply is not JSON": (
         "empty", "null", "a string", "UTF-16", "a page", "a text", "events", "broken events",
@@ -204,7 +205,7 @@ def test_a_stall_that_stays_is_a_timeout() -> None:
     assert reasons == {"timeout after 2 tries: no reply within 0.5 s"} | (
         reasons & {"timeout after 2 tries: the reply began and did not go on"}
     )
-    assert set(server.tries.values()) == {2}
+    assert max(server.tries.values()) == 2  # on a busy machine the time may end before a try arrives
 
 
 # Replies that come twice

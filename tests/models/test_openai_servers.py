@@ -187,6 +187,12 @@ def test_each_password_goes_to_its_own_server_alone() -> None:
     assert "canary2" not in str(first.url("models"))
 
 
+@pytest.mark.parametrize("between", [",", ", ", ",,", " , , ", "/,", ",http://a.test/v1/,"])
+def test_stray_commas_and_slashes_make_no_further_server(between: str) -> None:
+    servers = endpoints(f"http://a.test/v1{between}http://b.test/v1, ", None)
+    assert [server.shown.rstrip("/") for server in servers] == ["http://a.test/v1", "http://b.test/v1"]
+
+
 def test_the_command_takes_the_option_several_times(tmp_path: Path, questions: Path) -> None:
     with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
         result = evenkeel(

@@ -134,24 +134,30 @@ def main() -> None:
 
 class _Output(io.FileIO):
     """A standard stream. Once its reader (head, less) has left, or its `most` bytes are written, writing does
-    nothing."""
+    nothing. Where it fails otherwise (a full disk) that is an error once, unless it has `messages` alone."""
 
     most: float = math.inf
+    messages = False
 
     def write(self, data: Any) -> int:
         left, self.most = self.most, max(0, self.most - len(data))
+        if left <= 0:
+            return len(data)
         try:
             if left >= len(data):
                 return super().write(data)
             super().write(data[: int(left)])
-        except BrokenPipeError:
-            pass
+        except OSError as error:
+            self.most = 0
+            if not self.messages and not isinstance(error, BrokenPipeError):
+                raise OSError(error.errno, error.strerror, "standard output") from error
         return len(data)
 
 
-def _wrapped(stream: Any, most: float) -> io.TextIOWrapper:
+def _wrapped(stream: Any, most: float, *, messages: bool = False) -> io.TextIOWrapper:
     output = _Output(stream.fileno(), "w", closefd=False)
     output.most = most
+    output.messages = messages
     return io.TextIOWrapper(
         io.BufferedWriter(output),
         encoding=stream.encoding,
@@ -166,7 +172,7 @@ def _wrap_output(most: float) -> None:
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _wrapped(sys.stdout, most)
     if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
-        sys.stderr = _wrapped(sys.stderr, most)
+        sys.stderr = _wrapped(sys.stderr, most, messages=True)
 
 
 def _run_command() -> int:

@@ -90,6 +90,15 @@ def read_text(path: Path) -> str:
         raise DataError(path, "this is not UTF-8 text.", line=line) from None
 
 
+def read_plain_text(path: Path) -> str:
+    """A text file as people write it. UTF-16 without a mark would be read as UTF-8 that is full of NUL."""
+    text = read_text(path)
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise DataError(path, "this is not UTF-8 text: it holds NUL.", line=line)
+    return text
+
+
 def _json_rows(path: Path) -> Iterator[Row]:
     if _is_list(path):
         for number, fields in enumerate(read_json(path, list[Any]), 1):

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError, listed
-from evenkeel.files.tables import Row, read_rows, read_text
+from evenkeel.files.tables import Row, read_plain_text, read_rows
 
 STORY = tuple(f"sentence{number}" for number in range(1, 6))
 TEXT_FIELDS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
@@ -172,4 +172,4 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
             raise DataError(
                 file, "this is a link out of the folder. Copy the file itself there, or remove the link."
             )
-        yield Row(file, {"text": read_text(file), "name": name, "folder": file.parent.name}, name)
+        yield Row(file, {"text": read_plain_text(file), "name": name, "folder": file.parent.name}, name)

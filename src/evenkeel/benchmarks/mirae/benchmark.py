@@ -16,7 +16,7 @@ from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Que
 from evenkeel.benchmarks.mirae.meanings import NEEDS, parse_methods
 from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, notes
 from evenkeel.benchmarks.mirae.view import examples, view
-from evenkeel.errors import UsageError
+from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
 from evenkeel.options import ASKING, IN_SAMPLES
 from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
@@ -160,7 +160,12 @@ class Mirae(Benchmark):
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
-        questions = [each for file in data for each in files.read_questions(file.path, data.only_lang)]
+        read = [(file.path, files.read_questions(file.path, data.only_lang)) for file in data]
+        questions = [question for _, each in read for question in each]
+        places: dict[tuple[str, str], list[str]] = {}
+        for path, each in read:
+            for question in each:
+                places.setdefault((question.lang, question.id), []).append(str(path))
         langs = data.choose_langs(question.lang for question in questions)
         questions = with_padding(
             [question for question in questions if question.lang in langs], self.options.padding
@@ -168,13 +173,17 @@ class Mirae(Benchmark):
         questions = spread(questions, data.limit)
         ids = ((question.lang, question.id, question.padding) for question in questions)
         for (lang, question_id, _), _ in files.repeated(ids):
-            raise UsageError(f"question {question_id} in '{lang}' is in several files: give one of them.")
+            where = listed(places[lang, question_id])
+            raise UsageError(
+                f"question {question_id} in '{lang}' is in several files: {where}. Give one of them."
+            )
         levels = files.parse_levels(self.options.levels)
         if self.options.levels == "all":
             levels = tuple(level for level in levels if any(level in each.texts for each in questions))
         for question in questions:
             if absent := [level for level in levels if level not in question.texts]:
-                raise UsageError(f"question {question.id} has no level {absent[0]}: see --levels.")
+                where = places[question.lang, question.id][0]
+                raise UsageError(f"{where}: question {question.id} has no level {absent[0]}: see --levels.")
         return files.make_samples(questions, self.options.samples, levels)
 
     def requests(self, sample: Sample[MiraeInputs]) -> list[Generate]:

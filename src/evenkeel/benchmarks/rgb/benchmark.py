@@ -29,7 +29,7 @@ from evenkeel.benchmarks.rgb.selection import (
     parse_abilities,
     select,
 )
-from evenkeel.errors import UsageError
+from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import DataFile, Starter
 from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sample, Sampling, Score, Summary
@@ -168,7 +168,8 @@ class Rgb(Benchmark):
                 )
         names = Counter(dataset.name for dataset in datasets)
         if twice := [name for name, number in names.items() if number > 1]:
-            raise UsageError(f"two files are named '{twice[0]}': give one of them.")
+            paths = [str(file.path) for file in self._chosen_files(data) if file.path.stem == twice[0]]
+            raise UsageError(f"two files are named '{twice[0]}': {listed(paths)}. Give one of them.")
         return datasets
 
     def _chosen_files(self, data: Data) -> list[DataFile]:

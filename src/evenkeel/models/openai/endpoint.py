@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
-ADDRESSES = re.compile(r"\s*,\s*(?=https?://)", re.IGNORECASE)
-"""Between two addresses; any other comma is part of one."""
+ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
+"""Between two addresses, or after the last; any other comma is part of one."""
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
 """In the name of a query field: its value is a secret, even if it is a word. No value is ever shown; those of
@@ -119,7 +119,8 @@ def endpoints(
     elif not addresses and (addresses := os.environ.get("OPENAI_BASE_URL", "").strip()):
         option = "OPENAI_BASE_URL"
     several = []
-    for address in dict.fromkeys(ADDRESSES.split(addresses or "https://api.openai.com/v1")):
+    given = ADDRESSES.split(addresses or "https://api.openai.com/v1")
+    for address in {each.rstrip("/"): each for each in given if each}.values():
         variable = api_key_env
         if variable is None and preset is None:
             variable = KEY_VARIABLE

@@ -342,7 +342,9 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     """The status of an answer, its text, its reasoning, and why it is not ok."""
     message = choice.message
     if message is None:
-        return "unparsed", "", "", "no message"
+        raise ValueError("the first choice holds no message")
+    if not isinstance(message.content, str | list | None):
+        raise ValueError("the content is not text")
     content = _content(message.content)
     status, finish = _finish_status(choice.finish_reason)
     fields = (_thinking(getattr(message, name)) for name in THINKING_FIELDS)
@@ -357,7 +359,7 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
         return status, text, reasoning, finish
     status, reason = ending(status, text, reasoning, closed=closed, cut=finish)
     if status == "unparsed" and content is None:
-        reason = "no content" if message.content is None else "the content is not text"
+        reason = "no content"
     return status, text, reasoning, reason
 
 

@@ -177,7 +177,7 @@ class Reply(NamedTuple):
         """What `read` makes of a successful reply; RequestError where it is not what the protocol has."""
         if self.data.lstrip()[:1] not in (b"{", b"["):
             detail = self.message() or "it is empty"
-            raise RequestError("reply is not JSON", detail, status=200, foreign=True)
+            raise RequestError("reply is not JSON", detail, status=200, foreign=self.is_page)
         try:
             try:
                 return read(shallow(self.data))

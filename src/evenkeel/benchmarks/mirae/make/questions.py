@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.jsonfile import convert, decode
-from evenkeel.files.tables import csv_cells, read_text
+from evenkeel.files.tables import csv_cells, read_plain_text
 
 DOMAIN = "OWN"
 """The domain of a question that names none, as built files have it."""
@@ -65,7 +65,7 @@ def _fault(question: UserQuestion, first_lines: dict[str, int], tokens: int, lon
 
 def _lines(path: Path) -> list[str]:
     """Lines as editors count them: a line separator of Unicode inside a text does not end one."""
-    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = read_plain_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
