@@ -7,6 +7,7 @@ Beside lm-eval and Inspect where they are installed (on the PATH).
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import socket
 import statistics
@@ -53,6 +54,9 @@ def until_first_request() -> tuple[float, str]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     python = sys.executable
     ways = {
         "python -c pass": [python, "-c", "pass"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -274,7 +275,8 @@ def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
 def test_what_was_chosen_is_logged(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="evenkeel")
     ask(open_hf(folder, concurrency=3, batch_tokens=4000), say("Hello", max_tokens=1))
-    assert "on cpu: batches of at most 3 rows and 4,000 tokens." in caplog.text
+    expected = r"on cpu: batches of at most 3 rows and 4,000 tokens, \d+ at a time with one thread each\."
+    assert re.search(expected, caplog.text)
 
 
 @pytest.mark.parametrize("command", [("run", "miron"), ("score", "mirae"), ("build", "rgb"), ("rescore",)])

@@ -89,7 +89,7 @@ Device: TypeAlias = Annotated[
 Concurrency: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
     Meta(
-        description="rows in one batch at most; by default 16 on CPU, on CUDA by the free memory",
+        description="rows in one batch at most; by default 32 on CPU, on CUDA by the free memory",
         extra=RUNTIME,
     ),
 ]
@@ -278,8 +278,9 @@ class HuggingFace:
                 tokens=options.batch_tokens or tokens or causal.tokens_that_fit(),
             )
             log.info(
-                "%s on %s: batches of at most %s rows and %s tokens.",
+                "%s on %s: batches of at most %s rows and %s tokens%s.",
                 *(self._spec, causal.device, f"{self._budget.rows:,}", f"{self._budget.tokens:,}"),
+                f", {self._workers} at a time with one thread each" if self._workers else "",
             )
         return self._loaded
 
