@@ -54,7 +54,6 @@ EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
         },
         "unparsed",
     ),
-    "number": ({"message": {"content": 7}, "finish_reason": "stop"}, "unparsed"),
 }
 
 
