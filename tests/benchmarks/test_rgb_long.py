@@ -11,12 +11,13 @@ import time
 
 import pytest
 
+from evenkeel.benchmarks.rgb.check import wording
 from evenkeel.benchmarks.rgb.check.classifier import ngrams
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.mention import mentions, target
 from evenkeel.benchmarks.rgb.check.wording import read
 from evenkeel.benchmarks.rgb.scoring import published
-from evenkeel.text.normalization import plain, words
+from evenkeel.text.normalization import Word, plain, words
 
 pytestmark = pytest.mark.slow
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
@@ -43,6 +44,20 @@ def test_an_answer_as_long_as_the_text_is_found_in_linear_time(unit: str) -> Non
     text = unit * (18000 // len(unit))
     assert len(lenient(text, ((answer, f"{answer}y"),), fake=((f"{answer}z",),), query=answer).parts) == 1
     assert [*mentions(target(answer), words(plain(answer)))] == [(0, len(words(plain(answer))))]
+
+
+def test_of_a_long_question_both_ends_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def noted(text: str) -> tuple[Word, ...]:
+        seen.append(len(text))
+        return words(text)
+
+    monkeypatch.setattr(wording, "words", noted)
+    question = "Who " + "x " * 200_000 + "won?"
+    assert lenient("Silverton won.", (("Silverton",),), query=question).right
+    assert seen
+    assert max(seen) <= 20_001
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def read_reply(
     visible = _EMPTY_FIELD.sub(": n/a", visible)
     text = _ends(simplified(plain(visible)))  # a character may unfold to many
     listed = words(text)
-    query = _plain_query(query)
+    query = _plain_query(_ends(query))
     answer, fake = _simplified(answer), _simplified(fake)
     spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
     asked_titles, other_titles = titles(text, query)
@@ -125,7 +125,7 @@ def read_reply(
 
 @lru_cache(maxsize=1024)
 def _plain_query(query: str) -> str:
-    return simplified(plain(query))
+    return _ends(simplified(plain(query)))
 
 
 @lru_cache(maxsize=4096)
