@@ -25,8 +25,8 @@ from evenkeel.models.local.weights import use_expandable_memory
 use_expandable_memory()  # as for a run, before torch is imported
 import torch  # noqa: E402
 
+from evenkeel.harness.model import Model  # noqa: E402
 from evenkeel.models.registry import load_model  # noqa: E402
-from evenkeel.run.model import Model  # noqa: E402
 from evenkeel.types import (  # noqa: E402
     Embed,
     Generate,

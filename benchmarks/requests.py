@@ -25,7 +25,7 @@ import aiohttp
 import msgspec
 
 import evenkeel as ek
-from evenkeel.run.runner import RequestPath
+from evenkeel.harness.runner import RequestPath
 from evenkeel.types import Request
 from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions

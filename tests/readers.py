@@ -38,6 +38,9 @@ from evenkeel.errors import DataError
 from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
+from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.ledger import Ledger
+from evenkeel.harness.registry import benchmark_names
 from evenkeel.inspect.log_file import open_log
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
@@ -47,9 +50,6 @@ from evenkeel.models.presets import presets
 from evenkeel.models.prices import price_of
 from evenkeel.models.replay import Replay
 from evenkeel.models.tokenizer_files import read_tokenizer
-from evenkeel.run.folder import FORMAT, Run
-from evenkeel.run.ledger import Ledger
-from evenkeel.run.registry import benchmark_names
 from evenkeel.types import Generate, Message, ModelRef, Response, Sampling
 
 Rows = list[Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.run.folder import FORMAT, Run, RunFolder
+from evenkeel.harness.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
 
 

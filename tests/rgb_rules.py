@@ -14,9 +14,9 @@ import evenkeel as ek
 from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file, git_blob, published_set
+from evenkeel.harness.benchmark import Data
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.page.tables import arrange
-from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Sample
 from scripted import Scripted
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.files import MiraeInputs
 from evenkeel.benchmarks.mirae.page import METRICS
+from evenkeel.harness.folder import FORMAT, Run, RunFolder
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.metrics import declaration, units
-from evenkeel.run.folder import FORMAT, Run, RunFolder
-from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 
 NUMBERS: TypeAlias = NDArray[Any]

@@ -13,8 +13,8 @@ from typing import Any
 
 import evenkeel as ek
 from commandline import command
+from evenkeel.harness.stored.listing import list_runs
 from evenkeel.report.suite import SuiteResult
-from evenkeel.run.stored.listing import list_runs
 from loopback import Loopback
 
 PATIENCE = 180

@@ -11,10 +11,10 @@ from msgspec import Meta, Struct
 
 import evenkeel as ek
 from evenkeel.errors import OptionError, UsageError, explain, suggestion
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.registry import RUN_ARGUMENTS
 from evenkeel.options import describe, parse
 from evenkeel.page.tables import in_order, is_number
-from evenkeel.run.budget import Limits
-from evenkeel.run.registry import RUN_ARGUMENTS
 
 
 class Part(Struct, forbid_unknown_fields=True):

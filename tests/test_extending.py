@@ -16,7 +16,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import UsageError
-from evenkeel.run import registry
+from evenkeel.harness import registry
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BROKEN = 'raise RuntimeError("half of it is missing")\n'

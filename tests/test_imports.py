@@ -56,7 +56,7 @@ def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) ->
     watcher = """
         import os, sys
         import evenkeel
-        from evenkeel.run.progress import Silent
+        from evenkeel.harness.progress import Silent
 
         class Watcher(Silent):
             def phase(self, title, **numbers):
@@ -96,9 +96,9 @@ def test_every_function_has_an_example_in_its_help() -> None:
         assert re.search(rf"(ek\.)?{name}\(", inspect.getdoc(getattr(evenkeel, name)) or ""), name
 
 
-def test_the_function_run_is_not_hidden_by_the_package_run() -> None:
+def test_no_package_hides_a_public_name() -> None:
     code = """
-        import evenkeel, evenkeel.run.runner
+        import evenkeel, evenkeel.harness.runner
         assert callable(evenkeel.run)
         from evenkeel import run
         from evenkeel.journal import journal

@@ -17,7 +17,7 @@ LAYERS = (
     "files",
     "text",
     "journal",
-    "run",
+    "harness",
     "models",
     "analysis",
     "make",
@@ -125,7 +125,7 @@ def test_no_folder_is_crowded() -> None:
         ("click", {"cli"}),
         ("altair", set()),
         ("scipy", set()),
-        ("pandas", {"run"}),
+        ("pandas", {"harness"}),
         ("polars", {"files", "app"}),
         ("vl_convert", {"report"}),
         ("jinja2", {"models", "report"}),
@@ -162,7 +162,7 @@ def test_the_check_finds_a_lazy_import_that_points_up(tmp_path: Path) -> None:
         "import evenkeel",
         "from ..report import html_page",
         "importlib.import_module('evenkeel.report.html_page')",
-        "if TYPE_CHECKING:\n        from evenkeel.run.folder import Run",
+        "if TYPE_CHECKING:\n        from evenkeel.harness.folder import Run",
     ],
 )
 def test_the_check_fails_on_every_form_of_import_that_points_up(line: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import evenkeel as ek
-from evenkeel.run.registry import BENCHMARKS, benchmark_class
+from evenkeel.harness.registry import BENCHMARKS, benchmark_class
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 HEADING = """# Every metric: what it says, its formula, its source, what to be careful about

@@ -28,7 +28,7 @@ What there is, under the names of the command line:
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
     presets                  well-known servers of models; which keys are set
-    benchmarks, describe     the benchmarks by name; the options of a class
+    list_benchmarks, describe  the benchmarks by name; the options of a class
     Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
     EvenkeelError, UsageError
@@ -40,8 +40,6 @@ loaded until it is used.
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,6 +58,12 @@ if TYPE_CHECKING:
     from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
     from evenkeel.benchmarks.rgb.options import RgbOptions
     from evenkeel.errors import EvenkeelError, UsageError
+    from evenkeel.harness.benchmark import Benchmark
+    from evenkeel.harness.control import read_progress, stop
+    from evenkeel.harness.folder import Run, load_run
+    from evenkeel.harness.registry import list_benchmarks
+    from evenkeel.harness.stored.figures import load_runs
+    from evenkeel.harness.stored.listing import list_runs, open_run
     from evenkeel.make.review import review
     from evenkeel.models.presets import presets
     from evenkeel.models.registry import load_model
@@ -70,12 +74,6 @@ if TYPE_CHECKING:
     from evenkeel.report.pictures import charts, settings, tables
     from evenkeel.report.samples.flips import both, flips
     from evenkeel.report.scorecard import scorecard
-    from evenkeel.run.benchmark import Benchmark
-    from evenkeel.run.control import read_progress, stop
-    from evenkeel.run.folder import Run, load_run
-    from evenkeel.run.registry import benchmarks
-    from evenkeel.run.stored.figures import load_runs
-    from evenkeel.run.stored.listing import list_runs, open_run
     from evenkeel.types import (
         Embed,
         Entail,
@@ -117,13 +115,13 @@ _MODULES = {
     "evenkeel.report.html_page": "render",
     "evenkeel.report.pictures": "charts settings tables",
     "evenkeel.report.scorecard": "scorecard",
-    "evenkeel.run.benchmark": "Benchmark",
-    "evenkeel.run.control": "read_progress stop",
+    "evenkeel.harness.benchmark": "Benchmark",
+    "evenkeel.harness.control": "read_progress stop",
     "evenkeel.api.explained": "explained",
-    "evenkeel.run.folder": "Run load_run",
-    "evenkeel.run.stored.figures": "load_runs",
-    "evenkeel.run.stored.listing": "list_runs open_run",
-    "evenkeel.run.registry": "benchmarks",
+    "evenkeel.harness.folder": "Run load_run",
+    "evenkeel.harness.stored.figures": "load_runs",
+    "evenkeel.harness.stored.listing": "list_runs open_run",
+    "evenkeel.harness.registry": "list_benchmarks",
     "evenkeel.types": "Embed Entail Generate LogLikelihood Message Rank Response Sample Sampling Score "
     "StringLikelihood",
 }
@@ -151,7 +149,6 @@ __all__ = [
     "StringLikelihood",
     "UsageError",
     "__version__",
-    "benchmarks",
     "both",
     "build",
     "charts",
@@ -164,6 +161,7 @@ __all__ = [
     "flips",
     "gate",
     "leaderboard",
+    "list_benchmarks",
     "list_runs",
     "load_model",
     "load_run",
@@ -186,17 +184,6 @@ __all__ = [
     "suite",
     "tables",
 ]
-
-
-class _Package(ModuleType):
-    """Importing the package `evenkeel.run` would put it in the place of the function `evenkeel.run`."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ import evenkeel as ek
 from evenkeel.api.launch import Started, run_arguments, start, start_again, start_build, started
 from evenkeel.cli.run import run_command
 from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.run.control import stop
+from evenkeel.harness.control import stop
 from loopback import Loopback
 
 PATIENCE = 180

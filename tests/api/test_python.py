@@ -18,8 +18,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.harness.progress import Silent
 from evenkeel.report.terminal.progress import NotebookLine, watcher
-from evenkeel.run.progress import Silent
 from evenkeel.types import Response
 from loopback import Loopback
 from stored import store_run

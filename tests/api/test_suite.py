@@ -18,7 +18,7 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
-from evenkeel.run.stored.listing import list_runs
+from evenkeel.harness.stored.listing import list_runs
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
 

@@ -316,7 +316,7 @@ def test_no_name_of_a_folder_becomes_arguments_or_signs(runs: Path, name: str) -
 def test_every_option_is_explained_and_in_order() -> None:
     known = {
         key: {option.name for option in ek.describe(kind)}
-        for name, benchmark in ek.benchmarks().items()
+        for name, benchmark in ek.list_benchmarks().items()
         for key, kind in (
             (f"options-{name}", benchmark.Options),
             (f"build-{name}", benchmark.builder().Options),
@@ -325,7 +325,7 @@ def test_every_option_is_explained_and_in_order() -> None:
     for key, names in choose.PRESENTATION.first.items():
         assert set(names) <= known[key] - set(choose.OF_TERMINAL), key
     assert set(choose.PRESENTATION.titles) <= set.union(*known.values())
-    for benchmark in ek.benchmarks().values():
+    for benchmark in ek.list_benchmarks().values():
         for kind in (benchmark.Options, benchmark.builder().Options):
             for option in ek.describe(kind):
                 words = choose.explanation(option)

@@ -129,7 +129,7 @@ def test_every_metric_of_a_benchmark_is_explained(
     entries = ek.explained(benchmark)
     assert f"{len(entries)} of {len(entries)} metrics" in shown(test)
     text = urllib.parse.unquote(shown(test))
-    layout = ek.benchmarks()[benchmark].layout
+    layout = ek.list_benchmarks()[benchmark].layout
     assert all(entry.title[:20] in text or entry.name in text for entry in entries)
     assert layout.citation.split()[0] in text
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
 from app.test_pages import PAGE
-from run.test_canary import CANARY, Echo, leaks
+from harness.test_canary import CANARY, Echo, leaks
 
 SCREENS = Path(ek.__file__).parent / "app" / "screens"
 

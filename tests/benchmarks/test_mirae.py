@@ -28,7 +28,7 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import cosine_matrix, similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
-from evenkeel.run.benchmark import Data
+from evenkeel.harness.benchmark import Data
 from evenkeel.types import Answered, Embed, Response, Sample, Score
 from loopback import Loopback
 

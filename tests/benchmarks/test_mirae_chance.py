@@ -19,7 +19,7 @@ from evenkeel.benchmarks.mirae.chance import BASES, bases, corrected_for_chance
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.errors import UsageError
-from evenkeel.run import runner
+from evenkeel.harness import runner
 from evenkeel.types import Answered, Embed, Generate, Response, RunSpec, Sample, Score, Summary
 from loopback import Loopback
 

@@ -50,7 +50,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files import package_data
 from evenkeel.files.datasets import data_file
 from evenkeel.files.package_data import read_json
-from evenkeel.run.benchmark import Data
+from evenkeel.harness.benchmark import Data
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter, estimate_tokens
 
 pytestmark = pytest.mark.slow

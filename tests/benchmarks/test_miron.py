@@ -24,7 +24,7 @@ from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.page import BASELINES
 from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import data_file
-from evenkeel.run.benchmark import Data
+from evenkeel.harness.benchmark import Data
 from evenkeel.types import Generate, LogLikelihood
 from loopback import Loopback, logprob, tokenise
 

@@ -14,8 +14,8 @@ from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.files.datasets import data_file
-from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
+from evenkeel.harness.benchmark import Data
+from evenkeel.harness.registry import load_benchmark
 
 
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from evenkeel.benchmarks.miron.matching import script_of, with_clean_versions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file
-from evenkeel.run.benchmark import Data
+from evenkeel.harness.benchmark import Data
 from evenkeel.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}

@@ -28,7 +28,7 @@ from evenkeel.benchmarks.miron.scoring import (
     without_longer,
 )
 from evenkeel.errors import UsageError
-from evenkeel.run.registry import load_benchmark
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.text.word_splitting import first_words
 from evenkeel.types import Answered, LogLikelihood, Logprobs, Response, Sample, Score, Status
 

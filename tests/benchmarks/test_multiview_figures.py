@@ -21,9 +21,9 @@ from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
 from evenkeel.benchmarks.multiview.page import LAYOUT
 from evenkeel.benchmarks.multiview.scoring import difficulties, summarise
 from evenkeel.errors import UsageError
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.page.layout import Points
 from evenkeel.report import charts
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Embed, Record, Response, Sample, Score
 from loopback import Loopback
 from scripted import Scripted

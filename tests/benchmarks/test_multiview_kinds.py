@@ -19,8 +19,8 @@ from commandline import evenkeel
 from evenkeel.benchmarks.multiview.benchmark import MultiviewOptions
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.errors import DataError, UsageError
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.report.notes import failure_notes
-from evenkeel.run.registry import load_benchmark
 from loopback import Loopback, embedding, shared_words
 from models.tiny import tiny_model
 from scripted import Scripted

@@ -17,7 +17,7 @@ from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.multiview.methods import instruct_template, parse_methods
 from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
-from evenkeel.run.registry import load_benchmark
+from evenkeel.harness.registry import load_benchmark
 from loopback import Loopback, embedding
 from scripted import Scripted
 from triplets import interval, named, picks, store, store_tools, triplet

@@ -13,7 +13,7 @@ import pytest
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.run.registry import load_benchmark
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,

@@ -15,8 +15,8 @@ from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file, published_set
-from evenkeel.run.benchmark import Data
-from evenkeel.run.registry import load_benchmark
+from evenkeel.harness.benchmark import Data
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Generate, Message
 from rgb_rules import (
     Answering,

@@ -25,9 +25,9 @@ from evenkeel.benchmarks.rgb.check.accuracy import Half, labelled
 from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
 from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.benchmarks.rgb.view import occurrences
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.registry import record_type
 from evenkeel.page.view import Beside, Cloud, Facts, Matrix, Text, Tokens, View
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.registry import record_type
 from evenkeel.types import (
     Answered,
     LogLikelihood,
@@ -86,7 +86,7 @@ def score_of(sample: Sample, values: dict[str, float | None], detail: Any) -> Sc
 class Parrot(ek.Benchmark):
     """Can it repeat a word?"""
 
-    metrics = (ek.Metric("repeated", "Words repeated", "share"),)
+    metrics = (ek.Metric("repeated", "Words repeated", "share", "higher"),)
 
 
 def parrot(name: str, value: float | None) -> Record:

@@ -13,7 +13,7 @@ PARROT = '''
 from typing import Annotated
 from msgspec import Meta, Struct
 from evenkeel.page.metrics import Metric
-from evenkeel.run.benchmark import Benchmark
+from evenkeel.harness.benchmark import Benchmark
 from evenkeel.types import Generate, Message, Sample, Sampling
 
 class Parrot(Benchmark):

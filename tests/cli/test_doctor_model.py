@@ -17,9 +17,9 @@ from dialects import PROVIDERS, Provider, ProviderServer, named_at
 from evenkeel.api import trial
 from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
 from evenkeel.errors import UsageError
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.registry import BENCHMARKS, load_benchmark
 from evenkeel.models.registry import BACKENDS, Backend
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.registry import BENCHMARKS, load_benchmark
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response
 
 

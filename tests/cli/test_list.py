@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from commandline import evenkeel
-from evenkeel.run.folder import Run
-from evenkeel.run.stored.listing import ListedRun
+from evenkeel.harness.folder import Run
+from evenkeel.harness.stored.listing import ListedRun
 from stored import store_run
 
 

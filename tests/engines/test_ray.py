@@ -15,9 +15,9 @@ import pytest
 import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
+from evenkeel.harness.plugins import entry_points
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.engines.exchange import LOST
-from evenkeel.run.plugins import entry_points
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 from models.tiny import tiny_model
 

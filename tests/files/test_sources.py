@@ -22,7 +22,7 @@ from evenkeel.errors import DataError, DataUnreachable, MissingExtra, UsageError
 from evenkeel.files import datasets
 from evenkeel.files.remote import sources
 from evenkeel.files.remote.sources import local, naming_source, parse_columns, without_secrets
-from evenkeel.run.folder import Run
+from evenkeel.harness.folder import Run
 from loopback import Loopback
 
 ROWS = [

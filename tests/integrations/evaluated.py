@@ -13,10 +13,10 @@ from typing import Any
 from inspect_ai import eval as evaluate
 from inspect_ai.log import EvalLog, read_eval_log
 
+from evenkeel.harness.folder import load_run
 from evenkeel.inspect import tasks
 from evenkeel.inspect.export import export_log
 from evenkeel.inspect.recorded import score_log
-from evenkeel.run.folder import load_run
 
 
 def summary(log: EvalLog) -> dict[str, Any]:

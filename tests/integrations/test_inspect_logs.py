@@ -15,11 +15,11 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api.setup import read_samples
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.inspect import log_file
 from evenkeel.inspect.outputs import Output, response_of
 from evenkeel.inspect.questions import FIELD, make_questions
 from evenkeel.inspect.recorded import score_log
-from evenkeel.run.registry import load_benchmark
 from evenkeel.types import Generate, to_jsonable
 
 OPTIONS = {"ability": "rejection", "repeats": 2, "temperature": 0.5}

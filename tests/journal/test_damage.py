@@ -12,9 +12,9 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import DataError, RunConflict
+from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.run.progress import Silent
 from evenkeel.types import Embed, Generate, Response, Sample, Sampling
 from loopback import Loopback
 

@@ -16,9 +16,9 @@ import pytest
 import evenkeel as ek
 from evenkeel.errors import RunConflict
 from evenkeel.files import lock
+from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.run.progress import Silent
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
 

@@ -18,12 +18,12 @@ import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.harness.progress import Silent
 from evenkeel.models.openai.batches import anthropic
 from evenkeel.models.openai.batches.protocols import AnthropicBatches, OpenAIBatches
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.registry import load_model
-from evenkeel.run.progress import Silent
 from evenkeel.types import Generate, Message, Request, Response, Sampling
 
 KEY = "sk-loop-4f9a0c2d7b61e835"

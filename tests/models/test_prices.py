@@ -10,8 +10,8 @@ import evenkeel as ek
 from commandline import evenkeel
 from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.errors import BudgetReached, DataError, UsageError
+from evenkeel.harness.budget import Budget, Limits, Price
 from evenkeel.models.prices import price_of, price_table
-from evenkeel.run.budget import Budget, Limits, Price
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 
 GROQ = "groq:openai/gpt-oss-120b"

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.harness.budget import Budget, Limits
 from evenkeel.journal.journal import Journal, make_key
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import PAIR_ROWS, SentenceTransformer
-from evenkeel.run.budget import Budget, Limits
 from evenkeel.types import Generate, Rank, Response, Sampling
 from models.tiny import ask, change_tensors, tiny_cross_encoder
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from evenkeel.harness.model import Model
 from evenkeel.models.embedded import embedded_folder, embedded_gguf, embedder_folder
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.registry import load_model
-from evenkeel.run.model import Model
 from evenkeel.types import Generate, Logprobs, Message, Request, Response, Sampling
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")

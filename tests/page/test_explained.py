@@ -18,8 +18,8 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api.explained import written
 from evenkeel.errors import UsageError
+from evenkeel.harness.registry import BENCHMARKS, benchmark_class, chosen_class
 from evenkeel.page.metrics import declaration
-from evenkeel.run.registry import BENCHMARKS, benchmark_class, chosen_class
 from loopback import Loopback, embedding
 from rgb_rules import Item, ask, false, misled, plain, reporting, right, write
 from scripted import Scripted
@@ -64,8 +64,8 @@ class Parrot(Benchmark):
 
     roles = {}
     metrics = [
-        Metric("repeated", "words <b>repeated</b>", unit="share", chance=0.5),
-        Metric("odd_*", "odd", unit="count"),
+        Metric("repeated", "words <b>repeated</b>", unit="share", better="higher", chance=0.5),
+        Metric("odd_*", "odd", unit="count", better="higher"),
     ]
 
     def samples(self, data):
@@ -131,7 +131,7 @@ INTERVALS = {
 def check_intervals(run: ek.Run) -> None:
     """Every figure has the interval that the text of its metric names."""
     entries = {entry.name: entry.formula for entry in ek.explained(run.spec.benchmark)}
-    metrics = ek.benchmarks()[run.spec.benchmark].layout.metrics
+    metrics = ek.list_benchmarks()[run.spec.benchmark].layout.metrics
     seen = 0
     for figure in run.summary.values():
         metric = declaration(metrics, figure.metric)

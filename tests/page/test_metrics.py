@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import evenkeel as ek
+from evenkeel.harness.registry import BENCHMARKS, benchmark_class
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, unit_of
-from evenkeel.run.registry import BENCHMARKS, benchmark_class
 
 LOWER = {
     "mirae": ("refusals", "cut_by_max_tokens", "empty", "drift", "std_similarity", "semantic_entropy"),

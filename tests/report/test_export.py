@@ -19,9 +19,9 @@ from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.columns import cells, columns, titles
 from evenkeel.files.frame import CHUNK
+from evenkeel.harness.folder import FORMAT, Run, RunFolder
 from evenkeel.page.format import harmless
 from evenkeel.report.export import export
-from evenkeel.run.folder import FORMAT, Run, RunFolder
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback
 

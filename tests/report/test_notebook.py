@@ -18,8 +18,8 @@ from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 
 import evenkeel
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
-from evenkeel.run.registry import benchmark_class
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NAMES = ("quickstart", "mirae", "rgb", "miron", "multiview")

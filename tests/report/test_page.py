@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 import evenkeel as ek
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
 from evenkeel.page.layout import Bars, Curve, Example, Examples
@@ -30,7 +31,6 @@ from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from evenkeel.report.terminal.tables import cells, show_run, show_side_by_side, show_table, split
-from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Logprobs, Response, Unit
 from loopback import Loopback
 from stored import store_run

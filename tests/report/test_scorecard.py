@@ -13,8 +13,8 @@ import pytest
 from commandline import evenkeel
 from evenkeel.analysis import scope_name
 from evenkeel.errors import DataError, UsageError
+from evenkeel.harness.folder import Run
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
-from evenkeel.run.folder import Run
 from stored import store_run
 
 HOSTILE = '<script>alert(1)</script>"onload=x {{ 7*7 }}\x1b[31m\u202e'

@@ -19,9 +19,9 @@ import yaml
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, UsageError
+from evenkeel.harness.folder import Run
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
-from evenkeel.run.folder import Run
 from loopback import Loopback
 from triplets import store_tools
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects
+from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.progress import Silent
+from evenkeel.harness.runner import RequestPath
+from evenkeel.harness.scoring import complete
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import load_model
-from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.progress import Silent
-from evenkeel.run.runner import RequestPath
-from evenkeel.run.scoring import complete
 from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, characters, items, read, schema_of, without_bounds
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback

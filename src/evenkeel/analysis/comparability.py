@@ -15,10 +15,10 @@ from msgspec import Struct
 from evenkeel.analysis.links import Group, group_of, independent_groups
 from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
 from evenkeel.types import MIXED, Figure, Sample, Score, Tag
 
 MOST_ROWS = 50

@@ -30,10 +30,10 @@ from evenkeel.analysis.comparability import (
 from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.analysis.pairing import check_pairing
 from evenkeel.errors import UsageError
+from evenkeel.harness.folder import Run
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
 from evenkeel.page.notebook import Displayed
-from evenkeel.run.folder import Run
 from evenkeel.types import Unit
 
 SIGNIFICANT = 0.05

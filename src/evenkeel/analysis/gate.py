@@ -16,11 +16,11 @@ from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, co
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.student import t_cdf, t_quantile
 from evenkeel.errors import UsageError
+from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Better, declaration
 from evenkeel.page.notebook import Displayed
-from evenkeel.run.folder import Run
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""

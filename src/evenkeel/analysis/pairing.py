@@ -12,11 +12,11 @@ import msgspec
 
 from evenkeel.analysis.comparability import RunValues, run_names, split_name
 from evenkeel.errors import UsageError
+from evenkeel.harness.folder import Run, spec_changes
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.run.folder import Run, spec_changes
-from evenkeel.run.registry import benchmark_class
 
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask, which the samples show."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.model import Model
+from evenkeel.harness.progress import Progress
 from evenkeel.models.presets import batch_preset, presets
 from evenkeel.models.registry import on_server, split_spec
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.model import Model
-from evenkeel.run.progress import Progress
 from evenkeel.types import ModelRef
 
 NAMED = 3

@@ -14,16 +14,16 @@ from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, naming, resolved, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.control import assigned_folder, controlled
+from evenkeel.harness.progress import Progress
+from evenkeel.harness.registry import benchmark_name, chosen_class
+from evenkeel.harness.runner import RequestPath
+from evenkeel.harness.scoring import complete
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.run.budget import Limits
-from evenkeel.run.control import assigned_folder, controlled
-from evenkeel.run.progress import Progress
-from evenkeel.run.registry import benchmark_name, chosen_class
-from evenkeel.run.runner import RequestPath
-from evenkeel.run.scoring import complete
 from evenkeel.types import ModelRef
 
 TEXTS = ("docs", "questions")

@@ -11,11 +11,11 @@ import sys
 from msgspec import Struct
 
 from evenkeel.files.package_data import data_path, read_json
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.explained import Explained
 from evenkeel.page.format import capitalised, chance
 from evenkeel.page.metrics import Metric
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.registry import benchmark_class
 
 FILE = "explained.json"
 

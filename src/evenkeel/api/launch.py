@@ -29,17 +29,17 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, trim, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.control import VARIABLE
+from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
+from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.models.prices import prices_by_role, require_prices
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import describe, parse
 from evenkeel.page.format import visible
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import Limits
-from evenkeel.run.control import VARIABLE
-from evenkeel.run.folder import CONTROL, STOP, STOPPED, member
-from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.types import ModelRef
 
 Kind: TypeAlias = Literal["run", "build"]

@@ -15,13 +15,13 @@ from typing import Any
 
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
+from evenkeel.harness.folder import served_at
+from evenkeel.harness.model import Model
+from evenkeel.harness.runner import Refusal
 from evenkeel.journal.journal import without_address
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import BACKENDS, backend, backend_class, own_preset
 from evenkeel.options import describe
-from evenkeel.run.folder import served_at
-from evenkeel.run.model import Model
-from evenkeel.run.runner import Refusal
 from evenkeel.types import ModelRef, RunSpec
 
 RISKY = ("trust_remote_code",)

@@ -22,6 +22,11 @@ from evenkeel.api.batch import batched_roles
 from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.budget import FREE, Budget, Limits, Plan, Price, estimate
+from evenkeel.harness.progress import Silent
+from evenkeel.harness.registry import benchmark_name, load_benchmark
+from evenkeel.harness.runner import RequestPath, ask, score_chunks
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,
@@ -31,11 +36,6 @@ from evenkeel.models.prices import (
     thinking_by_role,
 )
 from evenkeel.models.registry import check_spec
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import FREE, Budget, Limits, Plan, Price, estimate
-from evenkeel.run.progress import Silent
-from evenkeel.run.registry import benchmark_name, load_benchmark
-from evenkeel.run.runner import RequestPath, ask, score_chunks
 from evenkeel.types import (
     KIND_NEEDS,
     Capability,

@@ -8,7 +8,7 @@ from pathlib import Path
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.remote.sources import is_elsewhere
-from evenkeel.run.registry import benchmark_name, load_benchmark
+from evenkeel.harness.registry import benchmark_name, load_benchmark
 
 BEGINNING = 2**16
 """Bytes of each file that are read first."""

@@ -29,20 +29,20 @@ from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import parse_columns
+from evenkeel.harness.benchmark import Benchmark, Recorded
+from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.control import controlled
+from evenkeel.harness.folder import OlderFormat, Run, RunFolder, member, read_spec
+from evenkeel.harness.progress import Progress
+from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
+from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
+from evenkeel.harness.scoring import UNCAUGHT
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.run.benchmark import Benchmark, Recorded
-from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.control import controlled
-from evenkeel.run.folder import OlderFormat, Run, RunFolder, member, read_spec
-from evenkeel.run.progress import Progress
-from evenkeel.run.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
-from evenkeel.run.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
-from evenkeel.run.scoring import UNCAUGHT
 from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")

@@ -19,18 +19,18 @@ import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
+from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.folder import FORMAT, RunFolder, served_at
+from evenkeel.harness.ledger import assigned_ledger
+from evenkeel.harness.model import Echoing, Model
+from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.journal import without_address
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
 from evenkeel.models.registry import on_server, own_preset, split_spec
 from evenkeel.options import identity_options
-from evenkeel.run.benchmark import Benchmark, Data
-from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.folder import FORMAT, RunFolder, served_at
-from evenkeel.run.ledger import assigned_ledger
-from evenkeel.run.model import Echoing, Model
-from evenkeel.run.progress import Progress, watch
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
 ABILITIES = {

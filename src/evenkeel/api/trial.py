@@ -14,9 +14,9 @@ from evenkeel.api.setup import with_base_url
 from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
 from evenkeel.files.package_data import read_json
+from evenkeel.harness.model import Model
+from evenkeel.harness.registry import load_benchmark, usable_benchmarks
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
-from evenkeel.run.model import Model
-from evenkeel.run.registry import load_benchmark, usable_benchmarks
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import (
     Capability,

@@ -14,9 +14,9 @@ from evenkeel.app.settings import Settings
 if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.leaderboard import Leaderboard
+    from evenkeel.harness.stored.listing import ListedRun
+    from evenkeel.harness.stored.samples import Samples
     from evenkeel.report.pictures import Drawn
-    from evenkeel.run.stored.listing import ListedRun
-    from evenkeel.run.stored.samples import Samples
 
 MOST_RUNS = 8
 """Runs whose samples are kept in memory at a time."""

@@ -111,8 +111,10 @@ def _go_on(settings: Settings, process: Started) -> None:
 def _check_command(settings: Settings, process: Started) -> None:
     """The command of a process is read from a file, which may ask for no more than the page."""
     benchmark, *arguments = process.command[5:-1] or [""]
-    if benchmark not in ek.benchmarks():
-        raise ek.UsageError(f"'{benchmark}' is not a benchmark. Available: {', '.join(ek.benchmarks())}.")
+    if benchmark not in ek.list_benchmarks():
+        raise ek.UsageError(
+            f"'{benchmark}' is not a benchmark. Available: {', '.join(ek.list_benchmarks())}."
+        )
     values: defaultdict[str, list[str]] = defaultdict(list)
     for argument in arguments:
         name, _, value = argument.partition("=")

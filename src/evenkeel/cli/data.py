@@ -13,8 +13,8 @@ from evenkeel.cli.options import BenchmarkGroup, SuggestingChoice, SuggestingGro
 from evenkeel.cli.output import say, say_error
 from evenkeel.errors import DataError
 from evenkeel.files import datasets
-from evenkeel.run.budget import Limits
-from evenkeel.run.registry import chosen_class
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.registry import chosen_class
 
 
 def _make_build(name: str) -> click.Command:

@@ -22,9 +22,9 @@ from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, OptionError, StorageError, place_of
 from evenkeel.files.cache import NotWritten
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.harness.control import assigned_folder, obeying
+from evenkeel.harness.plugins import PluginWarning
 from evenkeel.page.format import visible
-from evenkeel.run.control import assigned_folder, obeying
-from evenkeel.run.plugins import PluginWarning
 
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from evenkeel.run.benchmark import Benchmark
-    from evenkeel.run.stored.listing import ListedRun
+    from evenkeel.harness.benchmark import Benchmark
+    from evenkeel.harness.stored.listing import ListedRun
 
 
 MOST_SHOWN = 50
@@ -32,7 +32,7 @@ def list_command() -> None:
 @list_command.command(name="benchmarks")
 def list_benchmarks() -> None:
     """Benchmarks that can be run."""
-    from evenkeel.run.registry import usable_benchmarks
+    from evenkeel.harness.registry import usable_benchmarks
 
     for name, benchmark in usable_benchmarks():
         say(f"{name:<10} {benchmark.layout.question}")
@@ -46,8 +46,8 @@ def list_benchmarks() -> None:
 def list_metrics(benchmark: str, json: bool) -> None:
     """Metrics of a BENCHMARK, or of all: what each says, its formula, its source, what misleads."""
     from evenkeel.api.explained import explained
+    from evenkeel.harness.registry import usable_benchmarks
     from evenkeel.report.notebook import explained_lines
-    from evenkeel.run.registry import usable_benchmarks
 
     names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]
     by_benchmark = {name: explained(name) for name in names}
@@ -99,7 +99,7 @@ def list_models(ask: bool, json: bool) -> None:
 @list_command.command(name="sets")
 def list_sets() -> None:
     """Document sets that `build` knows by name, with their criteria and how to get them."""
-    from evenkeel.run.registry import usable_benchmarks
+    from evenkeel.harness.registry import usable_benchmarks
 
     for name, benchmark in usable_benchmarks():
         for title, source, tasks in getattr(_builder(benchmark), "sets", list)():
@@ -123,8 +123,8 @@ def _builder(benchmark: type[Benchmark]) -> Any:
 @json_option("the runs")
 def list_runs(folder: Path, json: bool) -> None:
     """Runs below FOLDER, newest first: finished, running, unfinished or broken."""
+    from evenkeel.harness.stored.listing import list_runs as read_runs
     from evenkeel.report.terminal.tables import show_table
-    from evenkeel.run.stored.listing import list_runs as read_runs
 
     runs = read_runs(folder)
     if not runs:

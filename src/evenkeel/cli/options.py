@@ -14,9 +14,9 @@ import click
 from msgspec import NODEFAULT, Struct
 
 from evenkeel.errors import suggestion
+from evenkeel.harness.registry import benchmark_names, chosen_class, usable_benchmarks
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.options import Option, describe
-from evenkeel.run.registry import benchmark_names, chosen_class, usable_benchmarks
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 

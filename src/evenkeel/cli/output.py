@@ -13,7 +13,7 @@ from evenkeel.page.format import as_json, share, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenkeel.run.folder import Run
+    from evenkeel.harness.folder import Run
 
 SCORED_REASONS = ("truncated", "truncated: length", "truncated: max_tokens")
 """Answers cut off by max-tokens are scored as far as they go, so they count as covered."""
@@ -47,9 +47,9 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
         return check_coverage(run, min_coverage)
     from rich.console import Console
 
+    from evenkeel.harness.registry import benchmark_class
     from evenkeel.report.notes import notes_of
     from evenkeel.report.terminal.tables import show_run
-    from evenkeel.run.registry import benchmark_class
 
     layout = benchmark_class(run.spec.benchmark).layout
     show_run(Console(), run, layout, min_coverage=min_coverage, notes=notes_of(run))

@@ -33,8 +33,8 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     With several runs of one benchmark, the page is of the first and shows the others beside it.
     """
     from evenkeel.files.cache import write_whole
+    from evenkeel.harness.folder import load_run
     from evenkeel.report.html_page import render
-    from evenkeel.run.folder import load_run
 
     loaded = [load_run(run) for run in runs]
     if len({run.spec.benchmark for run in loaded}) > 1:
@@ -64,8 +64,8 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     things.
     """
     from evenkeel.files.cache import write_whole
+    from evenkeel.harness.folder import load_run
     from evenkeel.report.scorecard import render, scorecard, show_scorecard
-    from evenkeel.run.folder import load_run
 
     card = scorecard([load_run(run) for run in runs], mixed=mixed)
     print_result(card, show_scorecard, json=json)
@@ -114,8 +114,8 @@ def export_command(run: str, form: Form | Literal["inspect"], out: Path | None) 
     spreadsheet would take for a formula begins with an apostrophe; in Parquet every text is unchanged. Where
     scores were marked as wrong or right, marked and mark_comment say so, if the answers are still the same.
     """
+    from evenkeel.harness.folder import load_run
     from evenkeel.report.export import export
-    from evenkeel.run.folder import load_run
 
     if form == "inspect":
         from evenkeel.inspect.export import export_log

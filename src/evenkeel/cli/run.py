@@ -13,11 +13,11 @@ from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, say, show_run
 from evenkeel.errors import BatchesPending, UsageError
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.options import describe
 from evenkeel.page.format import as_json
-from evenkeel.run.budget import Limits
-from evenkeel.run.registry import chosen_class, load_benchmark, usable_benchmarks
 
 NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
 """Options of `run` that change nothing in what a dry run counts."""

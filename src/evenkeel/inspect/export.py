@@ -11,6 +11,9 @@ import evenkeel
 from evenkeel.api.setup import identities
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import replacing, slug
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder import Run, member
+from evenkeel.harness.registry import load_stored
 from evenkeel.inspect.questions import (
     FIELD,
     NOT_RECORDED,
@@ -23,9 +26,6 @@ from evenkeel.inspect.scoring import explain, with_intervals
 from evenkeel.journal.journal import LOOKUP, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.models.replay import RecordedAnswers
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.folder import Run, member
-from evenkeel.run.registry import load_stored
 from evenkeel.types import Figure, Generate, Record, Request, Response, Sample, to_jsonable
 
 SCORER = "evenkeel"

@@ -17,6 +17,10 @@ from evenkeel.api.run import default_folder, score_setup
 from evenkeel.api.setup import Setup, make_spec, model_refs, open_models
 from evenkeel.errors import DataError, UsageError, explain
 from evenkeel.files.datasets import data_file
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder import Run
+from evenkeel.harness.progress import Progress
+from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.inspect.log_file import LoggedSample, open_log
 from evenkeel.inspect.outputs import response_of
 from evenkeel.inspect.questions import (
@@ -31,10 +35,6 @@ from evenkeel.models.registry import BACKENDS
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.folder import Run
-from evenkeel.run.progress import Progress
-from evenkeel.run.registry import benchmark_class, load_benchmark
 from evenkeel.types import Response, Sample
 
 

@@ -16,16 +16,16 @@ import msgspec
 
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import model_refs, open_models, probe
+from evenkeel.harness.model import Model
+from evenkeel.harness.progress import Silent
+from evenkeel.harness.registry import load_benchmark, record_type
+from evenkeel.harness.runner import by_role, in_chunks
+from evenkeel.harness.scoring import Portion, Scored
 from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.page.format import known
 from evenkeel.page.metrics import Metric, declaration, scope_of
-from evenkeel.run.model import Model
-from evenkeel.run.progress import Silent
-from evenkeel.run.registry import load_benchmark, record_type
-from evenkeel.run.runner import by_role, in_chunks
-from evenkeel.run.scoring import Portion, Scored
 from evenkeel.types import Answered, Asking, ModelRef, Record, Request, Response, Sample, Score, Summary
 
 INSPECT = "inspect"

@@ -30,6 +30,7 @@ import evenkeel
 from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
+from evenkeel.harness.registry import BENCHMARKS, chosen_class
 from evenkeel.inspect.export import SCORER, messages, targets
 from evenkeel.inspect.outputs import Output, response_of
 from evenkeel.inspect.questions import (
@@ -44,7 +45,6 @@ from evenkeel.inspect.questions import (
 from evenkeel.inspect.scoring import Session, open_session
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
-from evenkeel.run.registry import BENCHMARKS, chosen_class
 from evenkeel.types import Generate, Request, Response, Sample
 
 logger = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.cache import expanded
+from evenkeel.harness.model import Model
+from evenkeel.harness.plugins import entry_points, load, load_plugin, origin, warn
 from evenkeel.models.presets import Preset, find_preset, presets
 from evenkeel.options import describe, parse
-from evenkeel.run.model import Model
-from evenkeel.run.plugins import entry_points, load, load_plugin, origin, warn
 from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
 

@@ -20,8 +20,14 @@ class Metric(Struct, frozen=True):
     name: str
     title: str
     unit: Unit
-    better: Better | None = "higher"
+    better: Better | None
     """None where neither direction is better: the length of an answer, say."""
+    meaning: str = ""
+    """One sentence that says what it measures."""
+    caution: str = ""
+    """One sentence that says what to be careful about."""
+    main: bool = False
+    """Whether it is shown beside the headline; every other metric is in the table of all figures."""
     chance: float | None = None
     """What guessing gives."""
     ratio_to: str = ""

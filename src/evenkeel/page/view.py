@@ -189,7 +189,7 @@ def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Me
     """A sample of any benchmark: its texts, its answers, its values, and the other samples of its group."""
     values = record.score.values
     # A benchmark that is not installed declares nothing: its first value is shown as it is.
-    headline = metrics[0] if metrics else Metric(next(iter(values), ""), "value", "score")
+    headline = metrics[0] if metrics else Metric(next(iter(values), ""), "value", "score", "higher")
     fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
     texts = [Text(str(name), text) for name, text in fields.items() if isinstance(text, str)]
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from evenkeel.analysis.comparison import Comparison, Difference
 from evenkeel.analysis.leaderboard import Leaderboard, Standing
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
     FLOOR,
     capitalised,
@@ -24,7 +25,6 @@ from evenkeel.page.format import (
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Cell, Content, Grid, Style
 from evenkeel.report.terminal.tables import show_line, show_table
-from evenkeel.run.registry import benchmark_class
 
 HEADS = ["B − A", "95% interval", "p", "minimum\ndetectable", "differ"]
 

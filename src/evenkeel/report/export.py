@@ -12,10 +12,10 @@ from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import distinct_slug, replacing, write_whole
 from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import load_stored
+from evenkeel.harness.stored.marks import Mark
 from evenkeel.page.format import harmless
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import load_stored
-from evenkeel.run.stored.marks import Mark
 from evenkeel.types import Record, Records
 
 Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub", "mteb"]

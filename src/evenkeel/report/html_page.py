@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
 from evenkeel.errors import DrawingError, UsageError
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import fitting, shortened
 from evenkeel.page.layout import Bars, Layout, Note
@@ -22,8 +24,6 @@ from evenkeel.report import charts, pictures, templates
 from evenkeel.report.comparison import comparison_tables, footnote, run_lines
 from evenkeel.report.notes import notes_of
 from evenkeel.report.samples.table import sample_table
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Figure, Summary
 
 

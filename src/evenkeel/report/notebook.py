@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from evenkeel.analysis.comparison import Comparison
     from evenkeel.analysis.gate import Gate
     from evenkeel.analysis.leaderboard import Leaderboard
+    from evenkeel.harness.budget import Plan
+    from evenkeel.harness.folder import Run
     from evenkeel.page.explained import Explained
     from evenkeel.page.tables import Grid
     from evenkeel.page.view import View
     from evenkeel.report.pictures import Drawn
     from evenkeel.report.scorecard import Scorecard
     from evenkeel.report.suite import SuiteResult
-    from evenkeel.run.budget import Plan
-    from evenkeel.run.folder import Run
 
 
 def run_html(run: Run) -> str:
     """The headline with its interval and coverage, and the benchmark's first table."""
+    from evenkeel.harness.registry import benchmark_class
     from evenkeel.page.format import counts, interval, share, statuses, value
     from evenkeel.page.tables import arrange
     from evenkeel.report.templates import render
-    from evenkeel.run.registry import benchmark_class
 
     try:
         benchmark = benchmark_class(run.spec.benchmark)

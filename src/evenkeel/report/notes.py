@@ -10,10 +10,10 @@ from typing import NamedTuple
 import msgspec
 
 from evenkeel.errors import EvenkeelError
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.models.registry import on_server, own_preset
 from evenkeel.page.layout import Note
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
 from evenkeel.text.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 

@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.errors import UsageError
+from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
 from evenkeel.page.notebook import Displayed, DisplayedList
 from evenkeel.page.tables import Content, Grid, arrange
 from evenkeel.report import charts as drawing
-from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import benchmark_class
 from evenkeel.types import Record, RunSpec
 
 

@@ -18,14 +18,14 @@ from rich.console import Console
 from evenkeel.analysis.comparability import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
+from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
 from evenkeel.page.notebook import Displayed
 from evenkeel.page.tables import Cell, Content, Grid
 from evenkeel.report import templates
 from evenkeel.report.terminal.tables import show_line, show_table
-from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.types import Figure
 
 

@@ -13,9 +13,9 @@ from evenkeel.analysis.leaderboard.entrants import Entrant
 from evenkeel.analysis.leaderboard.grouping import Runs
 from evenkeel.analysis.leaderboard.ranks import Standing, rows_of
 from evenkeel.errors import EvenkeelError, UsageError, place_of
+from evenkeel.harness.folder import Run
 from evenkeel.page.format import FLOOR, share
 from evenkeel.page.notebook import Displayed
-from evenkeel.run.folder import Run
 
 
 class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):

@@ -16,10 +16,10 @@ from msgspec import Struct
 from evenkeel.analysis.comparability import read_values
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import cache_dir, trim, write_whole
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
 
 MOST_ENTRIES = 100
 """On a board, each tested against each. Further runs have a further board."""

@@ -24,12 +24,12 @@ from evenkeel.api.suite.definition import (
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.files import datasets
 from evenkeel.files.cache import slug
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.budget import Limits
+from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.prices import is_local, prices_by_role
 from evenkeel.models.registry import backend, check_spec, open_model, runtime_options, split_spec, with_args
 from evenkeel.options import Option, describe
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import Limits
-from evenkeel.run.registry import benchmark_class, load_benchmark
 from evenkeel.types import ModelRef
 
 RESERVED = ("suite.json", "budget.json", "leaderboard.html", "leaderboard.csv", "leaderboard.md")

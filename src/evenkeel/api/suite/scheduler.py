@@ -19,13 +19,13 @@ from msgspec import Struct
 from evenkeel.api.launch import Started, start_named, started
 from evenkeel.api.suite.state import Assigned, State, write_state
 from evenkeel.errors import EvenkeelError
+from evenkeel.harness.control import PARENT_VARIABLE, read_progress
+from evenkeel.harness.folder import STOP, Run
+from evenkeel.harness.ledger import VARIABLE, Ceiling, Ledger
 from evenkeel.page.format import share
 from evenkeel.report.suite import State as RunState
 from evenkeel.report.suite import SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
-from evenkeel.run.control import PARENT_VARIABLE, read_progress
-from evenkeel.run.folder import STOP, Run
-from evenkeel.run.ledger import VARIABLE, Ceiling, Ledger
 
 POLL_SECONDS = 0.1
 SHOW_SECONDS = 0.5

@@ -12,7 +12,7 @@ import msgspec
 
 from evenkeel.api.suite.definition import Definition
 from evenkeel.files.package_data import data_path, read_text
-from evenkeel.run.registry import BENCHMARKS, benchmark_class
+from evenkeel.harness.registry import BENCHMARKS, benchmark_class
 
 FILE = "suite.schema.json"
 EXAMPLE = "example.yaml"

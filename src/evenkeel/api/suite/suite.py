@@ -18,12 +18,12 @@ from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.api.suite.state import Assigned, State, assign_folders, read_state, write_state
 from evenkeel.errors import EvenkeelError, StorageError, UsageError
 from evenkeel.files import lock
+from evenkeel.harness.budget import Plan
+from evenkeel.harness.folder import Run
+from evenkeel.harness.ledger import Ceiling, Ledger
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
-from evenkeel.run.budget import Plan
-from evenkeel.run.folder import Run
-from evenkeel.run.ledger import Ceiling, Ledger
-from evenkeel.run.registry import benchmark_class
 
 BUDGET = "budget.json"
 UNREACHED = 3

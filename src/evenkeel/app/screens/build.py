@@ -45,7 +45,7 @@ def _form(settings: Settings) -> None:
 def _builders() -> dict[str, Any]:
     """The builders of the benchmarks that have one."""
     builders = {}
-    for name, benchmark in ek.benchmarks().items():
+    for name, benchmark in ek.list_benchmarks().items():
         try:
             builders[name] = benchmark.builder()
         except ek.UsageError:

@@ -15,8 +15,8 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, visible
 
 if TYPE_CHECKING:
+    from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.report.samples.flips import Flip
-    from evenkeel.run.stored.listing import ListedRun
 
 MOST_SHOWN = 200
 """Samples in the list of changes: the largest ones."""
@@ -78,7 +78,7 @@ def _settings(run: ListedRun, *, samples: bool = True) -> bytes:
     """What a run was asked with, apart from the model or the methods under test; without `samples` also
     apart from what these show."""
     spec = ek.load_run(run.path).spec
-    benchmark = ek.benchmarks()[run.benchmark]
+    benchmark = ek.list_benchmarks()[run.benchmark]
     shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not samples}
     apart = {benchmark.subject, "methods"} | shown
     options = {name: value for name, value in spec.options.items() if name not in apart}

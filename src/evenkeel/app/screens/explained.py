@@ -11,7 +11,7 @@ from evenkeel.app.settings import Settings
 
 def page(settings: Settings) -> None:
     show.title("Explained")
-    names = list(ek.benchmarks())
+    names = list(ek.list_benchmarks())
     choice, search = st.columns(2)
     with choice:
         name = choose.of_address("Benchmark", names, "benchmark")
@@ -23,7 +23,7 @@ def page(settings: Settings) -> None:
 
 def _about(name: str) -> None:
     """The benchmark's question, its source, and what it does not measure."""
-    layout = ek.benchmarks()[name].layout
+    layout = ek.list_benchmarks()[name].layout
     show.heading(layout.question)
     if layout.cautions:
         show.text("\n".join(f"• {caution}" for caution in layout.cautions), "warn")

@@ -17,8 +17,8 @@ from evenkeel.page.metrics import declaration
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.run.stored.marks import Verdict
-    from evenkeel.run.stored.samples import Samples
+    from evenkeel.harness.stored.marks import Verdict
+    from evenkeel.harness.stored.samples import Samples
 
 PAGE = 50
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
@@ -44,7 +44,7 @@ def page(settings: Settings) -> None:
 
 def _headline(run: ek.Run) -> None:
     """The run in one line, or in one for each subject."""
-    title = ek.benchmarks()[run.spec.benchmark].layout.headline_title
+    title = ek.list_benchmarks()[run.spec.benchmark].layout.headline_title
     names = run.subjects or (run.spec.subject,)
     for name, figure in zip(names, run.headlines.values(), strict=True):
         parts = [f"{title} of {name}: {value(figure)}", f"95% interval {interval(figure) or 'not known'}"]
@@ -91,7 +91,7 @@ def progress(settings: Settings, name: str) -> None:
 
 def _samples(run: ek.Run, *, read_only: bool) -> None:
     samples = data.samples(run)
-    rows = _chosen(samples, ek.benchmarks()[run.spec.benchmark].metrics)
+    rows = _chosen(samples, ek.list_benchmarks()[run.spec.benchmark].metrics)
     if not rows:
         show.text("No sample fits these filters.", "soft")
         return

@@ -28,7 +28,7 @@ def page(settings: Settings) -> None:
 
 
 def _form(settings: Settings) -> None:
-    classes = ek.benchmarks()
+    classes = ek.list_benchmarks()
     name = st.selectbox("Benchmark", list(classes))
     benchmark = classes[name]
     show.text(benchmark.layout.question, "soft")

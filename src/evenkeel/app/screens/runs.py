@@ -14,7 +14,7 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import interval, share, value, visible
 
 if TYPE_CHECKING:
-    from evenkeel.run.stored.listing import ListedRun
+    from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.types import Figure
 
 
@@ -68,7 +68,7 @@ def _table(listed: list[ListedRun]) -> None:
     """A row for each run, or for each subject of one that sets several side by side."""
     titles = {
         (name, metric.name): metric.title
-        for name, benchmark in ek.benchmarks().items()
+        for name, benchmark in ek.list_benchmarks().items()
         for metric in benchmark.layout.metrics
     }
     rows = [(run, row) for run in listed for row in _rows(run, titles)]

@@ -18,7 +18,7 @@ from evenkeel.page.format import harmless, visible
 if TYPE_CHECKING:
     import polars as pl
 
-    from evenkeel.run.stored.listing import ListedRun
+    from evenkeel.harness.stored.listing import ListedRun
 
 NO_RUN = "none"
 LARGE = 30_000_000
@@ -53,7 +53,7 @@ def page(settings: Settings) -> None:
 
 def _chosen(settings: Settings, finished: Sequence[ListedRun]) -> list[ek.Run]:
     """A model, and one of its runs of each benchmark: the latest, unless another is chosen."""
-    classes = ek.benchmarks()
+    classes = ek.list_benchmarks()
     known = [run for run in finished if run.benchmark in classes]
     tested = [run for run in known if classes[run.benchmark].subject == "model"]
     models = list(dict.fromkeys(run.model for run in tested))

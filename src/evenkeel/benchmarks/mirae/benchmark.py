@@ -18,8 +18,8 @@ from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, notes
 from evenkeel.benchmarks.mirae.view import examples, view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
+from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.options import ASKING, IN_SAMPLES
-from evenkeel.run.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
 
 STARTER_SHA256 = {

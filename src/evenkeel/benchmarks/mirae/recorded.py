@@ -35,7 +35,7 @@ from evenkeel.files.jsonfile import (
     replace_half_pairs,
     shallow,
 )
-from evenkeel.run.benchmark import Recorded
+from evenkeel.harness.benchmark import Recorded
 from evenkeel.types import Response
 
 NOT_RECORDED = Response(status="error", reason="not recorded")

@@ -16,8 +16,8 @@ from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, i
 from evenkeel.benchmarks.mirae.meanings import group_answers, parse_methods
 from evenkeel.benchmarks.mirae.page import READS
 from evenkeel.files.package_data import read_json
+from evenkeel.harness.benchmark import Scoring
 from evenkeel.models.vectors import usable
-from evenkeel.run.benchmark import Scoring
 from evenkeel.text.answers import Rule, is_blank, opening_of
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag

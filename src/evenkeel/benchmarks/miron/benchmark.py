@@ -15,8 +15,8 @@ from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, notes
 from evenkeel.benchmarks.miron.view import examples, view
 from evenkeel.files.datasets import Starter
+from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded
 from evenkeel.options import ASKING
-from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (

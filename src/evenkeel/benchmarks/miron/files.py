@@ -24,7 +24,7 @@ from evenkeel.errors import DataError, suggestion
 from evenkeel.files.datasets import DataFile
 from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 from evenkeel.files.tables import Row, read_rows
-from evenkeel.run.benchmark import Data, Recorded
+from evenkeel.harness.benchmark import Data, Recorded
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")

@@ -11,6 +11,7 @@ from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import naming_source
+from evenkeel.harness.benchmark import Data
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
@@ -18,7 +19,6 @@ from evenkeel.models.tokenizer_files import Encoded, TextTokenizer
 from evenkeel.page.layout import Bars
 from evenkeel.page.metrics import Metric, units
 from evenkeel.page.tables import Content, Grid, figure, values_of
-from evenkeel.run.benchmark import Data
 from evenkeel.types import Figure, Score, Summary
 
 TEXT = (

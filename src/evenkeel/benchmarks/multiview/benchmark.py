@@ -20,8 +20,8 @@ from evenkeel.benchmarks.multiview.page import LAYOUT, notes
 from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
+from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
 from evenkeel.options import FILE
-from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)

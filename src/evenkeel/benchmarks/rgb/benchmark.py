@@ -31,7 +31,7 @@ from evenkeel.benchmarks.rgb.selection import (
 )
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import DataFile, Starter
-from evenkeel.run.benchmark import Benchmark, Data, Question, Recorded, Scoring
+from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
 from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sample, Sampling, Score, Summary
 
 MOST_REFERENCES = 100

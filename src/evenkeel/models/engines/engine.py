@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError, suggestion
+from evenkeel.harness.model import Model
 from evenkeel.models.registry import open_model
 from evenkeel.options import parse
-from evenkeel.run.model import Model
 from evenkeel.types import ModelRef
 
 ENGINES = ("local", "ray")

@@ -17,13 +17,13 @@ from typing import Any
 
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.harness.model import Batched, Model
+from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.engines.engine import EngineOptions, LocalEngine
 from evenkeel.models.engines.exchange import Exchange
 from evenkeel.models.engines.team import Needs, Team, brief
 from evenkeel.models.local.weights import require_packages
 from evenkeel.models.registry import backend, check_spec, split_spec
-from evenkeel.run.model import Batched, Model
-from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import Capability, ModelRef, Request, Response
 
 LOOPBACK = "127.0.0.1"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from evenkeel import __version__
 from evenkeel.errors import ModelUnreachable
+from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.engines.worker import Worker
-from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import ModelRef
 
 log = logging.getLogger(__name__)

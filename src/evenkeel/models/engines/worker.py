@@ -15,8 +15,8 @@ from msgspec import Struct
 from evenkeel import __version__
 from evenkeel.errors import EvenkeelError, place_of
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.harness.model import Batched, Model, Noted
 from evenkeel.models.local.batching import BROKEN
-from evenkeel.run.model import Batched, Model, Noted
 from evenkeel.types import ModelRef, Request, Response
 
 LOG_LINES = 100

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
+from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
 from evenkeel.models.openai.listing import sole_model
@@ -38,7 +39,6 @@ from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import RUNTIME, identity_options
-from evenkeel.run.progress import Progress, Silent
 from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.text.word_splitting import has_whole_words

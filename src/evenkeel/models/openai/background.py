@@ -17,7 +17,7 @@ from evenkeel.errors import EvenkeelError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-    from evenkeel.run.progress import Progress
+    from evenkeel.harness.progress import Progress
 
 T = TypeVar("T")
 

@@ -22,12 +22,12 @@ from evenkeel.analysis.intervals import AMOUNTS, CONFIDENCE, RANGES
 from evenkeel.files.cache import replacing, slug, write_whole
 from evenkeel.files.columns import answer_text
 from evenkeel.files.datasets import published_sets
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import Metric, declaration, scope_name
 from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import load_stored
 from evenkeel.types import Figure, Generate, Record, RunSpec
 
 SCHEMA = "0.3.0"

@@ -12,11 +12,11 @@ from typing import Any
 from evenkeel.analysis.intervals import CONFIDENCE
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import distinct_slug, slug, write_whole
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
 from evenkeel.report.formats.subjects import Subject, hub_data, subjects
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import load_stored
 from evenkeel.types import Figure, RunSpec
 
 PLACEHOLDER = "OWNER"

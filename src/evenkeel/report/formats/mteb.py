@@ -18,7 +18,7 @@ from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.files.package_data import data_path
-from evenkeel.run.folder import Run
+from evenkeel.harness.folder import Run
 from evenkeel.types import Sample
 
 FILES = ("corpus", "queries", "qrels", "top_ranked")

@@ -12,11 +12,11 @@ from msgspec import Struct
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import published_sets
 from evenkeel.files.remote.sources import HUB, parts_of
+from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.registry import load_stored
 from evenkeel.models.presets import presets
 from evenkeel.models.registry import split_spec
 from evenkeel.page.metrics import scope_name
-from evenkeel.run.folder import Run, served_at
-from evenkeel.run.registry import load_stored
 from evenkeel.types import Figure, RunSpec
 
 Deployment: TypeAlias = Literal["self_deployed", "externally_managed", "unknown"]

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
+from evenkeel.harness.folder import Run
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Content, Grid
 from evenkeel.page.view import Beside, Block, Facts, Text, View
-from evenkeel.run.folder import Run
 
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame

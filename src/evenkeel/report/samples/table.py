@@ -17,13 +17,13 @@ from msgspec import Struct
 from evenkeel.files.columns import answer_text
 from evenkeel.files.jsonfile import decode_json_lines
 from evenkeel.files.record_index import Labels
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.stored.samples import Samples, strings_in
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import Content, Grid, in_order
-from evenkeel.run.folder import Run
-from evenkeel.run.registry import benchmark_class
-from evenkeel.run.stored.samples import Samples, strings_in
 from evenkeel.types import Figure, Response, Sample
 
 if TYPE_CHECKING:

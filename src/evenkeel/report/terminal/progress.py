@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from typing import Any
 
+from evenkeel.harness.progress import Progress, Silent
 from evenkeel.page.format import visible
-from evenkeel.run.progress import Progress, Silent
 from evenkeel.types import Response
 
 NOTEBOOK_SECONDS = 0.5

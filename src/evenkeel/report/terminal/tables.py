@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenkeel.analysis.comparability import run_names
+from evenkeel.harness.folder import Run
 from evenkeel.page.format import (
     bound,
     capitalised,
@@ -27,7 +28,6 @@ from evenkeel.page.format import (
 )
 from evenkeel.page.layout import Layout, Note
 from evenkeel.page.tables import Cell, Content, Grid, Style, arrange, side_by_side
-from evenkeel.run.folder import Run
 from evenkeel.types import Figure
 
 GAP = 3

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evenkeel.harness.model import Model, Noted
+from evenkeel.harness.progress import Progress, Silent, watch
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
 from evenkeel.models.openai.retry import ServerHealth
 from evenkeel.models.openai.transport import Transport
-from evenkeel.run.model import Model, Noted
-from evenkeel.run.progress import Progress, Silent, watch
 from evenkeel.types import Capability, Generate, Request
 
 ID_LENGTH = 32

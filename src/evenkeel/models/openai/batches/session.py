@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay
 from evenkeel.models.openai.batches.protocols import CLOCK_S, LISTED, PROTOCOLS, Status, checked_id
 from evenkeel.models.openai.batches.results import Failure, Reading
@@ -40,7 +41,6 @@ from evenkeel.models.openai.retry import (
     back_off,
 )
 from evenkeel.models.openai.transport import FLOOR, LONGEST_LINE, RequestError, Transport
-from evenkeel.run.progress import Progress
 from evenkeel.types import Generate, Request, Response
 
 POLL_VARIABLE = "EVENKEEL_BATCH_POLL"

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_json
-from evenkeel.run.folder import BATCHES, member
+from evenkeel.harness.folder import BATCHES, member
 
 FORMAT = 1
 LARGEST = 2**30

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from evenkeel.errors import DataError
-from evenkeel.run.budget import Budget, Limits
-from evenkeel.run.ledger import Account, Ceiling, Cost, Ledger
+from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.ledger import Account, Ceiling, Cost, Ledger
 from evenkeel.types import Generate, Response, Sampling
 
 SPENDER = """
 import sys
 from pathlib import Path
-from evenkeel.run.ledger import Cost, Ledger
+from evenkeel.harness.ledger import Cost, Ledger
 ledger = Ledger(Path(sys.argv[1]))
 sent = 0
 while not ledger.reserve(Cost(3, 5))[0]:

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict, place_of
 from evenkeel.files.cache import distinct_slug
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.folder import Run, RunFolder, member
+from evenkeel.harness.model import Model, Noted
+from evenkeel.harness.progress import Progress, watch
+from evenkeel.harness.scoring import UNCAUGHT, Portion
 from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.budget import Budget
-from evenkeel.run.folder import Run, RunFolder, member
-from evenkeel.run.model import Model, Noted
-from evenkeel.run.progress import Progress, watch
-from evenkeel.run.scoring import UNCAUGHT, Portion
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory

@@ -13,8 +13,8 @@ import pytest
 
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.run.folder import Run
-from evenkeel.run.stored.listing import list_runs, open_run
+from evenkeel.harness.folder import Run
+from evenkeel.harness.stored.listing import list_runs, open_run
 from stored import store_run
 
 

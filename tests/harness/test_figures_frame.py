@@ -10,7 +10,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import UsageError
-from evenkeel.run.stored.figures import COLUMNS
+from evenkeel.harness.stored.figures import COLUMNS
 from stored import store_run
 from triplets import store_tools
 

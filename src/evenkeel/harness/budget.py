@@ -10,9 +10,9 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
+from evenkeel.harness.ledger import BILLIONTH, Cost, Ledger
 from evenkeel.options import parse
 from evenkeel.page.notebook import Displayed
-from evenkeel.run.ledger import BILLIONTH, Cost, Ledger
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from evenkeel.errors import DataError, EvenkeelError, place_of
-from evenkeel.run.benchmark import Benchmark, Scoring
+from evenkeel.harness.benchmark import Benchmark, Scoring
 from evenkeel.types import Answered, Asking, Record, Request, Response, Score
 
 T = TypeVar("T")

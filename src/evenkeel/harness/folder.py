@@ -21,25 +21,25 @@ from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict,
 from evenkeel.files import lock
 from evenkeel.files.cache import DRAFT, replacing
 from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.options import describe, parse
 from evenkeel.page.format import interval, share, value, visible
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.page.notebook import Displayed
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_jsonable
 
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
-    from evenkeel.run.stored.marks import Mark, Verdict
-    from evenkeel.run.stored.samples import Samples
+    from evenkeel.harness.stored.marks import Mark, Verdict
+    from evenkeel.harness.stored.samples import Samples
 
 FORMAT = 2
 UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 PROGRESS = "progress.json"
 STOP, STOPPED = "stop", "stopped"
 CONTROL = (PROGRESS, STOP, STOPPED)
-"""Files of a run that is being written, which `run/control.py` explains."""
+"""Files of a run that is being written, which `harness/control.py` explains."""
 MARKS = "marks.jsonl"
 """What people say of the scores: it outlives the run's own files."""
 BATCHES = "batches.json"
@@ -100,7 +100,7 @@ class Run(Displayed):
 
     def samples(self) -> Samples:
         """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
-        from evenkeel.run.stored.samples import read_samples
+        from evenkeel.harness.stored.samples import read_samples
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
         headline = benchmark.metrics[0].name if benchmark else ""
@@ -119,13 +119,13 @@ class Run(Displayed):
 
         Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
         """
-        from evenkeel.run.stored.marks import add_mark
+        from evenkeel.harness.stored.marks import add_mark
 
         return add_mark(self, sample_id, verdict, metric, comment)
 
     def marks(self) -> list[Mark]:
         """What people said of its scores: the last mark of each sample and metric."""
-        from evenkeel.run.stored.marks import read_marks
+        from evenkeel.harness.stored.marks import read_marks
 
         return read_marks(self)
 

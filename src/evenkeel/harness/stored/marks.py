@@ -21,8 +21,8 @@ from msgspec import Struct
 from evenkeel.errors import DataError, RunConflict, StorageError, UsageError, suggestion
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
 from evenkeel.files.lock import writing_file
+from evenkeel.harness.folder import MARKS, Run, member
 from evenkeel.page.examples import shortened
-from evenkeel.run.folder import MARKS, Run, member
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
 
 LARGEST = 2**26

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.errors import DataError, RunConflict, StorageError
-from evenkeel.run.folder import FORMAT, Run, RunFolder, spec_differences
+from evenkeel.harness.folder import FORMAT, Run, RunFolder, spec_differences
 from evenkeel.types import RunSpec
 
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.files import lock
-from evenkeel.run.folder import Run, load_run, member
-from evenkeel.run.registry import benchmark_class
+from evenkeel.harness.folder import Run, load_run, member
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.types import Figure
 
 State: TypeAlias = Literal["finished", "running", "unfinished", "broken"]

@@ -26,7 +26,7 @@ class Cases(Benchmark):
 
     roles = {}
     subject = "style"
-    metrics = [Metric("unchanged", "Words left as they are", unit="share")]
+    metrics = [Metric("unchanged", "Words left as they are", unit="share", better="higher")]
 
     def samples(self, data):
         return [Sample(id=row.name, group=row.name, tags={}, inputs=row.fields) for row in data.rows()]

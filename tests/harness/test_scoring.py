@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evenkeel.errors import BudgetReached, DataError
-from evenkeel.run.benchmark import Scoring
-from evenkeel.run.scoring import Portion, Scored
+from evenkeel.harness.benchmark import Scoring
+from evenkeel.harness.scoring import Portion, Scored
 from evenkeel.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
 
 
@@ -76,8 +76,8 @@ def test_a_sample_that_cannot_be_scored_is_an_error_with_its_place() -> None:
     assert [one.score.values["length"] for one in found] == [1, 2, None, 4, 5]
     assert [one.score.statuses for one in found] == [{"ok": 1}] * 2 + [{"error": 1}] + [{"ok": 1}] * 2
     assert list(failed) == ["s2"]
-    assert failed["s2"].startswith("KeyError in run/test_scoring.py:")
-    assert b'"failures":["scoring failed: KeyError in run/test_scoring.py:' in found[2].line
+    assert failed["s2"].startswith("KeyError in harness/test_scoring.py:")
+    assert b'"failures":["scoring failed: KeyError in harness/test_scoring.py:' in found[2].line
     assert b'"text":"bad"' in found[2].line  # the answer itself stays
 
 
@@ -179,7 +179,7 @@ class Surrogate(Benchmark):
 def test_what_cannot_be_written_is_that_samples_error() -> None:
     found, failed = scored(items("a", "odd"), Surrogate())
     assert list(failed) == ["s1"]
-    assert failed["s1"].startswith("UnicodeEncodeError in run/scoring.py:")
+    assert failed["s1"].startswith("UnicodeEncodeError in harness/scoring.py:")
     assert found[0].score.values == {"x": 1.0}
 
 

@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
 from evenkeel.options import describe, parse
-from evenkeel.run.benchmark import Benchmark
-from evenkeel.run.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
 from evenkeel.types import Record, RunSpec, Sample
 
 GROUP = "evenkeel.benchmarks"
@@ -56,8 +56,8 @@ def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
             warn(str(error))
 
 
-def benchmarks() -> dict[str, type[Benchmark]]:
-    """The class of each benchmark by its name: `ek.benchmarks()["mirae"].layout.question`."""
+def list_benchmarks() -> dict[str, type[Benchmark]]:
+    """The class of each benchmark by its name: `ek.list_benchmarks()["mirae"].layout.question`."""
     return dict(usable_benchmarks())
 
 

@@ -16,7 +16,7 @@ from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.miron import scoring as miron_scoring
 from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
-from evenkeel.run.progress import Silent
+from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from scripted import Scripted
 
@@ -63,7 +63,7 @@ def check(whole: ek.Run, odd: ek.Run, sample: str, notes: Notes, *, told: str) -
     assert odd.headline.coverage < whole.headline.coverage
     assert odd.headline.statuses["error"]
     (failure,) = [why for why in odd.failures() if why.startswith("scoring failed")]
-    assert failure.startswith("scoring failed: KeyError in run/test_odd_answers.py:")
+    assert failure.startswith("scoring failed: KeyError in harness/test_odd_answers.py:")
     assert any(note.startswith(f"scoring failed for 1 of {told} samples") for note in notes.told)
     assert (odd.path / "report.html").is_file()
     assert not odd.problems
@@ -170,7 +170,7 @@ def test_a_page_or_file_that_fails_does_not_lose_the_run(
         ).code  # fmt: skip
     assert code == 1
     told = capsys.readouterr()
-    assert f"{said} could not be written: KeyError in run/test_odd_answers.py:" in told.err
+    assert f"{said} could not be written: KeyError in harness/test_odd_answers.py:" in told.err
     assert "The figures are whole" in told.err
     assert "coverage 100%" in told.out
     assert not (tmp_path / "run" / lost).exists()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evenkeel.files.frame import DataFrame
-    from evenkeel.run.benchmark import Benchmark
+    from evenkeel.harness.benchmark import Benchmark
 
 CHUNK = 2**24
 """Bytes of lines that are searched at a time."""
@@ -244,7 +244,7 @@ class Samples:
         if self._benchmark is not None and not record.score.unscorable:
             return self._benchmark.view(record, [each for each in related if not each.score.unscorable])
         inputs = to_jsonable(record.sample.inputs)
-        metrics = [Metric(name, name, "cosine") for name in record.score.values or ("score",)]
+        metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
 
     @cached_property

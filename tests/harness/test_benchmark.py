@@ -13,9 +13,9 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
+from evenkeel.harness import registry
+from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.models.registry import BACKENDS, Backend
-from evenkeel.run import registry
-from evenkeel.run.benchmark import Benchmark, Data
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 
 
@@ -28,7 +28,7 @@ class Echo(Benchmark):
 
     Options = Options
     roles = {"model": {"generate"}, "judge": {"generate"}}
-    metrics = [ek.Metric("said", "Words said", unit="share", by=["lang"])]
+    metrics = [ek.Metric("said", "Words said", unit="share", better="higher", by=["lang"])]
 
     def samples(self, data: Data) -> list[Sample]:
         return [
@@ -209,7 +209,7 @@ def test_rows_of_several_files_have_names_of_their_own(data: Path) -> None:
 
 def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
-        ek.Metric("x", "X", unit="foo")  # type: ignore[arg-type]
+        ek.Metric("x", "X", unit="foo", better="higher")  # type: ignore[arg-type]
 
     class Roles(Echo):
         """?"""

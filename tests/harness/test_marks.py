@@ -15,9 +15,9 @@ from msgspec.structs import replace
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.run.folder import Run
-from evenkeel.run.stored import marks as module
-from evenkeel.run.stored.marks import Mark
+from evenkeel.harness.folder import Run
+from evenkeel.harness.stored import marks as module
+from evenkeel.harness.stored.marks import Mark
 from records import record, store
 
 HOSTILE = "=cmd|' /C calc'!A0 </script>\n\x00\u202e \ud800"

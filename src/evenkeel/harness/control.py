@@ -24,8 +24,8 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
-from evenkeel.run.folder import PROGRESS, STOP, STOPPED, member
-from evenkeel.run.progress import Progress
+from evenkeel.harness.folder import PROGRESS, STOP, STOPPED, member
+from evenkeel.harness.progress import Progress
 from evenkeel.types import Response
 
 VARIABLE = "EVENKEEL_CONTROL"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files.columns import Cell
 from evenkeel.files.frame import typed_frame
+from evenkeel.harness.folder import Run, load_run, member
+from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.metrics import scope_name
-from evenkeel.run.folder import Run, load_run, member
-from evenkeel.run.stored.listing import run_folders
 
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame

@@ -17,8 +17,8 @@ import evenkeel as ek
 from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.run.control import RunProgress, controlled, read_progress, stop
-from evenkeel.run.progress import Silent
+from evenkeel.harness.control import RunProgress, controlled, read_progress, stop
+from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from stored import store_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.run.budget import Budget, Limits, estimate
+from evenkeel.harness.budget import Budget, Limits, estimate
 from evenkeel.types import Embed, Generate, Response, Sampling
 
 

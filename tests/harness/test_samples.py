@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import record_index
 from evenkeel.files.cache import cache_dir
-from evenkeel.run.stored import samples as samples_module
+from evenkeel.harness.stored import samples as samples_module
 from evenkeel.types import Tag
 from records import record, store
 
