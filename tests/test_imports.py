@@ -179,4 +179,4 @@ def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
         argv = [sys.executable, "-c", script, server.url, str(tmp_path)]
         done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("pip install 'evenkeel[frames]'") == 4
+    assert done.stdout.count("pip install 'evenkeel-bench[frames]'") == 4

@@ -147,7 +147,7 @@ def serve(server: Server, say: Say) -> None:
         from streamlit.starlette import App
     except ImportError:
         raise MissingExtra(
-            "the web app", package="streamlit", install="pip install 'evenkeel[app]'"
+            "the web app", package="streamlit", install="pip install 'evenkeel-bench[app]'"
         ) from None
     with _listening(server.host, server.port) as listener:
         os.environ.update(server.environment())
