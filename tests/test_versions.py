@@ -88,7 +88,7 @@ def test_the_wheel_alone_imports_all_that_needs_no_extra(version: str, wheel: Pa
         pytest.skip(f"Python {version} is not here")
     subprocess.run([python, "-m", "venv", tmp_path / "venv"], check=True)
     inner = tmp_path / "venv" / "bin" / "python"
-    install = [inner, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel]
+    install = [str(inner), "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     if subprocess.run(install, capture_output=True, cwd=tmp_path).returncode:
         pytest.skip("the dependencies cannot be fetched here")
     done = subprocess.run([inner, "-c", IMPORT_ALL], capture_output=True, text=True, cwd=tmp_path)
