@@ -83,7 +83,7 @@ def _ended_early(settings: Settings, process: Started) -> None:
             show.preformatted(process.log_tail(12))
 
 
-def _attempt(process: Started, act: Callable[[], None]) -> None:
+def _attempt(process: Started, act: Callable[[], object]) -> None:
     """Do what a button asks for. A problem is kept: these lines are drawn again every second."""
     st.session_state.pop(_problem_key(process), None)
     try:
