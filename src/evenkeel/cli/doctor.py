@@ -73,7 +73,6 @@ VARIABLES = {
     "EVENKEEL_APP_DATA": "the folder of data of the web app, unless --data gives it",
     "EVENKEEL_APP_READ_ONLY": "1: the web app shows runs and starts nothing",
     "EVENKEEL_APP_ALLOW_HOST": "further names of the web app's server, separated by commas",
-    "EVENKEEL_APP_ALLOW_FRAME": "origins whose pages may show the web app in a frame, separated by commas",
     "NO_COLOR": "1: no colours",
 }
 
