@@ -45,7 +45,7 @@ def test_more_refusals_fail_the_gate_by_their_declared_direction(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "empty"]
+    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "refusals"]
 )
 def test_what_should_be_low_fails_when_it_rises(tmp_path: Path, name: str) -> None:
     low, high = {name: noisy(seed=1)}, {name: noisy(0.05, seed=2)}
