@@ -36,6 +36,8 @@ class Echo(NamedTuple):
     """Where each token begins and ends in the prompt, in bytes of UTF-8; None where the server shows parts
     of characters in a form from which that cannot be read."""
     tokens_in: int | None
+    versions: dict[str, str]
+    """The model that answered and its version, as fields of a response."""
 
 
 # Asking
@@ -143,7 +145,7 @@ def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: L
     echoes = [whole] if before is whole else [whole, before]
     counts = [echo.tokens_in for echo in echoes if echo.tokens_in is not None]
     tokens_in = sum(counts) if len(counts) == len(echoes) else None
-    return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in)
+    return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in, **whole.versions)
 
 
 def _start_token(echo: Echo, text: str) -> str:
@@ -198,7 +200,7 @@ def check_echo(echo: Echo) -> None:
 
 def read_echo(data: bytes, text: str) -> Echo:
     """The prompt's tokens in `text`, without those that the server generated after it."""
-    choice, tokens_in, _ = completion(data)
+    choice, tokens_in, _, versions = completion(data)
     returned = choice.logprobs
     if returned is None or not returned.tokens or not returned.token_logprobs:
         raise Unsound("the server returned no prompt logprobs")
@@ -214,7 +216,7 @@ def read_echo(data: bytes, text: str) -> Echo:
         count = _prompt_tokens(text.encode(), tokens[:-1] if generated else tokens)
     else:
         count = len(spans)
-    return Echo(tokens[:count], logprobs[:count], spans, tokens_in)
+    return Echo(tokens[:count], logprobs[:count], spans, tokens_in, versions)
 
 
 # Where tokens are in a text
