@@ -23,7 +23,7 @@ from models.tiny import tiny_model
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 psutil = pytest.importorskip("psutil", reason="psutil is not installed: it comes with the extra hf")
-pytest.importorskip("ray", reason='ray is not installed: pip install "evenkeel[ray]"')
+pytest.importorskip("ray", reason='ray is not installed: pip install "evenkeel-bench[ray]"')
 
 import ray  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402

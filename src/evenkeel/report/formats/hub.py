@@ -74,7 +74,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
     """The element of `model-index` for one model."""
     spec = run.spec
     benchmark = load_stored(spec)
-    title = spec.benchmark.upper() if spec.benchmark != "multiview" else "Multiview"
+    title = spec.benchmark.upper()
     source = str(spec.data.get("source", ""))
     about: dict[str, Any] = {"name": f"{title} ({source})", "type": dataset or spec.benchmark}
     arguments = {
