@@ -313,10 +313,16 @@ def _first(choices: list[C] | None) -> C:
     return next((choice for choice in choices if choice.index == 0), choices[0])
 
 
-def _versions(reply: _Served) -> dict[str, str]:
-    """The model that answered and its version, as fields of a response."""
-    names = {"model": reply.model, "fingerprint": reply.system_fingerprint}
-    return {field: name[:LONGEST_NAME] for field, name in names.items() if isinstance(name, str)}
+class Version(NamedTuple):
+    """The model that answered, and the version of its server, as a reply names them."""
+
+    model: str
+    fingerprint: str
+
+
+def _version(reply: _Served) -> Version:
+    names = (reply.model, reply.system_fingerprint)
+    return Version(*(name[:LONGEST_NAME] if isinstance(name, str) else "" for name in names))
 
 
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
@@ -356,7 +362,7 @@ def _token_count(value: Any) -> int | None:
 def read_chat(data: bytes) -> Response:
     reply = _checked(_chat.decode(data))
     tokens_in, tokens_out = _token_counts(reply.usage)
-    choice = _first(reply.choices)
+    choice, version = _first(reply.choices), _version(reply)
     status, text, reasoning, reason = _chat_answer(choice)
     if reason.endswith(BEFORE_TEXT) and _has_hidden_reasoning(reply.usage):
         reason = f"{reason.removesuffix(BEFORE_TEXT)}{IN_REASONING}"
@@ -367,7 +373,8 @@ def read_chat(data: bytes) -> Response:
         reason=reason,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        **_versions(reply),
+        model=version.model,
+        fingerprint=version.fingerprint,
     )
 
 
@@ -438,17 +445,17 @@ class Completion(NamedTuple):
     choice: _Choice
     tokens_in: int | None
     tokens_out: int | None
-    versions: dict[str, str]
+    version: Version
 
 
 def completion(data: bytes) -> Completion:
     reply = _checked(_completions.decode(data))
-    return Completion(_first(reply.choices), *_token_counts(reply.usage), _versions(reply))
+    return Completion(_first(reply.choices), *_token_counts(reply.usage), _version(reply))
 
 
 def read_completion(data: bytes) -> Response:
     """The continuation of a plain text. Whether an empty one is an answer is for the benchmark to decide."""
-    choice, tokens_in, tokens_out, versions = completion(data)
+    choice, tokens_in, tokens_out, version = completion(data)
     status, finish = _finish_status(choice.finish_reason)
     reason = "" if status == "ok" else finish
     if status is None:
@@ -459,7 +466,13 @@ def read_completion(data: bytes) -> Response:
         status, reason = "unparsed", "no text"
     text = choice.text or ""
     return Response(
-        status=status, text=text, reason=reason, tokens_in=tokens_in, tokens_out=tokens_out, **versions
+        status=status,
+        text=text,
+        reason=reason,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        model=version.model,
+        fingerprint=version.fingerprint,
     )
 
 
