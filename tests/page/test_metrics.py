@@ -12,7 +12,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, unit_of
 
 LOWER = {
-    "mirae": ("refusals", "cut_by_max_tokens", "cut_by_embedder", "drift", "std_similarity", "semantic_entropy"),
+    "mirae": ("refusals", "cut_by_embedder", "drift", "std_similarity", "semantic_entropy"),
     "rgb": ("states_fake", "judge_unparsed"),
     "miron": ("boundary_merges", "bits_per_byte", "score_drift", "slips"),
     "multiview": ("flips@judge:a/b+logprobs", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
