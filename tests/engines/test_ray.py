@@ -16,6 +16,7 @@ import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
 from evenkeel.harness.plugins import entry_points
+from evenkeel.harness.progress import Silent
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.engines.exchange import LOST
 from evenkeel.types import Generate, ModelRef, Response, Sampling
@@ -57,7 +58,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
-class Watching:
+class Watching(Silent):
     """Calls a function once, after the first answer of a phase, and keeps the notes."""
 
     def __init__(self, title: str, then: Callable[[], None]) -> None:
