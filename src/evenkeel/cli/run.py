@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, say, show_run
-from evenkeel.errors import BatchesPending, UsageError
+from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.models.engines.engine import EngineOptions
-from evenkeel.options import describe
 from evenkeel.page.format import as_json
 
 NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
@@ -136,14 +133,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
 
 
 def _make_score(name: str) -> click.Command:
-    @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-    @click.option(
-        "--from-inspect",
-        metavar="LOG",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help=f"Score a log of Inspect's task evenkeel/{name} (.eval or .json) in place of FILE…; options "
-        "that are not given are those of the log.",
-    )
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
     @from_struct(chosen_class(name).Options, asking=False)
     @options.lang_option
     @options.base_url_option
@@ -152,17 +142,7 @@ def _make_score(name: str) -> click.Command:
     @options.engine_options
     @options.outcome_options
     @click.pass_context
-    def score(ctx: click.Context, /, from_inspect: Path | None, **settings: Any) -> None:
-        if not settings["files"] and not from_inspect:
-            raise click.UsageError("Missing argument 'FILE…': recorded answers, or --from-inspect LOG.", ctx)
-        if settings["files"] and from_inspect:
-            raise UsageError("give either files of recorded answers, or --from-inspect LOG.")
-        if from_inspect:
-            options = [option.name for option in describe(chosen_class(name).Options)]
-            typed = [
-                each for each in options if ctx.get_parameter_source(each) == ParameterSource.COMMANDLINE
-            ]
-            ctx.exit(_score_log(name, from_inspect, {each: settings[each] for each in typed}, settings))
+    def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
 
     text = (
@@ -170,23 +150,6 @@ def _make_score(name: str) -> click.Command:
         "MIRAE does languages); others are shown side by side."
     )
     return click.command(name=name, help=text, epilog=examples(*options.usage("score", name)))(score)
-
-
-def _score_log(name: str, log: Path, options: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
-    from evenkeel.inspect.recorded import score_log
-    from evenkeel.report.terminal.progress import Watcher
-
-    run = score_log(
-        name,
-        log,
-        out=settings["out"],
-        fresh=not settings["resume"],
-        base_url=settings["base_url"],
-        concurrency=settings["concurrency"],
-        progress=Watcher(),
-        **options,
-    )
-    return show_run(run, min_coverage=settings["min_coverage"], json=settings["json"])
 
 
 score_command = BenchmarkGroup(
