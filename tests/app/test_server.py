@@ -260,7 +260,7 @@ def test_without_streamlit_the_line_that_installs_it_is_shown(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "streamlit", None)
     done = evenkeel("app", "--no-open")
     assert done.code == 2
-    assert "pip install 'evenkeel[app]'" in done.stderr
+    assert "pip install 'evenkeel-bench[app]'" in done.stderr
 
 
 def test_help_has_examples_and_a_missing_folder_is_named(tmp_path: Path) -> None:

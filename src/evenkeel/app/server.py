@@ -101,7 +101,7 @@ def serve(server: Server, say: Say) -> None:
         from streamlit.starlette import App
     except ImportError:
         raise MissingExtra(
-            "the web app", package="streamlit", install="pip install 'evenkeel[app]'"
+            "the web app", package="streamlit", install="pip install 'evenkeel-bench[app]'"
         ) from None
     os.environ.update(server.environment())
     details = "none" if server.read_only else "full"

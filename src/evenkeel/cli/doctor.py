@@ -219,7 +219,7 @@ def _extras() -> Iterator[Check]:
         problems = [f"{package.name} {problem}" for package in packages if (problem := _problem(package))]
         if problems:
             state: State = "missing" if extra in EMBEDDED.values() else "absent"
-            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel[{extra}]"'
+            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel-bench[{extra}]"'
             yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
         elif packages:
             versions = ", ".join(f"{package.name} {metadata.version(package.name)}" for package in packages)
