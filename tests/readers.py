@@ -39,7 +39,6 @@ from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
-from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_names
 from evenkeel.inspect.log_file import open_log
 from evenkeel.journal.journal import Journal, make_key, model_digest
@@ -279,7 +278,6 @@ BATCH = {
 }
 BATCHES = {"format": 1, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
-ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 LOG = {
     "eval": {"task": "evenkeel/rgb", "model": "m", "metadata": {}, "dataset": {"sample_ids": ["a"]}},
@@ -587,7 +585,6 @@ READERS = [
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
     Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
-    Reader("ledger", lambda path: Ledger(path).read(), "budget.json", json.dumps(ACCOUNT).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(

@@ -206,7 +206,7 @@ def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evalu
     assert sorted(sample["epoch"] for sample in result["samples"]) == sorted([1, 2, 3] * 4)
     for sample, reduced in result["reductions"].items():
         assert {"drift", "chance_floor"}.isdisjoint(reduced)  # they depend on other prompts
-        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "answer_tokens"):
+        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "estimated_tokens"):
             assert reduced[metric] == close(expected[sample][metric])
     assert result["metrics"]["answered"]["value"] == 1
 

@@ -39,6 +39,13 @@ DEFAULT = Path("suite.yaml")
 @click.option(
     "--only", multiple=True, metavar="PATTERN", help="Run those with such a name alone: 'rgb-*'; repeat."
 )
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Let the file send keys to this host; without it a key goes only to its own provider; repeat.",
+)
 @click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option(
     "--summary",
@@ -55,6 +62,7 @@ def suite_command(
     file: Path | None,
     out: Path | None,
     only: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
     dry_run: bool,
     summary: Path | None,
     init: bool,
@@ -82,13 +90,14 @@ def suite_command(
     from evenkeel.api.suite.suite import plan_suite, suite
 
     if dry_run:
-        costs = plan_suite(file, out=out, only=only)
+        costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
     from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, markdown, show_suite
     from evenkeel.report.terminal.runs import runs_watcher
 
-    result = suite(file, out=out, only=only, progress=runs_watcher(True, plain=True))
+    watcher = runs_watcher(True, plain=True)
+    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
     print_result(result, show_suite, json=json)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as opened:
@@ -122,6 +131,8 @@ def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     assert isinstance(console, Console)
     show_table(console, plan_table(costs))
     show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
+    for key in dict.fromkeys(key for each in costs for key in each.plan.keys):
+        show_line(console, f"Key: {key}.")
     left = [each for each in costs if each.state != "finished"]
     known = [each.plan.usd for each in left if each.plan.usd is not None]
     unknown = len(left) - len(known)

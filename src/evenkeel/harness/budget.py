@@ -81,6 +81,8 @@ class Plan(Displayed, Struct, frozen=True):
     """The known prices that were used, each with its date or its file; none where they were given."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known, so that no cost can be named."""
+    keys: tuple[str, ...] = ()
+    """Which environment variable's key would be sent to which host."""
 
 
 class Budget:

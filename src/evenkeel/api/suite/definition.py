@@ -41,7 +41,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Count | None,
         Meta(description="Use at most this many questions of each language, data set or task."),
     ] = None
-    seed: Annotated[int | None, Meta(description="Seed of sampling and of the intervals.")] = None
+    seed: Annotated[
+        int | None, Meta(description="Seed of the intervals and of sampling on this machine.")
+    ] = None
     concurrency: Annotated[
         Count | None, Meta(description="At most this many requests at once, to each server.")
     ] = None
