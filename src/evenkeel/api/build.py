@@ -44,7 +44,6 @@ def build(
     gpus_per_worker: float | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -60,7 +59,7 @@ def build(
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
     beside `out`, so that a build that was stopped goes on.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):

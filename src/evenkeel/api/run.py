@@ -79,7 +79,6 @@ def run(
     batch: bool = False,
     wait: bool = True,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -100,7 +99,7 @@ def run(
     without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
     and on a terminal; False shows none.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     name = benchmark_name(benchmark)
