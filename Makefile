@@ -73,7 +73,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/candidates.py
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/leaderboard.py
-	$(BIN)/python benchmarks/scale.py
 
 # The wheel and the sdist into dist/, installed into empty environments and tried out; EXTRAS=all before a release.
 EXTRAS ?= frames words
