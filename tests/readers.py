@@ -38,7 +38,6 @@ from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
-from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_names
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
@@ -277,7 +276,6 @@ BATCH = {
 }
 BATCHES = {"format": 1, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
-ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
@@ -566,7 +564,6 @@ READERS = [
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
     Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
-    Reader("ledger", lambda path: Ledger(path).read(), "budget.json", json.dumps(ACCOUNT).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(

@@ -41,7 +41,7 @@ from evenkeel.models.registry import (
 from evenkeel.options import Option, describe
 from evenkeel.types import ModelRef
 
-RESERVED = ("suite.json", "budget.json", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
+RESERVED = ("suite.json", "budget.sqlite", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
 """Files in the folder of a suite: no run has such a name."""
 THIS_MACHINE = "this machine"
 SMALL = "embedded-embedder"
