@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.benchmarks.multiview.make.labels import LabelledTriplets, label_triplets
 from evenkeel.benchmarks.multiview.make.triplets import tag_rows
-from evenkeel.errors import UsageError
+from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.text import bm25
+from evenkeel.text import word_splitting as words
 from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores
 from evenkeel.text.word_splitting import split
 
@@ -55,6 +56,18 @@ def test_each_text_is_split_by_its_script() -> None:
 
 def test_a_named_language_needs_no_other_splitter() -> None:
     assert split(["The 学校 sign"], lang="en") == [["the", "学校", "sign"]]
+
+
+@pytest.mark.parametrize(("package", "text"), [("jieba", "学校"), ("kiwipiepy", "학교")])
+def test_a_missing_splitter_names_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, package: str, text: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    for loader in (words._jieba, words._kiwi):
+        loader.cache_clear()
+    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel-bench\[words\]'"):
+        split([text])
+    assert split(["a word"]) == [["a", "word"]]
 
 
 def test_splitting_says_nothing_and_english_loads_no_splitter() -> None:

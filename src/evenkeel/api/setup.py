@@ -21,11 +21,11 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget, Limits
-from evenkeel.harness.folder import FORMAT, RunFolder, served_at
+from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.model import Echoing, Model
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.journal.journal import without_address
+from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
@@ -104,6 +104,14 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
     for role, model in servers.items():
         if examples[role]:
             model.probe_logprobs(examples[role])
+
+
+def model_ref(
+    model: str | None, args: Mapping[str, Any] | None, *, top_p: float | None, top_k: int | None
+) -> ModelRef | None:
+    """The model under test, with the run's sampling as options of its backend; None where none is given."""
+    sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
+    return ModelRef(model, {**(args or {}), **sampling}) if model else None
 
 
 def model_refs(
@@ -281,7 +289,7 @@ def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress)
     """Say where a model was reached whose answers are taken over, if that was elsewhere."""
     for role, model in current.models.items():
         for other, former in other_spec.models.items():
-            if without_address(former["identity"]) == without_address(model["identity"]):
+            if former["identity"] == model["identity"]:
                 old, new = served_at(other_spec).get(other, []), served_at(current).get(role, [])
                 if old != new:
                     progress.note(

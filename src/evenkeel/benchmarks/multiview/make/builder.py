@@ -66,7 +66,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="A known document set with its criteria, or one of them (gsm8k__arithmetic): "
-            f"{', '.join(document_sets())}; docs/multiview.md describes them."
+            f"{', '.join(document_sets())}."
         ),
     ] = None
     criterion: Annotated[
@@ -171,6 +171,7 @@ class MultiviewBuilder:
 
     Options = BuildOptions
     folder = True
+    asks = True
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
