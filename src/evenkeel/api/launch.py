@@ -35,7 +35,6 @@ from evenkeel.harness.control import VARIABLE
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.make.builder import Builder
-from evenkeel.models.engines.engine import EngineOptions
 from evenkeel.models.prices import prices_by_role, require_prices
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import describe, parse
@@ -214,10 +213,8 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
     columns = parse_columns(settings.pop("column", ()))
     langs = parse_langs(settings.pop("lang", None))
     batch = bool(settings.pop("batch", False))
-    general = {
-        name: settings.pop(name, None)
-        for name in ("limit", "seed", "reuse", *EngineOptions.__struct_fields__)
-    }
+    general = {name: settings.pop(name, None) for name in ("limit", "seed", "reuse", "engine")}
+    engine_args = settings.pop("engine_args", None) or {}
     options = merged_options(settings.pop("options", None), settings)
     loaded = load_benchmark(benchmark, options)
     by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
@@ -235,6 +232,7 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
         *([f"--lang={','.join(langs)}"] if langs else []),
         *(["--batch"] if batch else []),
         *(f"{_flag(name)}={value}" for name, value in general.items() if value is not None),
+        *(f"--engine-arg={key}={value}" for key, value in engine_args.items()),
         *_shared_arguments(shared, limits),
         *_arguments(type(loaded).Options, by_name),
     ]
