@@ -130,7 +130,9 @@ from itertools import repeat
 from evenkeel.cli.signals import stopping
 with stopping():
     print("ready", flush=True)
-    deque(repeat(0, 10**13), maxlen=0)  # in C, and with Python's lock
+    while True:
+        try: deque(repeat(0, 10**13), maxlen=0)  # in C, and with Python's lock
+        except KeyboardInterrupt: pass
 """
 
 
