@@ -16,6 +16,7 @@ import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
 from evenkeel.harness.plugins import entry_points
+from evenkeel.harness.progress import Silent
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.models.engines.pool import LOST
 from evenkeel.types import Generate, ModelRef, Response, Sampling
@@ -55,7 +56,7 @@ def cluster(plugin: None) -> Iterator[Cluster]:
     cluster.shutdown()
 
 
-class Watching:
+class Watching(Silent):
     """Calls a function once, after the first answer of a phase, and keeps the notes."""
 
     def __init__(self, title: str, then: Callable[[], None]) -> None:
@@ -75,9 +76,6 @@ class Watching:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
-
-    def finish(self) -> None:
-        pass
 
 
 def files(run: ek.Run) -> dict[str, bytes]:

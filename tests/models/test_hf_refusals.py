@@ -167,10 +167,9 @@ def test_an_incomplete_old_weights_file_is_a_usage_error(copied: Path, size: int
 def test_an_incomplete_gguf_file_is_refused(gguf: Path, tmp_path: Path, size: int) -> None:
     path = tmp_path / "tiny.gguf"
     path.write_bytes(gguf.read_bytes()[:size])
-    assert "cannot be loaded" in refused(path)
-    if size != -5000:  # the header is complete
-        with pytest.raises(UsageError, match=r"tiny\.gguf is not a complete GGUF file"):
-            open_hf(path).identity()
+    complete_header = size == -5000
+    problem = "cannot be loaded" if complete_header else "tiny.gguf is not a complete GGUF file"
+    assert problem in refused(path)
 
 
 @pytest.mark.parametrize("length", [2**40, 2**63])
