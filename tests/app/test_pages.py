@@ -169,7 +169,7 @@ def compared(runs: Path) -> Path:
     """From old to new: two runs that were asked the same, and one with another option."""
     ek.run("multiview", method="bm25", limit=3, out=runs / "first", progress=False)
     copy_run(runs / "first", runs / "second", "2099-01-01T00:00:00")
-    options = ek.load_run(runs / "first").spec.options | {"instruct_template": "{INSTRUCTION} {TEXT}"}
+    options = ek.load_run(runs / "first").spec.options | {"model_arg": ["device=cpu"]}
     copy_run(runs / "first", runs / "third", "2099-01-02T00:00:00", options=options)
     return runs
 
@@ -185,7 +185,7 @@ def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None
     test = page("compare", "third", "first")
     assert test.multiselect[0].value == ["third", "first"]
     assert "These runs cannot be compared. " in shown(test)
-    assert "options.instruct_template" in shown(test)
+    assert "options.model_arg" in shown(test)
     assert "asked the same as third: none here" in shown(test)
     assert "asked the same as first: second" in shown(test)
     assert str(compared) not in shown(test)

@@ -39,9 +39,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
     max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
-    max_tokens_total: Annotated[
-        Count | None, Meta(description="Stop before this many tokens, in and out.")
-    ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Stop before this many dollars, by known prices or those given."),
@@ -115,9 +112,7 @@ class Budget:
         self._default_price = limits.price or Price(0.0, 0.0)
         self._usage: dict[str, Usage] = {}
         self._store: Callable[[str, Usage], None] = lambda role, usage: None
-        self._counts_tokens = (
-            limits.max_tokens_total is not None or limits.max_usd is not None or shared is not None
-        )
+        self._counts_tokens = limits.max_usd is not None or shared is not None
         self._estimates: dict[int, Usage] = {}
         """Of the requests in flight, by their identity."""
         self._in_flight: dict[str, Usage] = {}
@@ -219,16 +214,11 @@ class Budget:
         limits = self.limits
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             return f"--max-requests {limits.max_requests}"
-        if limits.max_tokens_total is None and limits.max_usd is None:
+        if limits.max_usd is None:
             return ""
         usages = [*self._usage.items(), *self._in_flight.items(), (role, usage)]
-        tokens = sum(each.tokens_in + each.tokens_out for _, each in usages)
-        if limits.max_tokens_total is not None and tokens > limits.max_tokens_total:
-            return f"--max-tokens-total {limits.max_tokens_total}"
         usd = sum(self._cost(name, each) for name, each in usages)
-        if limits.max_usd is not None and usd > limits.max_usd + ROUNDING:
-            return f"--max-usd {limits.max_usd:g}"
-        return ""
+        return f"--max-usd {limits.max_usd:g}" if usd > limits.max_usd + ROUNDING else ""
 
 
 def _add_to(usages: dict[str, Usage], role: str, usage: Usage) -> None:
