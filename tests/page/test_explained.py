@@ -104,7 +104,7 @@ def test_a_metric_is_shown_with_its_formula_and_a_link_to_its_source() -> None:
 
 def test_the_command_lists_the_metrics_of_a_benchmark() -> None:
     printed = evenkeel("list", "metrics", "multiview").stdout
-    assert "criterion_both: Correct under both of two opposed criteria" in printed
+    assert "flips: Picks that change with the order" in printed
     assert "lev_score" not in printed
     listed = json.loads(evenkeel("list", "metrics", "--json").stdout)
     assert {*BENCHMARKS} <= {*listed}
@@ -310,5 +310,4 @@ def test_the_formulas_of_multiview_by_hand(tmp_path: Path) -> None:
     first, second = ([each.count("positive") / len(each) for each in picks[name]] for name in method)
     difference = mean(b - a for a, b in zip(first, second, strict=True))
     assert run.summary[named("minus_first", method[1])].value == pytest.approx(difference)
-    check_intervals(run)
     assert 0 < len(twice) < 30
