@@ -155,12 +155,12 @@ def test_what_is_known_of_the_model_and_the_sampling_is_there(runs: dict[str, Ru
     assert mirae["model_info"]["id"] == "org/loop"
     assert mirae["model_info"]["additional_details"]["deployment_type"] == "self_deployed"
     config = mirae["evaluation_results"][0]["generation_config"]
-    assert config["generation_args"] == {"temperature": 0.7, "top_p": 1.0, "max_tokens": 256}
-    assert config["additional_details"] == {"seed": "0", "answers_to_a_prompt": "2"}
+    assert config["generation_args"] == {"temperature": 0.7, "max_tokens": 256}
+    assert config["additional_details"] == {"answers_to_a_prompt": "2"}  # the server got no seed
     miron = logs(export(runs["miron"], "every-eval-ever", tmp_path / "b"))[0]
     assert miron["model_info"]["id"] == "local/loop"
     args = miron["evaluation_results"][0]["generation_config"]["generation_args"]
-    assert args == {"temperature": 0.0, "top_p": 1.0}
+    assert args == {"temperature": 0.0}
     multiview = logs(export(runs["multiview"], "every-eval-ever", tmp_path / "c"))
     assert [log["model_info"]["id"] for log in multiview] == ["local/bm25", "local/embed"]
     row = samples(tmp_path / "c" / multiview[0]["detailed_evaluation_results"]["file_path"])[0]

@@ -18,6 +18,7 @@ from evenkeel.api.setup import (
     budget_for,
     identities,
     make_spec,
+    model_ref,
     model_refs,
     note_moved_server,
     note_other_server,
@@ -32,18 +33,19 @@ from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark, Recorded
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import OlderFormat, Run, RunFolder, member, read_spec
+from evenkeel.harness.folder import Run, member, read_spec
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
+from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
+from evenkeel.types import Response, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
@@ -64,6 +66,8 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    top_p: float | None = None,
+    top_k: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -75,7 +79,6 @@ def run(
     batch: bool = False,
     wait: bool = True,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -96,12 +99,12 @@ def run(
     without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
     and on a terminal; False shows none.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = ModelRef(model, dict(model_args or {})) if model else None
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if not wait and not batch:
         raise UsageError("--no-wait goes with --batch.")
     refs = model_refs(loaded, name, ref, base_url)
@@ -257,7 +260,7 @@ def rescore(
         load_engine(where) as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
-        open_journal(folder.journal, watching) as journal,
+        contextlib.closing(Journal(folder.journal)) as journal,
     ):
         permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
         requests = RequestPath(
@@ -315,14 +318,6 @@ def default_folder(benchmark: str, model: str) -> Path:
 
 
 @contextlib.contextmanager
-def open_journal(path: Path, progress: Progress) -> Iterator[Journal]:
-    with contextlib.closing(Journal(path)) as journal:
-        if journal.rescued:
-            progress.note(journal.rescued)
-        yield journal
-
-
-@contextlib.contextmanager
 def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
     """Where a run is stopped, say where its answers are, if there are any."""
     try:
@@ -353,7 +348,7 @@ def _carry_out(
         recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
         progress = stack.enter_context(controlled(path, progress))
-        journal = stack.enter_context(open_journal(folder.journal, progress))
+        journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
         note_moved_server(folder, setup.spec, progress)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
@@ -381,14 +376,9 @@ def _carry_out(
 @contextlib.contextmanager
 def _recording(folder: Path, current: RunSpec, progress: Progress) -> Iterator[Recording]:
     """Another run's answers."""
-    try:
-        other_spec = read_spec(folder) if member(folder, "spec.json") is not None else None
-    except OlderFormat:  # its answers are found by what was asked of whom
-        other_spec = None
-    if other_spec is not None:
-        note_other_server(other_spec, current, progress)
-    known = list(identities(other_spec).values()) if other_spec is not None else []
-    with contextlib.closing(Recording(folder / "journal.sqlite", identities=known)) as recording:
+    if member(folder, "spec.json") is not None:
+        note_other_server(read_spec(folder), current, progress)
+    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
         yield recording
 
 

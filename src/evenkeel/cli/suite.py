@@ -39,14 +39,15 @@ DEFAULT = Path("suite.yaml")
 @click.option(
     "--only", multiple=True, metavar="PATTERN", help="Run those with such a name alone: 'rgb-*'; repeat."
 )
-@click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option(
-    "--summary",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help='Add the leaderboards to this file as Markdown: "$GITHUB_STEP_SUMMARY".',
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Let the file send keys to this host; without it a key goes only to its own provider; repeat.",
 )
+@click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option("--init", is_flag=True, help="Write a commented FILE to begin with.  [default: suite.yaml]")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of the file.")
 @json_option("the outcome, or with --dry-run the plan,")
 @click.pass_context
 def suite_command(
@@ -55,25 +56,19 @@ def suite_command(
     file: Path | None,
     out: Path | None,
     only: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
     dry_run: bool,
-    summary: Path | None,
     init: bool,
-    schema: bool,
     json: bool,
 ) -> None:
     """Run each benchmark of FILE on each of its models, and rank the models.
 
-    The same command goes on where it stopped: nothing that was answered is asked again. Runs of different
+    The same command resumes where it stopped: nothing that was answered is asked again. Runs of different
     servers go side by side, those of one server or of this machine one after the other. A run that fails
     stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
 
     Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
     """
-    if schema:
-        from evenkeel.api.suite.schema import shipped_schema
-
-        click.echo(shipped_schema(), nl=False)
-        return
     if init:
         _init(file or DEFAULT)
         return
@@ -82,17 +77,15 @@ def suite_command(
     from evenkeel.api.suite.suite import plan_suite, suite
 
     if dry_run:
-        costs = plan_suite(file, out=out, only=only)
+        costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
-    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, markdown, show_suite
+    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, show_suite
     from evenkeel.report.terminal.runs import runs_watcher
 
-    result = suite(file, out=out, only=only, progress=runs_watcher(True, plain=True))
+    watcher = runs_watcher(True, plain=True)
+    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
     print_result(result, show_suite, json=json)
-    if summary is not None:
-        with summary.open("a", encoding="utf-8") as opened:
-            opened.write(markdown(result))
     if not json:
         for name in (PAGE, TABLE, MARKDOWN):
             say(Path(result.path) / name)
@@ -100,17 +93,13 @@ def suite_command(
 
 
 def _init(path: Path) -> None:
-    from evenkeel.api.suite.schema import FILE, TITLE, example, shipped_schema
+    from evenkeel.api.suite.definition import example
     from evenkeel.files.cache import write_whole
 
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} exists already: give another name.")
-    schema = path.with_name(FILE)
-    if schema.is_symlink() or (schema.exists() and TITLE not in schema.read_text(errors="replace")):
-        raise UsageError(f"{schema} exists already, and is not the schema of a suite: move it away.")
-    write_whole(schema, shipped_schema())
     write_whole(path, example())
-    say(f"Suite: {path} (its schema, for editors: {schema})")
+    say(f"Suite: {path}")
     say(f"Run it: evenkeel suite {path}")
 
 
@@ -122,6 +111,8 @@ def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     assert isinstance(console, Console)
     show_table(console, plan_table(costs))
     show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
+    for key in dict.fromkeys(key for each in costs for key in each.plan.keys):
+        show_line(console, f"Key: {key}.")
     left = [each for each in costs if each.state != "finished"]
     known = [each.plan.usd for each in left if each.plan.usd is not None]
     unknown = len(left) - len(known)

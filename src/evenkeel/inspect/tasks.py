@@ -10,6 +10,7 @@ import contextlib
 import logging
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, Union, get_args, get_origin
 
@@ -25,6 +26,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate as GenerateFunction
 from inspect_ai.solver import Solver, TaskState, solver
 from inspect_ai.util import collect
+from rich.markup import escape
 
 import evenkeel
 from evenkeel.api.run import parse_data, parse_langs
@@ -49,12 +51,6 @@ from evenkeel.types import Generate, Request, Response, Sample
 
 logger = logging.getLogger(__name__)
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    # Inspect's models give neither log-probabilities of a text nor a count of its tokens.
-    "miron": {"confidence": "no", "stop": "word"},
-    "multiview": {"method": ("judge:inspect",)},
-}
-"""Defaults that differ from those of `evenkeel run`."""
 CONTINUES = ("openai-api-completions", "vllm-completions", "mockllm")
 """Inspect's providers that continue a plain text; every other puts it into a chat."""
 RUN_PARAMETERS: Mapping[str, Any] = {"data": "starter", "lang": None, "limit": None, "seed": 0}
@@ -67,7 +63,7 @@ def make_task(name: str) -> Any:
     """The task of a benchmark, whose parameters are its options."""
     cls = chosen_class(name)
     defaults = {option.name: option.default for option in describe(cls.Options)}
-    parameters = {**RUN_PARAMETERS, **defaults, **DEFAULTS.get(name, {})}
+    parameters = {**RUN_PARAMETERS, **defaults, **cls.inspect_options}
 
     def create(**arguments: Any) -> Task:
         arguments.pop("model", None)  # Inspect offers it to every task
@@ -78,8 +74,8 @@ def make_task(name: str) -> Any:
             )
         try:
             return build_task(name, {**parameters, **arguments})
-        except EvenkeelError as error:  # which Inspect prints without a traceback
-            raise PrerequisiteError(f"evenkeel/{name}: {error}") from error
+        except EvenkeelError as error:  # which Inspect prints without a traceback, as markup of rich
+            raise PrerequisiteError(escape(f"evenkeel/{name}: {error}")) from error
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = cls.layout.question
@@ -111,12 +107,12 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             f"stop=word), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
-    with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
-        check_model(session, get_model())
     data = parse_data(as_list(parameters["data"]))
     langs = parse_langs(as_option(parameters["lang"], str))
     samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
     questions = make_questions(benchmark, samples)
+    with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
+        check_model(questions[0], get_model())
     session.add(questions)
     epochs = max(len(question.epochs) for question in questions)
     if epochs > 1 and any(len(question.epochs) != epochs for question in questions):
@@ -131,7 +127,7 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
         fail_on_error=False,
         score_on_error=True,
         version=evenkeel.__version__,
-        headline_metric=HeadlineMetric(scorer=SCORER, metric=benchmark.metrics[0].name),
+        headline_metric=HeadlineMetric(scorer=SCORER, metric=session.headline),
         metadata={FIELD: {"benchmark": name, "data": source, "seed": seed, "options": options}},
         description=benchmark.layout.question,
     )
@@ -186,9 +182,10 @@ def as_config(request: Generate) -> GenerateConfig:
     )
 
 
-def check_model(session: Session, model: InspectModel) -> None:
+def check_model(question: Question, model: InspectModel) -> None:
     """Refuse a chat before anything is asked, where a plain text is to be continued."""
-    if session.name == "miron":
+    request = question.request(1)
+    if request is not None and isinstance(request.prompt, str):
         check_continues(model)
 
 
@@ -250,6 +247,17 @@ def as_generate(request: Request) -> Generate:
     return request
 
 
+@cache
+def warn_of_epochs(benchmark: str, count: int) -> None:
+    """Say once that a number of epochs is the benchmark's to choose."""
+    logger.warning(
+        "%s asks each prompt %d times: further epochs ask nothing. Leave out --epochs, and set the number "
+        "with -T (mirae: samples, rgb: repeats).",
+        benchmark,
+        count,
+    )
+
+
 def _asking(benchmark: str, settings: str) -> Solver:
     """Ask what the benchmark asks in this epoch; where it asks only while it scores, that."""
     session = open_session(benchmark, settings)
@@ -262,11 +270,8 @@ def _asking(benchmark: str, settings: str) -> Solver:
             return state
         request = question.request(state.epoch)
         if request is None:
-            raise UsageError(
-                f"{benchmark} asks each prompt {len(question.epochs)} times, and this is epoch "
-                f"{state.epoch}: leave out --epochs, and set the number with -T (mirae: samples, rgb: "
-                "repeats)."
-            )
+            warn_of_epochs(benchmark, len(question.epochs))
+            return state
         state.output = await generated(get_model(), request)
         state.messages.append(state.output.message)
         return state
@@ -361,7 +366,7 @@ def _figures() -> Metric:
         }
         try:
             return session.figures(list(questions.values()), answers_of([each.score for each in scores]))
-        except EvenkeelError as error:  # the answers are in the log: `evenkeel score … --from-inspect`
+        except EvenkeelError as error:
             logger.warning("%s: no figures: %s", session.name, error)
             return {}
 

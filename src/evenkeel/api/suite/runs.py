@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, get_origin
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.api.launch import run_arguments
+from evenkeel.api.launch import checked_settings
 from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.suite.definition import (
     MOST_RUNS,
@@ -22,25 +22,33 @@ from evenkeel.api.suite.definition import (
     SuiteFile,
 )
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
-from evenkeel.files import datasets
+from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
+from evenkeel.models.presets import NO_KEY
 from evenkeel.models.prices import is_local, prices_by_role
-from evenkeel.models.registry import backend, check_spec, open_model, runtime_options, split_spec, with_args
+from evenkeel.models.registry import (
+    backend,
+    check_spec,
+    open_model,
+    runtime_options,
+    sent_keys,
+    split_spec,
+    with_args,
+)
 from evenkeel.options import Option, describe
 from evenkeel.types import ModelRef
 
-RESERVED = ("suite.json", "budget.json", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
+RESERVED = ("suite.json", "budget.sqlite", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
 """Files in the folder of a suite: no run has such a name."""
 THIS_MACHINE = "this machine"
 SMALL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
 CODE = "trust_remote_code"
 PRICES = ("price_in", "price_out")
-COSTS = (*PRICES, "max_usd")
-RUNTIME = ("concurrency", "max_requests", "max_tokens_total", *COSTS)
+RUNTIME = ("concurrency", *PRICES)
 """Settings that change nothing in what is asked."""
 
 
@@ -55,8 +63,6 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     spec: str | None
     settings: dict[str, Any]
     """Those of `evenkeel.run`."""
-    arguments: list[str]
-    """The same as arguments of the command line."""
     identity: str
     """A digest of all that decides what is asked."""
     servers: frozenset[str]
@@ -85,18 +91,18 @@ class _Variant(Struct, frozen=True):
         )
 
 
-def planned_runs(file: SuiteFile) -> list[PlannedRun]:
-    """All runs of a suite, in the order of its benchmarks, then its models."""
+def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[PlannedRun]:
+    """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
+    may be sent to."""
     models = _models(file)
     variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
-    _check_default_options(file, variants)
     chosen = [(variant, *each) for variant in variants for each in _chosen(file, variant, models)]
     if len(chosen) > MOST_RUNS:
         raise file.error(f"there are more than {MOST_RUNS:,} runs: make several suites", "benchmarks")
     by_name: dict[str, PlannedRun] = {}
     hashes: dict[str, list[str]] = {}
     for variant, name, model in chosen:
-        run = _planned(file, variant, name, model, hashes)
+        run = _planned(file, variant, name, model, hashes, allowed)
         if (other := by_name.get(run.name.casefold())) is not None:
             raise file.error(
                 f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
@@ -151,29 +157,18 @@ def _variants(file: SuiteFile, step: int) -> Iterator[_Variant]:
         cls = benchmark_class(entry.benchmark)
     known = {option.name: option for option in describe(cls.Options)}
     several = (entry.options or [{}]) if isinstance(entry.options, list) else [entry.options]
-    defaults = {name: value for name, value in file.definition.defaults.options.items() if name in known}
     common = dict(set.intersection(*(set(map(_pair, each.items())) for each in several)))
     for number, options in enumerate(several):
         own = [f"{name}={_joined(value)}" for name, value in options.items() if name not in common]
         name = entry.name or entry.benchmark
         if len(several) > 1:
             name += f"-{','.join(own) or number + 1}"
-        merged = {name: _fitting(file, known.get(name), v) for name, v in {**defaults, **options}.items()}
-        yield _Variant(step, entry, name, cls, merged)
+        fitting = {name: _fitting(file, known.get(name), value) for name, value in options.items()}
+        yield _Variant(step, entry, name, cls, fitting)
 
 
 def _pair(item: tuple[str, Any]) -> tuple[str, str]:
     return item[0], _joined(item[1])
-
-
-def _check_default_options(file: SuiteFile, variants: list[_Variant]) -> None:
-    known = {option.name for variant in variants for option in describe(variant.cls.Options)}
-    for name in file.definition.defaults.options:
-        if name not in known:
-            raise file.error(
-                f"no benchmark of this suite has an option '{name}'.{suggestion(name, known)}",
-                "defaults", "options", name,
-            )  # fmt: skip
 
 
 def _fitting(file: SuiteFile, option: Option | None, value: Any) -> Any:
@@ -228,6 +223,7 @@ def _planned(
     name: str,
     model: ModelEntry | None,
     known_hashes: dict[str, list[str]],
+    allowed: Collection[str],
 ) -> PlannedRun:
     definition, benchmark = file.definition, variant.entry.benchmark
     settings = _merged([definition.defaults, variant.entry, model])
@@ -247,20 +243,19 @@ def _planned(
             check_spec(ref.spec, ref.args)
         for ref in (*under_test, *helpers):
             _refuse_code(ref)
+            _refuse_keys(ref, allowed)
         refs = dict(zip(loaded.helpers, helpers, strict=True))
         if under_test:
             refs["model"] = under_test[0]
         paid = not all(map(is_local, refs.values()))
         if not paid:
-            settings = {key: value for key, value in settings.items() if key not in COSTS}
-        given = Limits.of(None, None, None, *(settings.get(each) for each in PRICES))
+            settings = {key: value for key, value in settings.items() if key not in PRICES}
+        given = Limits.of(None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(given, refs, loaded.roles)[1]
         settings |= options
         if under_test:
             settings["model_args"] = under_test[0].args
-        arguments = [
-            *run_arguments(benchmark, spec, dict(settings)), f"--min-coverage={definition.min_coverage}"
-        ]  # fmt: skip
+        checked_settings(benchmark, spec, settings)
     if definition.budget.usd is not None and unpriced:
         raise file.error(
             f"budget.usd needs the price of {', '.join(unpriced)}, which is not known: give price_in and "
@@ -273,7 +268,6 @@ def _planned(
         model=name,
         spec=spec,
         settings=settings,
-        arguments=arguments,
         identity=_identity(benchmark, spec, settings, hashes),
         servers=_servers(under_test, helpers),
         paid=paid,
@@ -324,6 +318,20 @@ def _refuse_code(ref: ModelRef) -> None:
             f"the model '{bare}': {CODE} cannot be set in a suite, whose file runs no code. Run the model by "
             "itself: evenkeel run --model-arg"
         )
+
+
+def _refuse_keys(ref: ModelRef, allowed: Collection[str]) -> None:
+    """A file may come from anyone: it sends a key only to the provider whose key it is, or to a host that
+    the person who runs it names."""
+    hosts = {*allowed, *configuration.read_section("hosts")}
+    for key in sent_keys(ref):
+        if not key.belongs and not hosts & {key.host, key.host.rpartition(":")[0] or key.host}:
+            raise UsageError(
+                f"the model '{split_spec(ref.spec)[0]}' would send {key.variable} to {key.host}, which a "
+                f"suite's file cannot decide. To permit it: --allow-host {key.host}, or "
+                f'[hosts."{key.host}"] in {configuration.config_path()}. To send no key: '
+                f"api_key_env={NO_KEY}"
+            )
 
 
 def _scheme(ref: ModelRef) -> str:

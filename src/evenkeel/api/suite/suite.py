@@ -25,7 +25,7 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
-BUDGET = "budget.json"
+BUDGET = "budget.sqlite"
 UNREACHED = 3
 """The exit code of a run whose model was not reached."""
 
@@ -46,6 +46,7 @@ def suite(
     *,
     out: str | Path | None = None,
     only: str | Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
     progress: RunsWatcher | bool | None = True,
 ) -> SuiteResult:
     """Run each benchmark of a YAML file on each of its models, and rank them.
@@ -54,9 +55,10 @@ def suite(
         result.boards[0].rows[0].rank
 
     Called again it goes on: what is finished is left as it is, what was answered is not asked again. `only`
-    are patterns of the names of runs (`rgb-*`). `evenkeel suite --init` writes a file to begin with.
+    are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
+    `evenkeel suite --init` writes a file to begin with.
     """
-    definition, assigned, state, root = _read(Path(file), out)
+    definition, assigned, state, root = _read(Path(file), out, allow_hosts)
     chosen = _chosen(assigned, [only] if isinstance(only, str) else only)
     watcher = runs_watcher(progress)
     floor, budget = definition.definition.min_coverage, definition.definition.budget
@@ -73,7 +75,7 @@ def suite(
             parallel=definition.definition.parallel,
             min_coverage=floor,
             ledger=ledger,
-            ceiling=Ceiling(usd=budget.usd, requests=budget.requests, tokens=budget.tokens),
+            ceiling=Ceiling(usd=budget.usd, requests=budget.requests),
             watcher=watcher,
         )
         try:
@@ -93,10 +95,14 @@ def suite(
 
 
 def plan_suite(
-    file: str | Path, *, out: str | Path | None = None, only: Sequence[str] = ()
+    file: str | Path,
+    *,
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, assigned, state, root = _read(Path(file), out)
+    _, assigned, state, root = _read(Path(file), out, allow_hosts)
     costs = []
     for each in _chosen(assigned, only):
         run, stored = each.run, state.folders[each.folder]
@@ -121,12 +127,12 @@ def _plan(run: PlannedRun) -> Plan:
     return msgspec.structs.replace(plan, usd=0.0) if plan.local else plan
 
 
-def _read(path: Path, out: str | Path | None) -> tuple[SuiteFile, list[Assigned], State, Path]:
+def _read(
+    path: Path, out: str | Path | None, allow_hosts: Sequence[str]
+) -> tuple[SuiteFile, list[Assigned], State, Path]:
     file = read_suite(path)
     root = Path(out) if out else file.out
-    if (entry := file.definition.gate) is not None and not (file.folder / entry.baseline).is_dir():
-        raise file.error(f"there is no folder {file.folder / entry.baseline}", "gate", "baseline")
-    runs = planned_runs(file)
+    runs = planned_runs(file, allow_hosts)
     state = read_state(root)
     return file, assign_folders(state, runs), state, root
 
@@ -173,7 +179,7 @@ def _result(
         if run.model and benchmark_class(run.benchmark).subject == "model"
     }
     boards = tuple(named(board, names) for board in leaderboard([root / run.folder for run in ranked]))
-    gates = tuple(_gates(file, root, [run for run in chosen if run.ranked]))
+    gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
     code = 1 if failed or unread or not all(each.passed for each in gates) else 0
@@ -185,15 +191,20 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
+        usd=ledger.read().spent.usd
+        if ledger is not None and file.definition.budget.usd is not None
+        else None,
         exit_code=code,
     )
 
 
-def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[SuiteGate]:
-    """Each run against that of the same name in an earlier suite; one that cannot be compared fails.
+def _gates(
+    file: SuiteFile, root: Path, runs: Sequence[SuiteRun], ranked: Sequence[SuiteRun]
+) -> Iterator[SuiteGate]:
+    """Each ranked run against that of the same name in an earlier suite; one that cannot be compared fails.
 
-    A run that the baseline lacks is new, and passes where any other could be compared.
+    Where there is no baseline yet, nothing is compared. A run that the baseline lacks is new, and passes; a
+    baseline with none of the suite's runs is the wrong folder.
     """
     entry = file.definition.gate
     if entry is None:
@@ -202,11 +213,12 @@ def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[Su
     earlier = read_state(baseline)
     folders = {run.name: baseline / (earlier.folder_of(run.name) or run.name) for run in runs}
     known = {name for name, folder in folders.items() if (folder / "summary.json").is_file()}
-    for run in runs:
+    for run in ranked:
         folder = folders[run.name]
         if run.name not in known:
-            problem = f"there is no such run in {entry.baseline}"
-            yield SuiteGate(run=run.name, problem=problem, passed=bool(known))
+            there = baseline.is_dir()
+            missing = f"no such run in {entry.baseline}" if there else f"no baseline yet in {entry.baseline}"
+            yield SuiteGate(run=run.name, problem=f"not compared: {missing}", passed=bool(known) or not there)
             continue
         try:
             result = gate(
@@ -215,8 +227,6 @@ def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[Su
                 metrics=_gated(Run(root / run.folder), Run(folder)),
                 max_drop=entry.max_drop,
                 min_coverage=file.definition.min_coverage,
-                min_overlap=entry.min_overlap,
-                min_groups=entry.min_groups,
             )
         except EvenkeelError as error:
             yield SuiteGate(run=run.name, problem=str(error), passed=False)

@@ -16,7 +16,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
-from evenkeel.report.formats.subjects import Subject, hub_data, subjects
+from evenkeel.report.formats.subjects import Subject, hub_data, subjects, was_seeded
 from evenkeel.types import Figure, RunSpec
 
 PLACEHOLDER = "OWNER"
@@ -74,7 +74,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
     """The element of `model-index` for one model."""
     spec = run.spec
     benchmark = load_stored(spec)
-    title = spec.benchmark.upper() if spec.benchmark != "multiview" else "Multiview"
+    title = spec.benchmark.upper()
     source = str(spec.data.get("source", ""))
     about: dict[str, Any] = {"name": f"{title} ({source})", "type": dataset or spec.benchmark}
     arguments = {
@@ -140,6 +140,6 @@ def _setting(spec: RunSpec, subject: Subject) -> list[str]:
     return [
         *method,
         *options,
-        f"seed {spec.seed}",
+        *([f"seed {spec.seed}"] if was_seeded(spec) else []),
         f"evenkeel {spec.provenance.get('evenkeel') or 'unknown'}",
     ]

@@ -83,6 +83,7 @@ class RgbBuilder:
 
     Options = BuildOptions
     folder = True
+    asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
     def __init__(self, options: BuildOptions) -> None:
