@@ -15,7 +15,7 @@ What there is, under the names of the command line:
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, both              the samples on which two runs differ; one of them in both
-    explained                what each metric of a benchmark says: formula, source, what to be careful about
+    explained                what each metric of a benchmark means, and what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML
     charts, tables, settings  the pictures and tables of a run, and what it was asked with
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from evenkeel.report.export import export
     from evenkeel.report.html_page import render
     from evenkeel.report.pictures import charts, settings, tables
-    from evenkeel.report.samples.flips import both, flips
+    from evenkeel.report.samples.flips import flips, compare_sample
     from evenkeel.report.scorecard import scorecard
     from evenkeel.types import (
         Embed,
@@ -92,7 +92,7 @@ __version__ = "0.2.0"
 
 _MODULES = {
     "evenkeel.analysis.comparison": "compare",
-    "evenkeel.report.samples.flips": "both flips",
+    "evenkeel.report.samples.flips": "flips compare_sample",
     "evenkeel.analysis.gate": "gate",
     "evenkeel.analysis.leaderboard": "leaderboard",
     "evenkeel.api.build": "build",
@@ -149,7 +149,6 @@ __all__ = [
     "StringLikelihood",
     "UsageError",
     "__version__",
-    "both",
     "build",
     "charts",
     "compare",
@@ -173,6 +172,7 @@ __all__ = [
     "rescore",
     "review",
     "run",
+    "compare_sample",
     "score",
     "scorecard",
     "settings",
@@ -189,7 +189,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'evenkeel' has no attribute '{name}'")
-    importlib.import_module("evenkeel.report.notebook")  # how results are shown
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

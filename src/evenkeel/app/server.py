@@ -211,18 +211,6 @@ def _load_pages() -> None:
         getattr(public, name)
 
 
-@contextlib.contextmanager
-def _warming_up(runs: Path) -> Iterator[None]:
-    """Have large runs read by another process, which ends with this one."""
-    command = [sys.executable, "-P", "-m", "evenkeel.app.warm_up", str(runs)]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **quiet) as process:  # type: ignore[call-overload]
-        try:
-            yield
-        finally:
-            process.kill()
-
-
 def can_open_browser() -> bool:
     """Whether there is a person with a screen: a browser in the terminal would take it over."""
     screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)

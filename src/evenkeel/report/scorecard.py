@@ -1,6 +1,6 @@
 """A model's runs of several benchmarks side by side: each with its own figures, and no overall score.
 
-Computed first, then drawn: as one table for the terminal and for notebooks, and as a page.
+Computed first, then drawn: as tables for the terminal and for notebooks, and as a page.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from rich.console import Console
 
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
-from evenkeel.page.notebook import Displayed
-from evenkeel.page.tables import Cell, Content, Grid
-from evenkeel.report import templates
-from evenkeel.report.terminal.tables import show_line, show_table
+from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value
+from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
+from evenkeel.page.html import render as render_template
+from evenkeel.page.layout import MOST_MAIN
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure
 
 
@@ -60,11 +59,23 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     """Methods of these runs that do not use the models, such as BM25 beside a judge."""
     notes: list[str]
 
+    @property
+    def title(self) -> str:
+        return f"Scorecard of {self.model or f'{len(self.entries)} runs'}"
 
-def scorecard(
-    runs: Sequence[Run | str | Path], *, mixed: bool = False, out: str | Path | None = None
-) -> Scorecard:
-    """Put runs on one card, and with `out` on a page. Runs of different models need `mixed=True`.
+    def overview(self) -> Overview:
+        """The tables, and which runs they are of."""
+        runs = {entry.path: entry for entry in (*self.entries, *self.others)}
+        return Overview(
+            self.title,
+            [Cell(note, "note") for note in self.notes],
+            tables(self),
+            [f"{entry.created[:10]}  {entry.benchmark:<9}  {path}" for path, entry in runs.items()],
+        )
+
+
+def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
+    """Put runs on one card, and with `out` on a page.
 
     Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
     are its entries; the others are apart. Where no run has a model under test, all methods are entries.
@@ -73,21 +84,17 @@ def scorecard(
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], mixed=mixed)
+    card = _card([run if isinstance(run, Run) else Run(run) for run in runs])
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card
 
 
-def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
+def _card(runs: Sequence[Run]) -> Scorecard:
     runs = list({run.path.resolve(): run for run in runs}.values())
     if not runs:
         raise UsageError("scorecard needs at least one run.")
     models = list(dict.fromkeys(run.spec.subject for run in runs if _tests_model(run)))
-    if len(models) > 1 and not mixed:
-        raise UsageError(
-            f"these runs are of different models: {', '.join(models)}. To put them on one page, add --mixed."
-        )
     entries: list[Entry] = []
     others: list[Entry] = []
     for benchmark in benchmark_names():
@@ -120,9 +127,8 @@ def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
     layout = benchmark_class(run.spec.benchmark).layout
     facts = [
-        Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
-        for column in layout.facts
-        if column.metric in run.summary
+        Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
+        for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
     guessing = chance(layout.metrics[0])
     headline_title = f"{layout.headline_title} ({guessing})" if guessing else layout.headline_title
@@ -161,10 +167,6 @@ def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
 # Drawing
 
 
-def title(card: Scorecard) -> str:
-    return f"Scorecard of {card.model or f'{len(card.entries)} runs'}"
-
-
 def tables(card: Scorecard) -> list[Grid]:
     """One table of all entries, and one of the methods that do not use the models."""
     names = {entry.name for entry in card.entries}
@@ -197,7 +199,7 @@ def _table(heading: str, entries: Sequence[Entry], *, named: bool, model: str = 
                     *([name] if named else []),
                     Cell(value(figure), "strong" if top else ""),
                     " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
-                    _coverage(figure) if top else "",
+                    coverage_cell(figure.coverage) if top else "",
                 ]
                 rows.append((benchmark if top and entry is members[0] else "", cells))
     columns = ["figure", *(["of"] if named else []), "value", "95% interval", "coverage"]
@@ -215,23 +217,6 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
     return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
 
 
-def _coverage(figure: Figure, details: str = "") -> Cell:
-    return Cell(f"{share(figure.coverage)}{details}", "warn" if figure.coverage < FLOOR else "")
-
-
-def show_scorecard(console: Console, card: Scorecard) -> None:
-    """The tables, and which runs they are of."""
-    show_line(console, title(card), "bold")
-    for note in card.notes:
-        show_line(console, note, "yellow")
-    for grid in tables(card):
-        console.print()
-        show_table(console, grid)
-    console.print()
-    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
-        show_line(console, f"{entry.created[:10]}  {entry.benchmark:<9}  {path}", "dim")
-
-
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: reports below its folder are linked."""
     sections = [(name, name, members) for name, members in _by_benchmark(card.entries)]
@@ -239,9 +224,9 @@ def render(card: Scorecard, out: Path) -> str:
         (f"{name}-others", f"{name}: {_others_title(card)}", members)
         for name, members in _by_benchmark(card.others)
     ]
-    return templates.render(
-        "scorecard.html",
-        title=title(card),
+    return render_template(
+        "report/scorecard.html",
+        title=card.title,
         card=card,
         named=len({entry.subject for entry in card.entries}) > 1,
         sections=[
@@ -266,7 +251,7 @@ def _section(entries: Sequence[Entry], out: Path) -> Grid:
     rows += [
         ("intervals by", [figure.method for figure in figures]),
         ("over", [counts(figure, layout) for figure in figures]),
-        ("coverage", [_coverage(figure, f": {statuses(figure)}") for figure in figures]),
+        ("coverage", [coverage_cell(f.coverage, details=f": {statuses(f)}") for f in figures]),
         ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
         ("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]),
     ]
