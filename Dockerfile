@@ -17,5 +17,5 @@ ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 PYTHONUNBUFFERED=1
 EXPOSE 7860
 HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/_stcore/health')"]
 
-# A Space has another name than this machine, SPACE_HOST, and is shown in a frame of the Hub.
-CMD ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} EVENKEEL_APP_ALLOW_FRAME=${EVENKEEL_APP_ALLOW_FRAME:-${SPACE_HOST:+https://huggingface.co}} exec evenkeel app --host 0.0.0.0 --port 7860 --read-only --no-open"]
+# A Space has another name than this machine: SPACE_HOST.
+CMD ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} exec evenkeel app --host 0.0.0.0 --port 7860 --read-only --no-open"]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel import analysis as stats
-from evenkeel.analysis.links import numbered
+from evenkeel.analysis.links import Links, numbered
 
 Rng: TypeAlias = np.random.Generator
 Triplets: TypeAlias = NDArray[Any]
@@ -98,10 +98,10 @@ def correct(triplets: Triplets, kind: str, spread: float, mean: float, rng: Rng)
     return (mean + effects + noise > 0).astype(float)
 
 
-def sides(values: NDArray[np.float64], triplets: Triplets) -> Iterator[stats.Side]:
+def groupings(triplets: Triplets) -> Iterator[tuple[NDArray[np.intp], Links | None]]:
     """As if each triplet were independent, and linked by its documents."""
-    yield stats.Side(values, np.arange(len(values)))
-    yield stats.Side(values, *numbered(tuple(sorted(map(int, row))) for row in triplets))
+    yield np.arange(len(triplets)), None
+    yield numbered(tuple(sorted(map(int, row))) for row in triplets)
 
 
 def simulate(name: str, kind: str, setting: tuple[float, float], draws: int) -> tuple[Held, Held]:
@@ -113,11 +113,9 @@ def simulate(name: str, kind: str, setting: tuple[float, float], draws: int) -> 
     for _ in range(draws):
         triplets = DESIGNS[name](rng)
         first, second = (correct(triplets, kind, spread, mean, rng) for _ in range(2))
-        for column, (mean_side, pair) in enumerate(
-            zip(sides(first, triplets), sides(second - first, triplets), strict=True)
-        ):
-            interval = mean_side.interval("share")
-            tested = stats.paired_test(pair.estimate, unit="share")
+        for column, (groups, links) in enumerate(groupings(triplets)):
+            interval = stats.interval_of(first, groups, "share", links=links)
+            tested = stats.paired_test(stats.mean_over(second - first, groups, links), unit="share")
             for row, (low, high, true) in enumerate(
                 ((interval.low, interval.high, truth), (tested.low, tested.high, 0.0))
             ):

@@ -288,6 +288,7 @@ def _as_message(reply: bytes, params: dict[str, Any]) -> dict[str, Any]:
         "role": "assistant",
         "content": content,
         "stop_reason": "end_turn",
+        "model": chat["model"],
         "stop_sequence": None,
         "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]},
     }

@@ -86,7 +86,7 @@ def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:
     assert evenkeel.__all__ == sorted(evenkeel.__all__)
     assert all(getattr(evenkeel, name) is not None for name in evenkeel.__all__)
     with pytest.raises(AttributeError):
-        _ = evenkeel.nothing
+        _ = evenkeel.nothing  # type: ignore[attr-defined]
 
 
 def test_every_function_has_an_example_in_its_help() -> None:
@@ -179,4 +179,4 @@ def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
         argv = [sys.executable, "-c", script, server.url, str(tmp_path)]
         done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("pip install 'evenkeel[frames]'") == 4
+    assert done.stdout.count("pip install 'evenkeel-bench[frames]'") == 4

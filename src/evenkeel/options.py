@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta, Struct
@@ -25,6 +35,15 @@ IN_SAMPLES = {"asking": True, "in_samples": True}
 
 FILE = {"asking": True, "file": True}
 """`Meta(extra=FILE)` marks one that may name a file: what a run needs of it lies in the run's own folder."""
+
+TopP: TypeAlias = Annotated[
+    Annotated[float, Meta(gt=0, le=1)] | None,
+    Meta(description="sample among the likeliest tokens that have this share of the probability together"),
+]
+TopK: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1)] | None, Meta(description="sample among this many of the likeliest tokens")
+]
+"""Options of every backend that samples."""
 
 OptionsT = TypeVar("OptionsT", bound=Struct)
 

@@ -181,6 +181,10 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why the status is not `ok`, in a few words: `content_filter`, `HTTP 500`, `timeout`."""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    model: str = ""
+    """The model that answered, as the server's reply names it."""
+    fingerprint: str = ""
+    """The version of the model's server, as its reply names it (`system_fingerprint`)."""
 
 
 T = TypeVar("T")

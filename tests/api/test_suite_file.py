@@ -305,3 +305,57 @@ def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> No
     assert len(definition.benchmarks) == 6
     assert definition.budget.usd == 5
     assert definition.gate is not None
+
+
+FOREIGN = [
+    "models:\n- {spec: 'openai:x', base_url: 'http://llm.example:8000/v1'%s}\nbenchmarks: [rgb]\n",
+    "models: ['openai:x?base_url=http://llm.example:8000/v1%s']\nbenchmarks: [rgb]\n",
+    "models: [embedded]\nbenchmarks:\n- benchmark: rgb\n"
+    "  options: {judge: 'openai:x?base_url=http://llm.example:8000/v1%s'}\n",
+]
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "MY_BANK_PASSWORD"])
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_file_sends_a_key_only_to_hosts_that_are_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "secret-of-mine")
+    named = f", args: {{api_key_env: {variable}}}" if "spec:" in text else f"&api_key_env={variable}"
+    path = write(tmp_path, text % ("" if variable == "OPENAI_API_KEY" else named))
+    with pytest.raises(DataError, match=f"{variable} to llm.example:8000") as refusal:
+        planned_runs(read_suite(path))
+    assert "secret-of-mine" not in str(refusal.value)
+    assert planned_runs(read_suite(path), ["llm.example"])
+    assert planned_runs(read_suite(path), ["llm.example:8000"])
+    with pytest.raises(DataError):
+        planned_runs(read_suite(path), ["llm.example:9000", "example"])
+
+
+def test_a_key_of_another_provider_is_not_sent_to_a_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-mine")
+    monkeypatch.setenv("GROQ_API_KEY", "another-secret")
+    assert planned(tmp_path, "models: ['openai:x', 'groq:y']\nbenchmarks: [rgb]\n")
+    with pytest.raises(DataError, match="OPENAI_API_KEY"):
+        planned(tmp_path, "models: ['groq:y?api_key_env=OPENAI_API_KEY']\nbenchmarks: [rgb]\n")
+
+
+def test_the_persons_own_settings_allow_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-mine")
+    settings = tmp_path / "evenkeel.toml"
+    settings.write_text('[hosts."llm.example:8000"]\n')
+    monkeypatch.setenv("EVENKEEL_CONFIG", str(settings))
+    assert planned(tmp_path, FOREIGN[0] % "")
+
+
+def test_a_dry_run_shows_which_key_goes_where(tmp_path: Path) -> None:
+    path = write(tmp_path, FOREIGN[0] % "")
+    key = {"OPENAI_API_KEY": "secret-of-mine"}
+    arguments = ("suite", str(path), "--dry-run", "--allow-host", "llm.example:8000")
+    result = evenkeel(*arguments, **key)
+    assert "OPENAI_API_KEY goes to llm.example:8000" in result.stdout
+    single = evenkeel("run", "rgb", "--model", "openai:x", "--limit=2", "--dry-run", **key)
+    assert "OPENAI_API_KEY goes to api.openai.com" in single.stdout
+    assert "secret-of-mine" not in result.stdout + single.stdout

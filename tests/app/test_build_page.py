@@ -223,80 +223,10 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
     assert chosen(parrot.run()) == {"source": str(folder / "miron_en.jsonl")}
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("/etc/passwd", "outside of the app"),
-        ("hf:/etc", "outside of the app"),
-        ("judge:hf:../secret", "outside of the app"),
-        ("replay:%2Fetc%2Fpasswd", "outside of the app"),
-        ("sbert:x?cache=~/y", "outside of the app"),
-        ("embed:openai:m?base_url=http://h/v1+judge:hf:/etc", "outside of the app"),
-        ("hf: /etc", "outside of the app"),
-        ("hf:x?trust_remote_code=true", "would run code"),
-        ("hf:x?trust%5Fremote_code=true", "would run code"),
-        ("hf:x?Trust-Remote-Code=true", "would run code"),
-        ("openai:x?API-KEY_ENV=HOME", "not a variable of a key"),
-        ("openai:x?base_url=http://h/v1", "Add &api_key_env=NO_KEY"),
-        ("openai:x?base%5Furl=http://h/v1&extra_body=api_key_env%3DNO_KEY", "Add &api_key_env=NO_KEY"),
-        ("judge:openai:x?BASE-URL=http://h/v1+reason", "does not say which key goes"),
-        ("openai:x?extra_body={}+&base_url=http://h/v1", "does not say which key goes"),
-        (
-            'openai:x?extra_body={"a":"+api_key_env=NO_KEY+"}&base_url=http://h/v1',
-            "does not say which key goes",
-        ),
-        (
-            "embed:openai:x?base_url=http://h/v1&api_key_env=NO_KEY+judge:openai:y?base_url=http://h",
-            "does not say which key",
-        ),
-        ("api_key_env=judge:openai:x?base_url=http://h/v1", "not a variable of a key"),
-        ("base_url=http://h/v1", "Add api_key_env=NO_KEY on a line of its own"),
-        (
-            "openai:x?base_url=http://127.0.0.1:1/v1&api_key_env=AWS_SECRET_ACCESS_KEY",
-            "not a variable of a key",
-        ),
-        ("x" * 10_001, "at most 10,000"),
-    ],
-)
-def test_a_text_reaches_no_file_code_or_secret(runs: Path, text: str, problem: str) -> None:
-    with pytest.raises(ek.UsageError, match=problem):
-        choose.checked(text, settings_of(runs))
-
-
-def test_an_option_with_a_text_that_is_refused_says_why(parrot: AppTest) -> None:
-    parrot.text_input(key="x-model").set_value("hf:/etc").run()
-    assert "outside of the app" in shown(parrot)
-    assert "model" not in chosen(parrot)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "openai:gpt?base_url=https://api.example.org/v1&api_key_env=OPENAI_API_KEY",
-        "judge:openai:gpt?api_key_env=NO_KEY&base_url=http://127.0.0.1:8000/v1+reason",
-        "bm25",
-        "a sentence, with: signs + more",
-        "é" * 5_000,
-    ],
-)
-def test_an_ordinary_text_is_taken(runs: Path, text: str) -> None:
-    assert choose.checked(text, settings_of(runs)) == text
-
-
-def test_arguments_of_all_models_name_the_variable_of_a_key(parrot: AppTest) -> None:
-    parrot.text_area(key="x-words").set_value("base_url=http://h/v1").run()
-    assert "does not say which key goes" in shown(parrot)
-    parrot.text_area(key="x-words").set_value("judge:openai:x?base_url=http://h/v1\napi_key_env=NO_KEY").run()
-    assert "does not say which key goes" in shown(parrot)
-    lines = ("base_url=http://h/v1", "api_key_env=NO_KEY")
-    parrot.text_area(key="x-words").set_value("\n".join(lines)).run()
-    assert chosen(parrot) == {"words": lines}
-
-
-def test_a_text_copied_from_a_label_is_as_it_was(runs: Path) -> None:
+def test_a_text_copied_from_a_label_is_as_it_was() -> None:
     label = choose.plain("http://h a@b WWW.x :smile:")
     assert label == r"http\:{0}\/\/h a{0}\@b WWW{0}\.x \:{0}smile\:".format("\u200b")
-    assert choose.checked(label.replace("\\", ""), settings_of(runs)) == "http://h a@b WWW.x :smile:"
+    assert choose._typed(label.replace("\\", "")) == "http://h a@b WWW.x :smile:"
 
 
 @pytest.mark.parametrize("name", ["evil?trust_remote_code=true", "a\x1b[31m", os.fsdecode(b"odd-\xff")])
@@ -349,14 +279,6 @@ def choose_methods() -> None:
     from evenkeel.app.settings import Settings
 
     choose.options(ek.MultiviewOptions, Settings.of_environment(), key="x")
-
-
-def test_a_file_in_the_apps_folders_can_be_named(runs: Path) -> None:
-    folder = write_rows(runs)
-    assert choose.checked(f"replay:{folder}/miron_en.jsonl", settings_of(runs))
-    (runs / "link").symlink_to("/etc")
-    with pytest.raises(ek.UsageError, match="outside of the app"):
-        choose.checked(f"replay:{runs}/link/passwd", settings_of(runs))
 
 
 # Models

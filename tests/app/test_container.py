@@ -63,7 +63,6 @@ def test_the_command_is_one_that_the_app_takes(space: bool) -> None:
     *variables, arguments = done.stdout.splitlines()
     values = dict(line.split("=", 1) for line in variables if "=" in line)
     assert values["EVENKEEL_APP_ALLOW_HOST"] == ("me-it.hf.space" if space else "")
-    assert values["EVENKEEL_APP_ALLOW_FRAME"] == ("https://huggingface.co" if space else "")
     name, *options = shlex.split(arguments)
     params = app_command.make_context("app", options).params
     assert name == "app"

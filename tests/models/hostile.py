@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
+from evenkeel.harness.progress import Silent
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
@@ -51,24 +52,18 @@ class Hostile(Loopback):
             self.sent += len(CHUNK)
 
 
-class Recorder:
+class Recorder(Silent):
     """A watcher that records what is reported to it."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.counts: list[int] = []
 
-    def phase(self, title: str, *, total: int, done: int) -> None: ...
-
-    def answered(self, response: Response, *, usd: float) -> None: ...
-
     def retrying(self, count: int) -> None:
         self.counts.append(count)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
-
-    def finish(self) -> None: ...
 
 
 def fixed(body: bytes, **more: Any) -> Hostile:

@@ -106,7 +106,7 @@ def test_a_device_that_is_not_there(folder: Path) -> None:
 
 def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[hf\]"$'):
+    with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel-bench\[hf\]"$'):
         load_model("hf:any")
 
 

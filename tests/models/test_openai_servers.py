@@ -13,9 +13,10 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import CapabilityError, ModelUnreachable
+from evenkeel.harness.progress import Silent
 from evenkeel.models.openai import servers
 from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Response, Sampling
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Sampling
 from loopback import Loopback
 
 
@@ -33,20 +34,14 @@ def unused_url() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-class Notes:
+class Notes(Silent):
     """A watcher that keeps the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def phase(self, title: str, *, total: int, done: int) -> None: ...
-
-    def answered(self, response: Response, *, usd: float) -> None: ...
-
     def note(self, text: str) -> None:
         self.notes.append(text)
-
-    def finish(self) -> None: ...
 
 
 def ask(*urls: str, requests: list[Request], **args: Any) -> tuple[Counter[str], list[str]]:

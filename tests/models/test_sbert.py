@@ -221,7 +221,7 @@ def test_a_missing_package_names_the_line_that_installs_it(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "sentence_transformers", None)
-        with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel\[sbert\]"$'):
+        with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel-bench\[sbert\]"$'):
             load_model("sbert:any")
     monkeypatch.setattr("evenkeel.models.embedded.require_packages", lambda *_, **__: None)
     monkeypatch.setattr(

@@ -12,7 +12,7 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel.analysis import scope_name
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError
 from evenkeel.harness.folder import Run
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from stored import store_run
@@ -129,14 +129,12 @@ def test_without_a_model_under_test_every_method_has_its_entry(runs: list[Run]) 
     assert [entry.subject for entry in card.entries] == methods("one")
 
 
-def test_different_models_are_refused_unless_that_is_meant(tmp_path: Path) -> None:
+def test_runs_of_different_models_are_named_by_their_models(tmp_path: Path) -> None:
     two = [stored(tmp_path / "a", model="one"), stored(tmp_path / "b", "miron", model="two")]
-    with pytest.raises(UsageError, match=r"different models: one, two\. .* add --mixed"):
-        scorecard(two)
-    card = scorecard(two, mixed=True)
+    card = scorecard(two)
     assert card.model == ""
     assert [entry.subject for entry in card.entries] == ["one", "two"]
-    done = evenkeel("scorecard", tmp_path / "a", tmp_path / "b", "--mixed", "--out", tmp_path / "x.html")
+    done = evenkeel("scorecard", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "x.html")
     assert done.code == 0
     assert "Scorecard of 2 runs" in done.output
     assert [line.split()[:5] for line in done.output.splitlines() if line.startswith(("mirae", "miron"))] == [

@@ -84,7 +84,9 @@ def unlike_samples(
     """Which of the samples in both runs do not ask the same, in words; empty where all do."""
     if not len(first):
         return "they have no sample in common"
-    asked = [[of_run.asked[row] for row in rows] for of_run, rows in zip(values, (first, second), strict=True)]
+    asked = [
+        [of_run.asked[row] for row in rows] for of_run, rows in zip(values, (first, second), strict=True)
+    ]
     ids = list(values[0].samples)
     unlike = [
         ids[row]
@@ -180,9 +182,7 @@ def sizes_note(pair: Pair, layout: Layout) -> list[str]:
     return [f"compared are the {counted(len(pair.first), layout.counted[0])} that both have: {listed}"]
 
 
-def excluded(
-    pair: Pair, name: str, layout: Layout, other_name: str = ""
-) -> tuple[NDArray[np.bool_], str]:
+def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tuple[NDArray[np.bool_], str]:
     """Which of the common samples two runs cannot be compared by, and why: each run compares them with
     another sample or with all of its own, or has another number of answers. In the second run the metric may
     have another name: that of another subject."""

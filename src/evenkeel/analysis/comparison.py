@@ -195,7 +195,12 @@ def compare_values(
             ranked
             for name in names
             for ranked in _ranking(
-                name, list(named), values, [test for test in tests if test.metric == name], differences, layout
+                name,
+                list(named),
+                values,
+                [test for test in tests if test.metric == name],
+                differences,
+                layout,
             )
         ),
     )
@@ -345,7 +350,9 @@ def _terms(side: Values) -> list[combined.Term]:
 def _pair_coverage(first: Values, second: Values) -> float:
     """What of the requests behind a difference was answered: of a pair, as much as of its weaker side."""
     both = first.in_scope & second.in_scope
-    sides = [list(zip(s.answered[both].tolist(), s.asked[both].tolist(), strict=True)) for s in (first, second)]
+    sides = [
+        list(zip(s.answered[both].tolist(), s.asked[both].tolist(), strict=True)) for s in (first, second)
+    ]
     return stats.pair_coverage(zip(*sides, strict=True))
 
 

@@ -119,7 +119,9 @@ def gate(
         _check_overlap(name, overlap, layout.counted)
     differences = comparison.differences
     tests = zip(differences, estimates, strict=True)
-    corrected = stats.holm([_p_beyond(each, estimate, max_drop, worse[each.metric]) for each, estimate in tests])
+    corrected = stats.holm(
+        [_p_beyond(each, estimate, max_drop, worse[each.metric]) for each, estimate in tests]
+    )
     checks = [_check_coverage(differences, min_coverage)]
     for difference, p in zip(differences, corrected, strict=True):
         overlap = overlaps[difference.metric]

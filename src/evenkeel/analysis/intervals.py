@@ -127,9 +127,7 @@ def over_clusters(
     return Estimate(value, error, df, clusters, kurtosis, links is not None, _deciding(shares))
 
 
-def mean_over(
-    values: NDArray[np.float64], groups: NDArray[np.intp], links: Links | None = None
-) -> Estimate:
+def mean_over(values: NDArray[np.float64], groups: NDArray[np.intp], links: Links | None = None) -> Estimate:
     """The mean of values in groups, two or more, by their numbers from 0 on."""
     return over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values))), links)
 
@@ -138,7 +136,7 @@ def _deciding(shares: NDArray[np.float64]) -> int:
     """How many clusters carry three quarters of the variance, of which each has a share; 0 where many do."""
     carried = np.cumsum(np.sort(shares)[::-1])
     count = int(np.searchsorted(carried, CARRIED)) + 1
-    return count if FEWEST <= len(shares) and count <= max(1, len(shares) // 10) else 0
+    return count if len(shares) >= FEWEST and count <= max(1, len(shares) // 10) else 0
 
 
 def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
@@ -158,8 +156,8 @@ def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, floa
 def unseen(value: float, clusters: int, bounds: tuple[float, float], *, alpha: float) -> tuple[float, float]:
     """Where all clusters agree: what the clusters of which none was seen could make of the value.
 
-    They are at most u = 1 − (α/2)^(1/G) of all, Clopper & Pearson's (1934) limit for none of G, and as far off
-    as the bounds allow.
+    They are at most u = 1 − (α/2)^(1/G) of all, Clopper & Pearson's (1934) limit for none of G, and as far
+    off as the bounds allow.
     """
     share = 1 - (alpha / 2) ** (1 / clusters)
     return value - share * max(0.0, value - bounds[0]), value + share * max(0.0, bounds[1] - value)
@@ -199,7 +197,7 @@ def _expit(logit: float) -> float:
 
 
 def log_interval(estimate: Estimate, *, alpha: float) -> tuple[float, float] | None:
-    """Of a positive amount: value · exp(±x), x = t(df′) · error / value, Student's t on the logarithmic scale.
+    """Of a positive amount: value · exp(±x), x = t(df′) · error / value, Student's t on the log scale.
 
     The error there is by the delta method, df′ Satterthwaite's. None where the clusters are too few to say
     anything.

@@ -69,7 +69,9 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     by_benchmark: defaultdict[str, list[_Ranked]] = defaultdict(list)
     problems: list[str] = []
     asked: dict[bytes, Any] = {}
-    for path, run in {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}.items():
+    for path, run in {
+        (run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs
+    }.items():
         try:
             ranked = _read(run if isinstance(run, Run) else Run(run), asked)
             by_benchmark[ranked.run.spec.benchmark].append(ranked)
@@ -149,7 +151,9 @@ def _why_apart(group: Sequence[_Ranked], run: _Ranked) -> str:
         if differ_in_kind(bases):
             listed = "; ".join(map(repr, bases))
             return f"Not compared with {names[0]}, because their figures differ in kind: {listed}."
-        if not all(is_mean(each.run, m, each.values.by_metric[m]) for each in (other, run) for m in each.figures):
+        if not all(
+            is_mean(each.run, m, each.values.by_metric[m]) for each in (other, run) for m in each.figures
+        ):
             return f"Not compared with {names[0]}, because the headline is not the mean of its samples."
     return ""
 
@@ -178,9 +182,7 @@ def _rows(group: Sequence[_Ranked]) -> tuple[LeaderboardRow, ...]:
         figure = group[number].figures[metric]
         unranked = figure.value is None or declared.better is None
         path = str(group[number].run.path)
-        rows.append(
-            LeaderboardRow(rank=None if unranked else 1 + count, name=name, path=path, figure=figure)
-        )
+        rows.append(LeaderboardRow(rank=None if unranked else 1 + count, name=name, path=path, figure=figure))
 
     def order(row: LeaderboardRow) -> tuple[bool, int, float]:
         return row.figure.value is None, row.rank or 0, -sign * (row.figure.value or 0.0)
@@ -189,7 +191,10 @@ def _rows(group: Sequence[_Ranked]) -> tuple[LeaderboardRow, ...]:
 
 
 def _difference(
-    group: Sequence[_Ranked], pairs: dict[tuple[int, int], Pair], first: tuple[int, str], second: tuple[int, str]
+    group: Sequence[_Ranked],
+    pairs: dict[tuple[int, int], Pair],
+    first: tuple[int, str],
+    second: tuple[int, str],
 ) -> Any:
     """The headline of two entries, over the samples that both have."""
     (a, metric_a), (b, metric_b) = first, second

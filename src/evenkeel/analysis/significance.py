@@ -46,7 +46,7 @@ def difference_range(unit: Unit) -> tuple[float, float] | None:
 
 
 def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
-    """A mean of paired differences of this unit: its interval, and the two-sided p of a true difference `null`.
+    """A mean of paired differences of this unit: its interval, and the two-sided p of `null`.
 
     Where the unit has bounds: Student's t on the scale of Fisher's z of d/S, for differences d in [−S, S],
     with Satterthwaite's degrees of freedom. Where it has none: the plain t. Without any spread there is no t.
@@ -87,10 +87,10 @@ def t_test(estimate: Estimate, method: str, *, alike: float, null: float = 0.0) 
 def detectable(estimate: Estimate, *, unit: Unit, tests: int) -> float | None:
     """The minimum detectable difference with 80 % power: (t₁₋α/₂ + t₀.₈) · error (Bloom 1995).
 
-    α is that of the first step of Holm's correction for so many tests. None where there is no spread, and
-    where no difference of this unit is as large.
+    α is that of the first step of Holm's correction for so many tests, the degrees of freedom are the test's.
+    None where there is no spread, and where no difference of this unit is as large.
     """
-    df = estimate.df
+    df = estimate.satterthwaite_df
     size = (t_quantile(1 - ALPHA / 2 / tests, df) + t_quantile(POWER, df)) * estimate.error
     bounds = difference_range(unit)
     return size if size and isfinite(size) and (bounds is None or size <= bounds[1]) else None

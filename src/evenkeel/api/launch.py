@@ -216,7 +216,7 @@ def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, 
     batch = bool(settings.pop("batch", False))
     general = {
         name: settings.pop(name, None)
-        for name in ("limit", "seed", "reuse", *EngineOptions.__struct_fields__)
+        for name in ("limit", "seed", "top_p", "top_k", "reuse", *EngineOptions.__struct_fields__)
     }
     options = merged_options(settings.pop("options", None), settings)
     loaded = load_benchmark(benchmark, options)

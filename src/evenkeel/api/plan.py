@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
 from evenkeel.api.run import merged_options, parse_data, parse_langs
-from evenkeel.api.setup import model_refs, read_samples
+from evenkeel.api.setup import model_ref, model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Limits, Plan, Price, estimate
@@ -35,7 +35,7 @@ from evenkeel.models.prices import (
     shown_prices,
     thinking_by_role,
 )
-from evenkeel.models.registry import check_spec
+from evenkeel.models.registry import check_spec, sent_keys
 from evenkeel.types import (
     KIND_NEEDS,
     Capability,
@@ -44,7 +44,6 @@ from evenkeel.types import (
     Generate,
     LogLikelihood,
     Logprobs,
-    ModelRef,
     Rank,
     Request,
     Response,
@@ -65,6 +64,8 @@ def dry_run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    top_p: float | None = None,
+    top_k: int | None = None,
     max_requests: int | None = None,
     max_tokens_total: int | None = None,
     max_usd: float | None = None,
@@ -80,13 +81,13 @@ def dry_run(
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
-    if model:
-        check_spec(model, dict(model_args or {}))
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    if ref is not None:
+        check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
     name = benchmark_name(benchmark)
-    ref = ModelRef(model, dict(model_args or {})) if model else None
     refs = model_refs(loaded, name, ref, base_url)
     columns = parse_columns(column)
     samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit, columns)
@@ -103,6 +104,7 @@ def dry_run(
         local=named and all(is_local(each) for each in refs.values()),
         prices=tuple(shown_prices(prices, refs)),
         unpriced=tuple(unpriced),
+        keys=tuple(dict.fromkeys(str(key) for each in refs.values() for key in sent_keys(each))),
     )
 
 

@@ -18,6 +18,7 @@ from evenkeel.api.setup import (
     budget_for,
     identities,
     make_spec,
+    model_ref,
     model_refs,
     note_moved_server,
     note_other_server,
@@ -43,7 +44,7 @@ from evenkeel.models.engines.engine import EngineOptions, load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import ModelRef, Response, RunSpec, Sample, Score, Summary
+from evenkeel.types import Response, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
@@ -64,6 +65,8 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    top_p: float | None = None,
+    top_k: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -101,7 +104,7 @@ def run(
     where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = ModelRef(model, dict(model_args or {})) if model else None
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if not wait and not batch:
         raise UsageError("--no-wait goes with --batch.")
     refs = model_refs(loaded, name, ref, base_url)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 import streamlit as st
@@ -36,7 +36,6 @@ LINKS = re.compile(r"(?<=:)(?=\S)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 """Where a text is split, so that Streamlit sees no address, mail or `:icon:` in it: it looks for these after
 the backslashes are gone."""
 ZERO_WIDTH = "\u200b"
-KEY_ARGUMENT = re.compile(r"api[_-]key[_-]env=([^&+]*)", re.IGNORECASE)
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: without one, the key of OpenAI would be sent."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
@@ -143,10 +142,10 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
         text = st.text_area(label, default, placeholder="One per line", height=80, key=key)
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return tuple(checked(line, settings, beside=lines) for line in lines)
+        lines = [_typed(line) for line in text.splitlines() if _typed(line)]
+        return tuple(lines)
     text = st.text_input(label, option.default or "", key=key)
-    return checked(text.strip(), settings) or (None if option.default is None else "")
+    return _typed(text) or (None if option.default is None else "")
 
 
 def _core(kind: Any) -> Any:
@@ -162,51 +161,9 @@ def _choice(value: Any) -> str:
     return "default" if value is None else str(value)
 
 
-def checked(text: str, settings: Settings, *, beside: Sequence[str] = ()) -> str:
-    """A text that may name a model or a file: it can reach no file outside of the app's folders, run no
-    code of a model's repository, and send no variable to a server but those that hold keys, and none that
-    was not named. `beside` are the other texts of the same option."""
-    text = text.replace(ZERO_WIDTH, "")  # copied from a label
-    settings.refuse_path(text)
-    decoded = unquote(text)
-    if "trust_remote_code" in _normalised(decoded):
-        raise ek.UsageError(
-            f"'{text}' would run code that a model's repository brings. The app does not: "
-            "start such a run at the terminal."
-        )
-    variables = [*key_variables(), NO_KEY]
-    for variable in keys_named(text):
-        if variable not in variables:
-            raise ek.UsageError(
-                f"'{variable}' is not a variable of a key. Available: {', '.join(variables)}."
-            )
-    for part in (text, *text.split("+")):  # one model, or two of a method
-        names = _argument_names(part)
-        if "?" not in part:
-            names += [name for other in beside if "?" not in other for name in _argument_names(other)]
-        if "base_url" in names and "api_key_env" not in names:
-            sign, line = ("&", "") if "?" in part else ("", " on a line of its own")
-            raise ek.UsageError(
-                f"'{text}' does not say which key goes to that server. Add "
-                f"{sign}api_key_env={NO_KEY}{line}, or the variable of its key: {', '.join(key_variables())}."
-            )
-    return text
-
-
-def _argument_names(text: str) -> list[str]:
-    """The names of the arguments in `SPEC?KEY=VALUE&KEY=VALUE`, or of the one in `KEY=VALUE`."""
-    pairs = text.partition("?")[2].split("&") if "?" in text else [text]
-    return [_normalised(unquote(pair.partition("=")[0])) for pair in pairs if "=" in pair]
-
-
-def _normalised(text: str) -> str:
-    return text.lower().replace("-", "_")
-
-
-def keys_named(text: str) -> list[str]:
-    """The variables of keys that a text names as those to send, each once."""
-    names = dict.fromkeys(KEY_ARGUMENT.findall(unquote(text)))
-    return [name for name in names if name not in ("", NO_KEY)]
+def _typed(text: str) -> str:
+    """What a person typed, without what a label that was copied brings."""
+    return text.replace(ZERO_WIDTH, "").strip()
 
 
 def key_variables() -> list[str]:
@@ -240,7 +197,7 @@ def file(
         return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
     if chosen is None or chosen == default or chosen in words:
         return chosen or default
-    return str(files[chosen]) if chosen in files else checked(chosen.strip(), settings) or default
+    return str(files[chosen]) if chosen in files else _typed(chosen) or default
 
 
 def _none(value: str | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 MOST_ENDED = 5
 """Processes that are listed after those that run, the newest first."""
-OF_TERMINAL = ("--base-url", "--methods")
-"""Arguments that no page gives: an address beside the model's spec, and a file that names models."""
 
 
 def beside(settings: Settings, kind: Kind, form: Callable[[], None]) -> None:
@@ -78,17 +75,15 @@ def _ended_early(settings: Settings, process: Started) -> None:
     else:
         show.text(f"Failed. {answers}", "error")
         show.preformatted(process.log_tail(12))
-    if variables := dict.fromkeys(name for part in process.command for name in choose.keys_named(part)):
-        show.text(f"Going on sends the key in {', '.join(variables)} to the server of the command.", "warn")
     if st.button("Go on", key=f"again-{process.name}"):
-        _attempt(process, lambda: _go_on(settings, process))
+        _attempt(process, lambda: ek.start_again(process))
     with st.expander("At the terminal"):
         show.preformatted(shlex.join(["evenkeel", *process.command[4:]]))
         if process.state == "stopped":
             show.preformatted(process.log_tail(12))
 
 
-def _attempt(process: Started, act: Callable[[], None]) -> None:
+def _attempt(process: Started, act: Callable[[], object]) -> None:
     """Do what a button asks for. A problem is kept: these lines are drawn again every second."""
     st.session_state.pop(_problem_key(process), None)
     try:
@@ -101,31 +96,6 @@ def _attempt(process: Started, act: Callable[[], None]) -> None:
 def _problem_key(process: Started) -> str:
     """Of a problem that lasts as long as the process is in the same state."""
     return f"problem-{process.name}-{process.state}"
-
-
-def _go_on(settings: Settings, process: Started) -> None:
-    _check_command(settings, process)
-    ek.start_again(process)
-
-
-def _check_command(settings: Settings, process: Started) -> None:
-    """The command of a process is read from a file, which may ask for no more than the page."""
-    benchmark, *arguments = process.command[5:-1] or [""]
-    if benchmark not in ek.list_benchmarks():
-        raise ek.UsageError(
-            f"'{benchmark}' is not a benchmark. Available: {', '.join(ek.list_benchmarks())}."
-        )
-    values: defaultdict[str, list[str]] = defaultdict(list)
-    for argument in arguments:
-        name, _, value = argument.partition("=")
-        if not name.startswith("--") or name in OF_TERMINAL:
-            raise ek.UsageError(
-                f"'{argument}' is not an argument that this page gives. Go on at the terminal."
-            )
-        values[name].append(value)
-    for texts in values.values():
-        for text in texts:
-            choose.checked(text, settings, beside=texts)
 
 
 def _progress(process: Started) -> None:

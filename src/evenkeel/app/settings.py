@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from urllib.parse import unquote
 
 from msgspec import Struct
 
-import evenkeel as ek
-
-ADDRESS = re.compile(r"https?://[^\s?&+]*")
-SEPARATOR = re.compile(r"[:=+?&]")
-"""What comes before a name in the spec of a model or of a method: `rank:hf:NAME?revision=main`."""
-CUT = re.compile(r"[?&+]")
-LONGEST = 10_000
-"""Characters of a text from the page."""
 UPLOAD_MB = 20
 """The largest file that can be uploaded."""
 
@@ -79,39 +69,7 @@ class Settings(Struct, frozen=True):
         names = {str(path.relative_to(self.models)): path for path in dict.fromkeys(found)}
         return {name: path for name, path in names.items() if is_plain_name(name)}
 
-    def refuse_path(self, text: str) -> None:
-        """Refuse a text from the page that names a file or folder outside of the app's folders."""
-        if len(text) > LONGEST:
-            raise ek.UsageError(f"this text has {len(text):,} characters: at most {LONGEST:,}.")
-        names = {form for words in {text, unquote(text)} for form in _names(words)}
-        if any(_is_path(name) and not self._holds(Path(name)) for name in names):
-            raise ek.UsageError(
-                f"'{text}' names a file or folder of this machine outside of the app's own. "
-                "Upload it, or put it into the folder given with --models or --data."
-            )
-
-    def _holds(self, path: Path) -> bool:
-        folders = (self.runs, self.models, self.data)
-        return any(each is not None and path.resolve().is_relative_to(each.resolve()) for each in folders)
-
 
 def is_plain_name(name: str) -> bool:
     """Whether the name of a file can be shown, and be part of a spec without becoming its arguments."""
     return "?" not in name and name.isprintable()
-
-
-def _names(text: str) -> set[str]:
-    """Everything in a text that may be the name of a file: the whole, and what follows a separator."""
-    text = ADDRESS.sub("", text)
-    ends = [text, *(text[sign.end() :] for sign in SEPARATOR.finditer(text))]
-    return {name.strip() for end in ends for name in (end, CUT.split(end, maxsplit=1)[0])} - {""}
-
-
-def _is_path(name: str) -> bool:
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts or name.startswith("~") or "\\" in name:
-        return True
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # longer than a name of a file can be, or with a zero byte
-        return False

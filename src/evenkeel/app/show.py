@@ -31,9 +31,7 @@ COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 def result(shown: Any) -> None:
     """A result of the library, as a notebook shows it."""
-    with contextlib.suppress(AttributeError):
-        shown = shown._repr_html_()
-    st.html(f'<div class="evenkeel">{shown}</div>')
+    st.html(f'<div class="evenkeel">{shown._repr_html_()}</div>')
 
 
 def picture(drawn: Drawn) -> None:

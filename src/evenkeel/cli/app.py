@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -15,13 +14,8 @@ VARIABLES = """
 
 \b
 Environment, for a container: EVENKEEL_APP_RUNS, EVENKEEL_APP_MODELS, EVENKEEL_APP_DATA,
-EVENKEEL_APP_READ_ONLY=1, and EVENKEEL_APP_ALLOW_HOST and EVENKEEL_APP_ALLOW_FRAME, separated by commas."""
+EVENKEEL_APP_READ_ONLY=1, and EVENKEEL_APP_ALLOW_HOST, separated by spaces."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
-
-
-def _listed(variable: str) -> tuple[str, ...]:
-    """What a variable lists, separated by commas."""
-    return tuple(part.strip() for part in os.environ.get(variable, "").split(",") if part.strip())
 
 
 @click.command(
@@ -44,7 +38,7 @@ def _listed(variable: str) -> tuple[str, ...]:
 @click.option("--data", type=FOLDER, envvar="EVENKEEL_APP_DATA", help="A folder of data to choose from.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True,
-    help="The address to listen on; another than this machine's own lets others in.",
+    help="The address to listen on; another than this machine's own needs --read-only.",
 )  # fmt: skip
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="0 for any free one."
@@ -54,12 +48,8 @@ def _listed(variable: str) -> tuple[str, ...]:
     help="Show runs; start, stop, build and mark nothing.",
 )  # fmt: skip
 @click.option(
-    "--allow-host", multiple=True, metavar="NAME",
-    help="A further name of this server, as behind a proxy, or https://NAME:PORT; repeat.",
-)  # fmt: skip
-@click.option(
-    "--allow-frame", multiple=True, metavar="ORIGIN",
-    help="The origin of pages that may show the app in a frame; repeat.",
+    "--allow-host", multiple=True, metavar="NAME", envvar="EVENKEEL_APP_ALLOW_HOST",
+    help="A further name of this server, as behind a proxy; repeat.",
 )  # fmt: skip
 @click.option(
     "--open/--no-open", "open_browser", default=None,
@@ -73,7 +63,6 @@ def app_command(
     port: int,
     read_only: bool,
     allow_host: tuple[str, ...],
-    allow_frame: tuple[str, ...],
     open_browser: bool | None,
 ) -> None:
     """Open the web app: run, watch, explore, compare.
@@ -92,8 +81,7 @@ def app_command(
         host=host,
         port=port,
         read_only=read_only,
-        allow_hosts=allow_host + _listed("EVENKEEL_APP_ALLOW_HOST"),
-        allow_frames=allow_frame + _listed("EVENKEEL_APP_ALLOW_FRAME"),
+        allow_hosts=allow_host,
         open_browser=can_open_browser() if open_browser is None else open_browser,
     )
     serve(server, lambda text: say(text, err=True))

@@ -73,7 +73,6 @@ VARIABLES = {
     "EVENKEEL_APP_DATA": "the folder of data of the web app, unless --data gives it",
     "EVENKEEL_APP_READ_ONLY": "1: the web app shows runs and starts nothing",
     "EVENKEEL_APP_ALLOW_HOST": "further names of the web app's server, separated by commas",
-    "EVENKEEL_APP_ALLOW_FRAME": "origins whose pages may show the web app in a frame, separated by commas",
     "NO_COLOR": "1: no colours",
 }
 
@@ -220,7 +219,7 @@ def _extras() -> Iterator[Check]:
         problems = [f"{package.name} {problem}" for package in packages if (problem := _problem(package))]
         if problems:
             state: State = "missing" if extra in EMBEDDED.values() else "absent"
-            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel[{extra}]"'
+            detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel-bench[{extra}]"'
             yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
         elif packages:
             versions = ", ".join(f"{package.name} {metadata.version(package.name)}" for package in packages)

@@ -49,15 +49,13 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     epilog=examples(
         "evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview",
         "evenkeel scorecard runs/*/ --out runs/scorecard.html",
-        "evenkeel scorecard runs/one-model runs/another --mixed",
         "evenkeel scorecard runs/*/ --json",
     ),
 )
 @runs_argument
 @click.option("--out", type=FILE, help="The file to write.  [default: scorecard.html; with --json no page]")
-@click.option("--mixed", is_flag=True, help="Allow runs of different models on one page.")
 @json_option("the scorecard")
-def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json: bool) -> None:
+def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> None:
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
     Runs of one benchmark are shown side by side. There is no overall score: the figures measure different
@@ -65,10 +63,10 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
 
-    card = scorecard([load_run(run) for run in runs], mixed=mixed)
-    print_result(card, show_scorecard, json=json)
+    card = scorecard([load_run(run) for run in runs])
+    print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")
@@ -86,7 +84,6 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
         "evenkeel export runs/mine --to inspect --out logs/mine.eval",
         "evenkeel export runs/mine --to every-eval-ever --out datastore",
         "evenkeel export runs/mine --to hub",
-        "evenkeel export runs/multiview --to mteb --out task",
     ),
 )
 @run_argument
@@ -94,9 +91,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(
-        ["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub", "mteb"]
-    ),
+    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
     "the Hugging Face Hub, MTEB (of multiview).",

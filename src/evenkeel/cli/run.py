@@ -27,6 +27,14 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
+    click.option(
+        "--top-p",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Sample among the likeliest tokens that have this share of the probability together.",
+    ),
+    click.option(
+        "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
+    ),
 )
 RUN_OPTIONS = compose(
     options.base_url_option,
@@ -37,7 +45,12 @@ RUN_OPTIONS = compose(
         "--limit", type=int, help="Use at most this many questions of each language, data set or task."
     ),
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="Seed of sampling and of the intervals."
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Seed of the intervals and of sampling on this machine; a server gets one with --model-arg "
+        "send_seed=true.",
     ),
     options.run_folder_options,
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
@@ -129,6 +142,8 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
         if not all(plan.tokens_out.get(kind) for kind in writing):
             without += ", without what judges and writers of summaries write"
         click.echo(f"The cost is at most about ${plan.usd:,.2f}{without}.")
+    for key in plan.keys:
+        say(f"Key: {key}.")
     for line in plan.prices:
         say(f"Dollars per million tokens: {line}.")
     if plan.unpriced:
@@ -300,7 +315,7 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
@@ -312,7 +327,7 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
                 runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
-    show_scorecard(Console(), card)
+    card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     ctx.exit(max(check_coverage(run, min_coverage) for run in runs))

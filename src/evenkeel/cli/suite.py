@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.api.suite.suite import PlannedCost
-    from evenkeel.page.tables import Content, Grid
+    from evenkeel.page.grid import Content, Grid
 
 DEFAULT = Path("suite.yaml")
 
@@ -39,12 +39,14 @@ DEFAULT = Path("suite.yaml")
 @click.option(
     "--only", multiple=True, metavar="PATTERN", help="Run those with such a name alone: 'rgb-*'; repeat."
 )
-@click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option(
-    "--summary",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help='Add the leaderboards to this file as Markdown: "$GITHUB_STEP_SUMMARY".',
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Let the file send keys to this host; without it a key goes only to its own provider; repeat.",
 )
+@click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option("--init", is_flag=True, help="Write a commented FILE to begin with.  [default: suite.yaml]")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the file.")
 @json_option("the outcome, or with --dry-run the plan,")
@@ -55,8 +57,8 @@ def suite_command(
     file: Path | None,
     out: Path | None,
     only: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
     dry_run: bool,
-    summary: Path | None,
     init: bool,
     schema: bool,
     json: bool,
@@ -82,17 +84,15 @@ def suite_command(
     from evenkeel.api.suite.suite import plan_suite, suite
 
     if dry_run:
-        costs = plan_suite(file, out=out, only=only)
+        costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
-    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, markdown, show_suite
+    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE
     from evenkeel.report.terminal.runs import runs_watcher
 
-    result = suite(file, out=out, only=only, progress=runs_watcher(True, plain=True))
-    print_result(result, show_suite, json=json)
-    if summary is not None:
-        with summary.open("a", encoding="utf-8") as opened:
-            opened.write(markdown(result))
+    watcher = runs_watcher(True, plain=True)
+    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
+    print_result(result, json=json)
     if not json:
         for name in (PAGE, TABLE, MARKDOWN):
             say(Path(result.path) / name)
@@ -117,11 +117,13 @@ def _init(path: Path) -> None:
 def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     from rich.console import Console
 
-    from evenkeel.report.terminal.tables import show_line, show_table
+    from evenkeel.page.grid import show_line, show_table
 
     assert isinstance(console, Console)
-    show_table(console, plan_table(costs))
+    show_table(console, plan_table(costs).to_rich())
     show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
+    for key in dict.fromkeys(key for each in costs for key in each.plan.keys):
+        show_line(console, f"Key: {key}.")
     left = [each for each in costs if each.state != "finished"]
     known = [each.plan.usd for each in left if each.plan.usd is not None]
     unknown = len(left) - len(known)
@@ -133,7 +135,7 @@ def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
 
 def plan_table(costs: Sequence[PlannedCost]) -> Grid:
     """A row for each run."""
-    from evenkeel.page.tables import Grid
+    from evenkeel.page.grid import Grid
 
     rows: list[tuple[str, list[Content]]] = [
         (

@@ -19,7 +19,7 @@ from evenkeel.errors import DataError, suggestion
 from evenkeel.files.cache import expanded
 
 NAME = "evenkeel.toml"
-SECTIONS = ("presets", "prices")
+SECTIONS = ("presets", "prices", "hosts")
 LARGEST = 2**20
 """Bytes of a file of settings; nobody writes more."""
 KEY = r"""(?:[\w-]+|"[^"\\]*"|'[^']*')"""

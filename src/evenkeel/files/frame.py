@@ -33,7 +33,7 @@ def load_polars(what: str) -> Any:
     try:
         import polars
     except ImportError:
-        install = "pip install 'evenkeel[frames]'"
+        install = "pip install 'evenkeel-bench[frames]'"
         raise MissingExtra(what, package="polars", install=install) from None
     return polars
 

@@ -152,6 +152,9 @@ class Benchmark:
     """The tag whose samples are shown beside one that has the same value of it. Empty: those of its group."""
     demo: ClassVar[Mapping[str, Any]] = {}
     """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
+    inspect_options: ClassVar[Mapping[str, Any]] = {}
+    """Options of its task for Inspect that differ from those of `run`: Inspect's models give neither
+    log-probabilities of a text nor a count of its tokens."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -311,6 +314,11 @@ class Benchmark:
     def builder(cls) -> Any:
         """The `Builder` class that makes its data sets."""
         raise UsageError(f"{cls.__name__} has no builder of data sets.")
+
+    @classmethod
+    def tokenizers(cls) -> Any:
+        """The module that compares tokenizers on its data, without a model; None where there is none."""
+        return None
 
 
 def _texts(inputs: Any) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from evenkeel.harness.ledger import BILLIONTH, Cost, Ledger
+from evenkeel.harness.model import Meter
 from evenkeel.options import parse
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
@@ -80,6 +81,8 @@ class Plan(Displayed, Struct, frozen=True):
     """The known prices that were used, each with its date or its file; none where they were given."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known, so that no cost can be named."""
+    keys: tuple[str, ...] = ()
+    """Which environment variable's key would be sent to which host."""
 
     def overview(self) -> Overview:
         """A row for each kind of request, and what it costs."""
@@ -181,6 +184,27 @@ class Budget:
                 reserved = self._shared_cost(request.role, foreseen_in, foreseen_out)
                 self._shared.settle(reserved, self._shared_cost(request.role, tokens_in, tokens_out))
 
+    def meter(self, role: str) -> Meter:
+        """Counts what is sent and paid for beside the responses of a role."""
+        return _RoleMeter(self, role)
+
+    def may_retry(self, role: str) -> bool:
+        """Count one more try of a request that is under way; False where a limit allows none."""
+        with self._lock:
+            if self._broken_by(role, 0, 0):
+                return False
+            self.requests += 1
+            return True
+
+    def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
+        """Count the tokens of a reply that gave no response."""
+        with self._lock:
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+            self.usd += self._cost(role, tokens_in, tokens_out)
+            if self._shared is not None:
+                self._shared.settle(Cost(0, 0), self._shared_cost(role, tokens_in, tokens_out))
+
     def wait_for_others(self) -> bool:
         """Wait a moment where only other processes' requests, still on their way, held the last one back."""
         if self._others:
@@ -215,6 +239,19 @@ class Budget:
         if limits.max_usd is not None and usd > limits.max_usd:
             return f"--max-usd {limits.max_usd:g}"
         return ""
+
+
+class _RoleMeter(NamedTuple):
+    """A budget, for the model of one role."""
+
+    budget: Budget
+    role: str
+
+    def may_retry(self) -> bool:
+        return self.budget.may_retry(self.role)
+
+    def used(self, tokens_in: int, tokens_out: int) -> None:
+        self.budget.add_used(self.role, tokens_in, tokens_out)
 
 
 def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:

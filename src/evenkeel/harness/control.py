@@ -172,14 +172,12 @@ class _Controlled:
     def retrying(self, count: int) -> None:
         """How many requests wait to be tried again."""
         self._check()
-        if (tell := getattr(self._progress, "retrying", None)) is not None:
-            tell(count)
+        self._progress.retrying(count)
 
     def waiting(self, text: str) -> None:
         """What is waited for elsewhere, and how far that is."""
         self._check()
-        if (tell := getattr(self._progress, "waiting", None)) is not None:
-            tell(text)
+        self._progress.waiting(text)
 
     def note(self, text: str) -> None:
         self._progress.note(text)

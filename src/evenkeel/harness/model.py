@@ -30,6 +30,28 @@ class Model(Protocol):
         """Give back memory, threads and connections."""
 
 
+class Meter(Protocol):
+    """What a budget offers a model that asks a server. It may be called from any thread.
+
+    A request that is let through is counted once, and so are the tokens of its response. Whatever else is
+    sent for it, and whatever else the server counts, goes through here.
+    """
+
+    def may_retry(self) -> bool:
+        """Count one more try of a request; False, and nothing counted, where a limit allows none."""
+
+    def used(self, tokens_in: int, tokens_out: int) -> None:
+        """Count the tokens of a reply that was paid for and gave no response."""
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A model that may send a request more than once."""
+
+    def count_with(self, meter: Meter) -> None:
+        """Ask this meter before every further try from now on."""
+
+
 @runtime_checkable
 class Noted(Protocol):
     """A model that has something to say beside the figures of what it answered."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evenkeel.types import Response
 
 
 class Progress(Protocol):
-    """A watcher. The command line draws a bar; Python callers may pass their own.
-
-    One that also has `retrying(count)` is told how many requests wait to be tried again; one that has
-    `waiting(text)`, how far the batches are that are waited for.
-    """
+    """A watcher. The command line draws a bar; Python callers may pass their own."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """A new stretch of work begins: `total` requests, of which `done` were answered before."""
 
     def answered(self, response: Response, *, usd: float) -> None:
         """One more request ended."""
+
+    def retrying(self, count: int) -> None:
+        """How many requests wait to be tried again."""
+
+    def waiting(self, text: str) -> None:
+        """How far the batches are that are waited for; empty when none is."""
 
     def note(self, text: str) -> None:
         """Something worth a line."""
@@ -34,12 +36,24 @@ class Silent:
 
     def answered(self, response: Response, *, usd: float) -> None: ...
 
+    def retrying(self, count: int) -> None: ...
+
+    def waiting(self, text: str) -> None: ...
+
     def note(self, text: str) -> None: ...
 
     def finish(self) -> None: ...
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """A model that has something to wait for."""
+
+    def watch(self, progress: Progress) -> None:
+        """Report retries to this watcher from now on."""
+
+
 def watch(model: object, progress: Progress) -> None:
     """Have a model tell the watcher what it waits for, if it is one that waits."""
-    if (tell := getattr(model, "watch", None)) is not None:
-        tell(progress)
+    if isinstance(model, Watched):
+        model.watch(progress)

@@ -15,13 +15,15 @@ from evenkeel.files.cache import distinct_slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import Run, RunFolder, member
-from evenkeel.harness.model import Model, Noted
+from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
 from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
+NAMED = 5
+"""Versions of a model that a note lists."""
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
 
 Opener: TypeAlias = Callable[[str], Model]
@@ -58,6 +60,8 @@ class RequestPath:
         self._damaged = 0
         self._identities = identities
         self._asked: dict[str, Model] = {}
+        self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        """By role: the models and fingerprints that the replies name."""
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
@@ -82,6 +86,8 @@ class RequestPath:
             return
         model = self._asked[role] = self._opener(role)
         watch(model, self._progress)
+        if isinstance(model, Metered):
+            model.count_with(self.budget.meter(role))
         with _lasting_objects_set_aside():
             while self._send(model, role, self._unanswered(role, requests())):
                 self.journal.flush()
@@ -149,6 +155,8 @@ class RequestPath:
     def notes(self) -> dict[str, list[str]]:
         """By role, what the models that were asked have to say beside the figures."""
         noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, Noted)}
+        for role, versions in self._versions.items():
+            noted[role] = [*noted.get(role, ()), *_version_notes(versions)]
         return {role: notes for role, notes in noted.items() if notes}
 
     def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
@@ -160,8 +168,26 @@ class RequestPath:
             role: self.journal.read(self._digests[role], group) for role, group in by_role(requests).items()
         }
         responses = [next(streams[request.role]) for request in requests]
+        for request, response in zip(requests, responses, strict=True):
+            if response.model or response.fingerprint:
+                self._versions[request.role].add((response.model, response.fingerprint))
         self._tell_damage("counted as errors")
         return responses
+
+
+def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
+    """Where a server's replies name more than one model, or more than one version of its software."""
+    for what, names in (
+        ("models", {model for model, _ in versions}),
+        ("system fingerprints", {fingerprint for _, fingerprint in versions}),
+    ):
+        if len(names) > 1:
+            listed = sorted(name or "none" for name in names)
+            more = f" and {len(listed) - NAMED:,} more" if len(listed) > NAMED else ""
+            yield (
+                f"The server's replies name {len(listed):,} {what}: {', '.join(listed[:NAMED])}{more}. The "
+                "figures are of all of them together."
+            )
 
 
 @contextmanager

@@ -49,12 +49,6 @@ from evenkeel.types import Generate, Request, Response, Sample
 
 logger = logging.getLogger(__name__)
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    # Inspect's models give neither log-probabilities of a text nor a count of its tokens.
-    "miron": {"confidence": "no", "stop": "word"},
-    "multiview": {"method": ("judge:inspect",)},
-}
-"""Defaults that differ from those of `evenkeel run`."""
 CONTINUES = ("openai-api-completions", "vllm-completions", "mockllm")
 """Inspect's providers that continue a plain text; every other puts it into a chat."""
 RUN_PARAMETERS: Mapping[str, Any] = {"data": "starter", "lang": None, "limit": None, "seed": 0}
@@ -67,7 +61,7 @@ def make_task(name: str) -> Any:
     """The task of a benchmark, whose parameters are its options."""
     cls = chosen_class(name)
     defaults = {option.name: option.default for option in describe(cls.Options)}
-    parameters = {**RUN_PARAMETERS, **defaults, **DEFAULTS.get(name, {})}
+    parameters = {**RUN_PARAMETERS, **defaults, **cls.inspect_options}
 
     def create(**arguments: Any) -> Task:
         arguments.pop("model", None)  # Inspect offers it to every task
@@ -111,12 +105,12 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             f"stop=word), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
-    with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
-        check_model(session, get_model())
     data = parse_data(as_list(parameters["data"]))
     langs = parse_langs(as_option(parameters["lang"], str))
     samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
     questions = make_questions(benchmark, samples)
+    with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
+        check_model(questions[0], get_model())
     session.add(questions)
     epochs = max(len(question.epochs) for question in questions)
     if epochs > 1 and any(len(question.epochs) != epochs for question in questions):
@@ -186,9 +180,10 @@ def as_config(request: Generate) -> GenerateConfig:
     )
 
 
-def check_model(session: Session, model: InspectModel) -> None:
+def check_model(question: Question, model: InspectModel) -> None:
     """Refuse a chat before anything is asked, where a plain text is to be continued."""
-    if session.name == "miron":
+    request = question.request(1)
+    if request is not None and isinstance(request.prompt, str):
         check_continues(model)
 
 

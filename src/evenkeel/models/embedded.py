@@ -40,6 +40,7 @@ from evenkeel.models.local.weights import (
 )
 from evenkeel.models.sbert import Late, Rows, SentenceTransformer, SentenceTransformerOptions
 from evenkeel.models.tokenizer_files import TextTokenizer
+from evenkeel.options import TopK, TopP
 from evenkeel.types import Capability
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -66,6 +67,8 @@ class EmbeddedOptions(Struct, frozen=True, kw_only=True):
     deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
+    top_p: TopP = None
+    top_k: TopK = None
 
 
 class Embedded(HuggingFace):

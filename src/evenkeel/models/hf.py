@@ -25,7 +25,7 @@ from evenkeel.models.local.weights import (
 )
 from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, needs_conversion, read_tokenizer
-from evenkeel.options import RUNTIME, identity_options
+from evenkeel.options import RUNTIME, TopK, TopP, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
@@ -53,7 +53,7 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-LATER = ("deterministic", "late", "rank_template")
+LATER = ("deterministic", "late", "rank_template", "top_p", "top_k")
 """Options that came after the first runs were stored."""
 
 WINDOW = 4096
@@ -115,6 +115,8 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
     deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
+    top_p: TopP = None
+    top_k: TopK = None
     rank_template: Annotated[
         str,
         Meta(
@@ -265,6 +267,7 @@ class HuggingFace:
                 device=options.device,
                 trust_remote_code=options.trust_remote_code,
             )
+            causal.top_p, causal.top_k = options.top_p, options.top_k
             kind = causal.device.type
             alone = options.deterministic or not causal.pads
             self._notes = [] if alone else precision_notes(causal)
@@ -561,7 +564,8 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     return Prompt(
         ids=tuple(ids),
         temperature=sampling.temperature,
-        top_p=sampling.top_p,
+        top_p=sampling.top_p if causal.top_p is None else causal.top_p,
+        top_k=causal.top_k or 0,
         seed=seed_of(request),
         max_tokens=min(max_tokens, room),
         clipped=room < max_tokens,

@@ -12,7 +12,7 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ from evenkeel.models.presets import Preset, find_preset, presets
 from evenkeel.options import describe, parse
 from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
+
+if TYPE_CHECKING:
+    from evenkeel.models.openai.endpoint import SentKey
 
 GROUP = "evenkeel.models"
 ARGUMENTS = re.compile(r"\w+(=|&|$)")
@@ -104,6 +107,16 @@ def on_server(spec: str) -> bool:
 def own_preset(spec: str) -> Preset | None:
     """The preset of a spec."""
     return find_preset(split_spec(spec)[0].partition(":")[0])
+
+
+def sent_keys(ref: ModelRef) -> list[SentKey]:
+    """Which keys the requests to a model carry, and to which hosts; none for a model on this machine."""
+    from evenkeel.models.openai.endpoint import sent_keys as keys_of
+
+    if not on_server(ref.spec):
+        return []
+    args = {**ref.args, **split_spec(ref.spec)[1]}
+    return keys_of(args.get("base_url"), args.get("api_key_env"), own_preset(ref.spec))
 
 
 def load_model(spec: str, **args: Any) -> Model:

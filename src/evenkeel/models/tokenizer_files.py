@@ -139,7 +139,7 @@ def _require_tokenizers() -> None:
     import importlib.util
 
     if importlib.util.find_spec("tokenizers") is None:
-        raise MissingExtra("a tokenizer", package="tokenizers", install='pip install "evenkeel[hf]"')
+        raise MissingExtra("a tokenizer", package="tokenizers", install='pip install "evenkeel-bench[hf]"')
 
 
 # tiktoken: bytes with ranks, of which the lower is merged first

@@ -12,7 +12,6 @@ from evenkeel.page.format import FLOOR, as_markdown, bound, share, value, visibl
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -79,13 +78,11 @@ class Grid(Displayed, Struct, frozen=True):
     def overview(self) -> Overview:
         return Overview("", grids=[self])
 
-    def to_html(self, label: str = "") -> Markup:
+    def to_html(self) -> str:
         """A table that scrolls by itself where the screen is narrow, escaped."""
-        from markupsafe import Markup
-
         from evenkeel.page.html import render
 
-        return Markup(render("page/grid.html", grid=self, label=label or self.title or "table"))
+        return render("page/grid.html", grid=self)
 
     def to_rich(self) -> RichTable:
         """A table for a terminal; those of texts have narrower gaps than those of figures."""
@@ -105,9 +102,7 @@ class Grid(Displayed, Struct, frozen=True):
         for index, title in enumerate([self.corner, *self.columns]):
             justify: Literal["left", "right"] = "left" if index < self.left else "right"
             table.add_column(Text(visible(title)), justify=justify, no_wrap=True)
-        columns = [
-            rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))
-        ]
+        columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
         for index, (name, _) in enumerate(self.rows):
             if name == "all" or (self.sections and name):
                 table.add_section()

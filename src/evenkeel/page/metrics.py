@@ -50,7 +50,9 @@ class Metric(Displayed, Struct, frozen=True):
 
     def overview(self) -> Overview:
         """What the metric means, its direction, and what to be careful about."""
-        direction = f"{capitalised(self.better)} is better." if self.better else "Neither direction is better."
+        direction = (
+            f"{capitalised(self.better)} is better." if self.better else "Neither direction is better."
+        )
         guessing = f" {capitalised(chance(self))}." if self.chance is not None else ""
         lines = [self.meaning, f"{direction}{guessing}", self.caution and f"Careful: {self.caution}"]
         return Overview(f"{self.name}: {capitalised(self.title)}", list(filter(None, lines)))

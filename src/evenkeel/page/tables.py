@@ -135,8 +135,9 @@ def all_figures(summary: Summary, layout: Layout) -> Grid:
         scope = ", ".join(f"{tag} {part}" for tag, part in each.scope.items())
         title = capitalised(declared.title) if declared else each.metric
         limits = interval(each, short=True) or each.method
-        cells = [title, scope, Cell(value(each), "strong"), limits, f"{each.n:,}", coverage_cell(each.coverage)]
-        rows.append((each.metric, [*cells]))
+        samples = f"{each.n:,}"
+        cells: list[Content] = [title, scope, Cell(value(each), "strong"), limits, samples]
+        rows.append((each.metric, [*cells, coverage_cell(each.coverage)]))
     columns = ["title", "of", "value", "95% interval", "samples", "coverage"]
     more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""
     return Grid(f"All figures{more}", "metric", columns, rows, left=3)

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import known, number, visible
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Example
 from evenkeel.page.metrics import Metric, declaration
-from evenkeel.page.grid import Displayed
 from evenkeel.types import Record, Response
 
 MOST_ROWS = 50

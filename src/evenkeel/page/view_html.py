@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evenkeel.page.format import visible
-from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance
 from evenkeel.page.html import render
+from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""

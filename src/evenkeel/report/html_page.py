@@ -169,5 +169,5 @@ def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
         # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
         svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
     except DrawingError as error:
-        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables below.".strip()
+        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
     return {"title": drawn.title, "svg": svg, "note": note}

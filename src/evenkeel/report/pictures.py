@@ -14,10 +14,10 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
-from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
-from evenkeel.page.metrics import declaration
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render
+from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
+from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import arrange
 from evenkeel.report import charts as drawing
 from evenkeel.types import Record, RunSpec

@@ -137,4 +137,4 @@ def _load(package: str, *, what: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        raise MissingExtra(what, package=package, install="pip install 'evenkeel[words]'") from None
+        raise MissingExtra(what, package=package, install="pip install 'evenkeel-bench[words]'") from None

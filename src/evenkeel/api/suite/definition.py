@@ -9,8 +9,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.analysis.comparison import MIN_GROUPS
-from evenkeel.analysis.gate import MIN_OVERLAP
 from evenkeel.errors import DataError, explain, sentence, suggestion
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import Document, read_document
@@ -41,7 +39,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Count | None,
         Meta(description="Use at most this many questions of each language, data set or task."),
     ] = None
-    seed: Annotated[int | None, Meta(description="Seed of sampling and of the intervals.")] = None
+    seed: Annotated[
+        int | None, Meta(description="Seed of the intervals and of sampling on this machine.")
+    ] = None
     concurrency: Annotated[
         Count | None, Meta(description="At most this many requests at once, to each server.")
     ] = None
@@ -125,12 +125,6 @@ class GateEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_drop: Annotated[
         Price, Meta(description="How much worse a run may be, in the unit of its headline.")
     ] = 0.0
-    min_overlap: Annotated[
-        Share, Meta(description="The share of the larger run's samples that both must have.")
-    ] = MIN_OVERLAP
-    min_groups: Annotated[
-        Annotated[int, Meta(ge=2)], Meta(description="The number of independent groups that both must have.")
-    ] = MIN_GROUPS
 
 
 class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

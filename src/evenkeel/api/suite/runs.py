@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, get_origin
 
 import msgspec
@@ -22,13 +22,22 @@ from evenkeel.api.suite.definition import (
     SuiteFile,
 )
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
-from evenkeel.files import datasets
+from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
+from evenkeel.models.presets import NO_KEY
 from evenkeel.models.prices import is_local, prices_by_role
-from evenkeel.models.registry import backend, check_spec, open_model, runtime_options, split_spec, with_args
+from evenkeel.models.registry import (
+    backend,
+    check_spec,
+    open_model,
+    runtime_options,
+    sent_keys,
+    split_spec,
+    with_args,
+)
 from evenkeel.options import Option, describe
 from evenkeel.types import ModelRef
 
@@ -85,8 +94,9 @@ class _Variant(Struct, frozen=True):
         )
 
 
-def planned_runs(file: SuiteFile) -> list[PlannedRun]:
-    """All runs of a suite, in the order of its benchmarks, then its models."""
+def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[PlannedRun]:
+    """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
+    may be sent to."""
     models = _models(file)
     variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
     _check_default_options(file, variants)
@@ -96,7 +106,7 @@ def planned_runs(file: SuiteFile) -> list[PlannedRun]:
     by_name: dict[str, PlannedRun] = {}
     hashes: dict[str, list[str]] = {}
     for variant, name, model in chosen:
-        run = _planned(file, variant, name, model, hashes)
+        run = _planned(file, variant, name, model, hashes, allowed)
         if (other := by_name.get(run.name.casefold())) is not None:
             raise file.error(
                 f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
@@ -228,6 +238,7 @@ def _planned(
     name: str,
     model: ModelEntry | None,
     known_hashes: dict[str, list[str]],
+    allowed: Collection[str],
 ) -> PlannedRun:
     definition, benchmark = file.definition, variant.entry.benchmark
     settings = _merged([definition.defaults, variant.entry, model])
@@ -247,6 +258,7 @@ def _planned(
             check_spec(ref.spec, ref.args)
         for ref in (*under_test, *helpers):
             _refuse_code(ref)
+            _refuse_keys(ref, allowed)
         refs = dict(zip(loaded.helpers, helpers, strict=True))
         if under_test:
             refs["model"] = under_test[0]
@@ -324,6 +336,20 @@ def _refuse_code(ref: ModelRef) -> None:
             f"the model '{bare}': {CODE} cannot be set in a suite, whose file runs no code. Run the model by "
             "itself: evenkeel run --model-arg"
         )
+
+
+def _refuse_keys(ref: ModelRef, allowed: Collection[str]) -> None:
+    """A file may come from anyone: it sends a key only to the provider whose key it is, or to a host that
+    the person who runs it names."""
+    hosts = {*allowed, *configuration.read_section("hosts")}
+    for key in sent_keys(ref):
+        if not key.belongs and not hosts & {key.host, key.host.rpartition(":")[0] or key.host}:
+            raise UsageError(
+                f"the model '{split_spec(ref.spec)[0]}' would send {key.variable} to {key.host}, which a "
+                f"suite's file cannot decide. To permit it: --allow-host {key.host}, or "
+                f'[hosts."{key.host}"] in {configuration.config_path()}. To send no key: '
+                f"api_key_env={NO_KEY}"
+            )
 
 
 def _scheme(ref: ModelRef) -> str:

@@ -46,6 +46,7 @@ def suite(
     *,
     out: str | Path | None = None,
     only: str | Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
     progress: RunsWatcher | bool | None = True,
 ) -> SuiteResult:
     """Run each benchmark of a YAML file on each of its models, and rank them.
@@ -54,9 +55,10 @@ def suite(
         result.boards[0].rows[0].rank
 
     Called again it goes on: what is finished is left as it is, what was answered is not asked again. `only`
-    are patterns of the names of runs (`rgb-*`). `evenkeel suite --init` writes a file to begin with.
+    are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
+    `evenkeel suite --init` writes a file to begin with.
     """
-    definition, assigned, state, root = _read(Path(file), out)
+    definition, assigned, state, root = _read(Path(file), out, allow_hosts)
     chosen = _chosen(assigned, [only] if isinstance(only, str) else only)
     watcher = runs_watcher(progress)
     floor, budget = definition.definition.min_coverage, definition.definition.budget
@@ -93,10 +95,14 @@ def suite(
 
 
 def plan_suite(
-    file: str | Path, *, out: str | Path | None = None, only: Sequence[str] = ()
+    file: str | Path,
+    *,
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, assigned, state, root = _read(Path(file), out)
+    _, assigned, state, root = _read(Path(file), out, allow_hosts)
     costs = []
     for each in _chosen(assigned, only):
         run, stored = each.run, state.folders[each.folder]
@@ -121,12 +127,14 @@ def _plan(run: PlannedRun) -> Plan:
     return msgspec.structs.replace(plan, usd=0.0) if plan.local else plan
 
 
-def _read(path: Path, out: str | Path | None) -> tuple[SuiteFile, list[Assigned], State, Path]:
+def _read(
+    path: Path, out: str | Path | None, allow_hosts: Sequence[str]
+) -> tuple[SuiteFile, list[Assigned], State, Path]:
     file = read_suite(path)
     root = Path(out) if out else file.out
     if (entry := file.definition.gate) is not None and not (file.folder / entry.baseline).is_dir():
         raise file.error(f"there is no folder {file.folder / entry.baseline}", "gate", "baseline")
-    runs = planned_runs(file)
+    runs = planned_runs(file, allow_hosts)
     state = read_state(root)
     return file, assign_folders(state, runs), state, root
 
@@ -215,8 +223,6 @@ def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[Su
                 metrics=_gated(Run(root / run.folder), Run(folder)),
                 max_drop=entry.max_drop,
                 min_coverage=file.definition.min_coverage,
-                min_overlap=entry.min_overlap,
-                min_groups=entry.min_groups,
             )
         except EvenkeelError as error:
             yield SuiteGate(run=run.name, problem=str(error), passed=False)

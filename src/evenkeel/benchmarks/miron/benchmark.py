@@ -108,6 +108,7 @@ class Miron(Benchmark):
         "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
     }
     demo: ClassVar[Mapping[str, Any]] = {"model": "embedded", "limit": 16}
+    inspect_options: ClassVar[Mapping[str, Any]] = {"confidence": "no", "stop": "word"}
     covered: ClassVar[Sequence[str]] = ("target_confidence",)
     options: MironOptions
 
@@ -200,3 +201,9 @@ class Miron(Benchmark):
         from evenkeel.benchmarks.miron.make.builder import MironBuilder
 
         return MironBuilder
+
+    @classmethod
+    def tokenizers(cls) -> Any:
+        from evenkeel.benchmarks.miron import tokenizers
+
+        return tokenizers

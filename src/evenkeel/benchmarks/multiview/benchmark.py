@@ -109,6 +109,7 @@ class Multiview(Benchmark):
             "evenkeel build multiview --starter --seed 7",
         ),
     }
+    inspect_options: ClassVar[Mapping[str, Any]] = {"method": ("judge:inspect",)}
     demo: ClassVar[Mapping[str, Any]] = {
         "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
         "limit": 2,

@@ -55,7 +55,7 @@ LONGEST = 3600.0
 CHUNK = 1 << 20
 SMALL = 1 << 10
 """Bytes that are unpacked at a time where nothing bounds what they become: of zstandard 32 KiB for each."""
-INSTALL = "pip install 'evenkeel[data]'"
+INSTALL = "pip install 'evenkeel-bench[data]'"
 
 
 class Source(NamedTuple):

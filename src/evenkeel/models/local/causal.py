@@ -99,6 +99,9 @@ class Causal:
         config = model.config.get_text_config()
         lengths = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
         self.context: int | None = next((length for length in lengths if length is not None), None)
+        self.top_p: float | None = None
+        """Takes the place of the requests' own, where it is given."""
+        self.top_k: int | None = None
         self.first_position = 0
         """Of a text's first token, as the model counts by itself."""
         ends = getattr(model.generation_config, "eos_token_id", None)

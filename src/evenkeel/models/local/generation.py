@@ -57,6 +57,8 @@ class Prompt:
     """A JSON schema that the text follows, after the reasoning."""
     mark: int = 0
     """Tokens after which the text is kept beside the whole one."""
+    top_k: int = 0
+    """Tokens to choose among, the likeliest; 0 for all."""
     words: int = 0
     """Words that end the text once they are whole, but not before the mark."""
 

@@ -214,7 +214,7 @@ def installed(package: str, path: str, *, what: str, install: str) -> Path:
 def require_packages(*packages: str, what: str, extra: str) -> None:
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise MissingExtra(what, package=package, install=f'pip install "evenkeel[{extra}]"')
+            raise MissingExtra(what, package=package, install=f'pip install "evenkeel-bench[{extra}]"')
 
 
 @contextlib.contextmanager

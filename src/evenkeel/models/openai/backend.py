@@ -38,7 +38,7 @@ from evenkeel.models.openai.retry import Call, Client, RequestFailed, Sender, Se
 from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.presets import batch_preset
-from evenkeel.options import RUNTIME, identity_options
+from evenkeel.options import RUNTIME, TopK, TopP, identity_options
 from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.text.word_splitting import has_whole_words
@@ -122,6 +122,8 @@ class OpenAI:
                 "max_completion_tokens is found by itself"
             ),
         ] = None
+        top_p: TopP = None
+        top_k: TopK = None
         reasoning_tokens: Annotated[
             int,
             Meta(
@@ -163,6 +165,8 @@ class OpenAI:
             extra=self._extra,
             preset=preset,
             reasoning_tokens=options.reasoning_tokens,
+            top_p=options.top_p,
+            top_k=options.top_k,
         )
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
@@ -217,13 +221,12 @@ class OpenAI:
         extra, addresses = self._options.extra_body, ",".join(self.addresses)
         if self._preset and self._preset.extra_body:
             extra = msgspec.json.encode(self._extra, order="sorted").decode()
+        options = identity_options(self._options)
         identity = {
-            **identity_options(self._options),
+            **{name: value for name, value in options.items() if name == "send_seed" or value},
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
             "spec": f"{self.spec}{f'?base_url={addresses}' if self._server_in_spec else ''}",
         }
-        if not self._options.reasoning_tokens:
-            del identity["reasoning_tokens"]  # which earlier versions did not have
         return identity
 
     def probe(self, needs: frozenset[Capability]) -> None:

@@ -89,8 +89,7 @@ class Relay:
     def _report(self) -> None:
         self._scheduled = False
         count = self._retrying
-        if (show := getattr(self._progress, "retrying", None)) is not None:
-            self._outbox.call(lambda: show(count))
+        self._outbox.call(lambda: self._progress.retrying(count))
 
 
 def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:

@@ -8,13 +8,13 @@ import os
 import re
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from yarl import URL
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random, looks_like_key
-from evenkeel.models.presets import is_loopback
+from evenkeel.models.presets import is_loopback, presets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+OPENAI_ADDRESS = "https://api.openai.com/v1"
 ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
 """Between two addresses, or after the last; any other comma is part of one."""
 LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
@@ -112,30 +114,71 @@ def endpoints(
 ) -> list[Endpoint]:
     """The servers at the addresses, which are separated by commas; `further` texts that are sent to them may
     hold secrets too. At another address than a preset's own, only a key that was named is sent."""
-    option, secrets = "base_url", list(further)
-    addresses = (base_url or "").strip().strip(",")
+    secrets = list(further)
+    option, pairs = _addresses(base_url, api_key_env, preset)
+    return [
+        Endpoint(
+            preset.completed(address, model) if preset else address,
+            _key(variable),
+            option=option,
+            further=secrets,
+            key_header=preset.key_header if preset else "Authorization",
+        )
+        for address, variable in pairs
+    ]
+
+
+def _addresses(
+    base_url: str | None, api_key_env: str | None, preset: Preset | None
+) -> tuple[str, list[tuple[str, str]]]:
+    """The option that gives the addresses, and each with the variable of the key that is sent there."""
+    option, addresses = "base_url", (base_url or "").strip().strip(",")
     if not addresses and preset is not None:
         option, addresses = preset.host_variable or option, preset.address()
-    elif not addresses and (addresses := os.environ.get("OPENAI_BASE_URL", "").strip()):
-        option = "OPENAI_BASE_URL"
-    several = []
-    given = ADDRESSES.split(addresses or "https://api.openai.com/v1")
-    for address in {each.rstrip("/"): each for each in given if each}.values():
+    elif not addresses and (addresses := os.environ.get(ADDRESS_VARIABLE, "").strip()):
+        option = ADDRESS_VARIABLE
+    pairs = []
+    listed = ADDRESSES.split(addresses or OPENAI_ADDRESS)
+    for address in {address.rstrip("/"): address for address in listed if address}.values():
         variable = api_key_env
         if variable is None and preset is None:
             variable = KEY_VARIABLE
         elif variable is None and preset is not None and _is_of(preset, address):
             variable = preset.key
-        several.append(
-            Endpoint(
-                preset.completed(address, model) if preset else address,
-                _key(variable or ""),
-                option=option,
-                further=secrets,
-                key_header=preset.key_header if preset else "Authorization",
-            )
-        )
-    return several
+        pairs.append((address, variable or ""))
+    return option, pairs
+
+
+class SentKey(NamedTuple):
+    """A key that a model's requests carry."""
+
+    variable: str
+    host: str
+    """`HOST`, or `HOST:PORT` where the port is not the usual one."""
+    belongs: bool
+    """Whether the server is that of the provider whose key it is."""
+
+    def __str__(self) -> str:
+        return f"{self.variable} goes to {self.host}"
+
+
+def sent_keys(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[SentKey]:
+    """Which keys a model's requests carry, and where to; nothing for variables that are not set."""
+    keys = []
+    for address, variable in _addresses(base_url, api_key_env, preset)[1]:
+        if variable and os.environ.get(variable, "").strip():
+            url = _parsed(address, "base_url")
+            host = f"{url.host}" if url.is_default_port() else f"{url.host}:{url.port}"
+            keys.append(SentKey(variable, host, _belongs(variable, address)))
+    return keys
+
+
+def _belongs(variable: str, address: str) -> bool:
+    """Whether a variable holds the key of the provider at an address."""
+    moved = os.environ.get(ADDRESS_VARIABLE, "").strip()
+    if variable == KEY_VARIABLE and moved:
+        return address.rstrip("/") in [each.rstrip("/") for each in ADDRESSES.split(moved)]
+    return any(preset.key == variable and _is_of(preset, address) for preset in presets().values())
 
 
 def _key(variable: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, completion
+from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, Version, completion
 from evenkeel.models.openai.retry import Call, RequestFailed, Sender
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
@@ -36,6 +36,7 @@ class Echo(NamedTuple):
     """Where each token begins and ends in the prompt, in bytes of UTF-8; None where the server shows parts
     of characters in a form from which that cannot be read."""
     tokens_in: int | None
+    version: Version
 
 
 # Asking
@@ -143,7 +144,8 @@ def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: L
     echoes = [whole] if before is whole else [whole, before]
     counts = [echo.tokens_in for echo in echoes if echo.tokens_in is not None]
     tokens_in = sum(counts) if len(counts) == len(echoes) else None
-    return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in)
+    model, fingerprint = whole.version
+    return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in, model=model, fingerprint=fingerprint)
 
 
 def _start_token(echo: Echo, text: str) -> str:
@@ -198,7 +200,7 @@ def check_echo(echo: Echo) -> None:
 
 def read_echo(data: bytes, text: str) -> Echo:
     """The prompt's tokens in `text`, without those that the server generated after it."""
-    choice, tokens_in, _ = completion(data)
+    choice, tokens_in, _, version = completion(data)
     returned = choice.logprobs
     if returned is None or not returned.tokens or not returned.token_logprobs:
         raise Unsound("the server returned no prompt logprobs")
@@ -214,7 +216,7 @@ def read_echo(data: bytes, text: str) -> Echo:
         count = _prompt_tokens(text.encode(), tokens[:-1] if generated else tokens)
     else:
         count = len(spans)
-    return Echo(tokens[:count], logprobs[:count], spans, tokens_in)
+    return Echo(tokens[:count], logprobs[:count], spans, tokens_in, version)
 
 
 # Where tokens are in a text

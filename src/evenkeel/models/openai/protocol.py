@@ -48,12 +48,13 @@ DEEPEST = 4
 """Lists and objects inside each other in which thinking is looked for."""
 
 LARGEST_SCORE = 1e30
+LONGEST_NAME = 200
 MAX_COUNT = 10_000_000
 """A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
 
 MISPLACED = "it is not clear which result belongs to which text"
 
-OPTIONAL = ("temperature", "top_p", "seed")
+OPTIONAL = ("temperature", "top_p", "top_k", "seed")
 """Fields that some models take only at their default: a request is sent without one that was refused."""
 REFUSED = re.compile(
     r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|not allowed|not accept|deprecated"
@@ -67,6 +68,8 @@ SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
 
 T = TypeVar("T")
+S = TypeVar("S", bound="_Served")
+C = TypeVar("C", "_ChatChoice", "_Choice")
 
 
 LEFT_OUT: dict[Feature, str] = {
@@ -87,6 +90,8 @@ class Dialect:
         extra: dict[str, Any],
         preset: Preset | None = None,
         reasoning_tokens: int = 0,
+        top_p: float | None = None,
+        top_k: int | None = None,
     ) -> None:
         self._model = model
         self._seeded = seeded
@@ -95,6 +100,8 @@ class Dialect:
         self._supports = preset.supports if preset else {}
         self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
         self._reasoning_tokens = reasoning_tokens
+        self._top_p = top_p
+        self._top_k = top_k
         self._unsupported: dict[Feature, str] = {}
         self._hottest = 0.0
         self._token_field = token_field
@@ -151,8 +158,10 @@ class Dialect:
             body[self._token_field] += self._reasoning_tokens
             if self._preset:
                 body |= _filled(self._preset.reasoning_budget, self._reasoning_tokens)
-        if sampling.top_p != 1:
-            body["top_p"] = sampling.top_p
+        if (top_p := sampling.top_p if self._top_p is None else self._top_p) != 1:
+            body["top_p"] = top_p
+        if self._top_k is not None:
+            body["top_k"] = self._top_k
         if sampling.stop:
             body["stop"] = sampling.stop
         if sampling.beyond or sampling.marked:
@@ -231,11 +240,20 @@ class _Message(Struct):
 class _ChatChoice(Struct):
     message: _Message | None = None
     finish_reason: Any = None
+    index: Any = None
 
 
-class _Chat(Struct):
-    choices: list[_ChatChoice]
+class _Served(Struct):
+    """What every reply may say of itself."""
+
+    model: Any = None
+    system_fingerprint: Any = None
+    error: Any = None
     usage: msgspec.Raw = NO_USAGE
+
+
+class _Chat(_Served):
+    choices: list[_ChatChoice] | None = None
 
 
 class _Logprobs(Struct):
@@ -247,11 +265,11 @@ class _Choice(Struct):
     text: str | None = None
     finish_reason: Any = None
     logprobs: _Logprobs | None = None
+    index: Any = None
 
 
-class _Completion(Struct):
-    choices: list[_Choice]
-    usage: msgspec.Raw = NO_USAGE
+class _Completion(_Served):
+    choices: list[_Choice] | None = None
 
 
 class _Vector(Struct):
@@ -270,9 +288,8 @@ class _Scores(Struct):
     results: list[_Score]
 
 
-class _Vectors(Struct):
-    data: list[_Vector]
-    usage: msgspec.Raw = NO_USAGE
+class _Vectors(_Served):
+    data: list[_Vector] | None = None
 
 
 _chat = msgspec.json.Decoder(_Chat)
@@ -281,10 +298,31 @@ _vectors = msgspec.json.Decoder(_Vectors)
 _scores = msgspec.json.Decoder(_Scores | list[_Score])
 
 
-def _first(choices: list[T]) -> T:
+def _checked(reply: S) -> S:
+    """A reply that is not an error, whatever else it holds."""
+    if reply.error:
+        message = reply.error.get("message") if isinstance(reply.error, dict) else reply.error
+        raise ValueError(f"the reply is an error: {message}")
+    return reply
+
+
+def _first(choices: list[C] | None) -> C:
+    """The choice of index 0, wherever it is in the list."""
     if not choices:
         raise ValueError("the reply holds no choices")
-    return choices[0]
+    return next((choice for choice in choices if choice.index == 0), choices[0])
+
+
+class Version(NamedTuple):
+    """The model that answered, and the version of its server, as a reply names them."""
+
+    model: str
+    fingerprint: str
+
+
+def _version(reply: _Served) -> Version:
+    names = (reply.model, reply.system_fingerprint)
+    return Version(*(name[:LONGEST_NAME] if isinstance(name, str) else "" for name in names))
 
 
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
@@ -322,9 +360,9 @@ def _token_count(value: Any) -> int | None:
 
 
 def read_chat(data: bytes) -> Response:
-    reply = _chat.decode(data)
+    reply = _checked(_chat.decode(data))
     tokens_in, tokens_out = _token_counts(reply.usage)
-    choice = _first(reply.choices)
+    choice, version = _first(reply.choices), _version(reply)
     status, text, reasoning, reason = _chat_answer(choice)
     if reason.endswith(BEFORE_TEXT) and _has_hidden_reasoning(reply.usage):
         reason = f"{reason.removesuffix(BEFORE_TEXT)}{IN_REASONING}"
@@ -335,6 +373,8 @@ def read_chat(data: bytes) -> Response:
         reason=reason,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
+        model=version.model,
+        fingerprint=version.fingerprint,
     )
 
 
@@ -399,15 +439,23 @@ def _finish_status(reason: Any) -> tuple[Status | None, str]:
     return FINISH_STATUS.get(name), name
 
 
-def completion(data: bytes) -> tuple[_Choice, int | None, int | None]:
-    """The first choice of a reply from /completions, and how many tokens were read and written."""
-    reply = _completions.decode(data)
-    return _first(reply.choices), *_token_counts(reply.usage)
+class Completion(NamedTuple):
+    """The choice of a reply from /completions, and what the reply says of itself."""
+
+    choice: _Choice
+    tokens_in: int | None
+    tokens_out: int | None
+    version: Version
+
+
+def completion(data: bytes) -> Completion:
+    reply = _checked(_completions.decode(data))
+    return Completion(_first(reply.choices), *_token_counts(reply.usage), _version(reply))
 
 
 def read_completion(data: bytes) -> Response:
     """The continuation of a plain text. Whether an empty one is an answer is for the benchmark to decide."""
-    choice, tokens_in, tokens_out = completion(data)
+    choice, tokens_in, tokens_out, version = completion(data)
     status, finish = _finish_status(choice.finish_reason)
     reason = "" if status == "ok" else finish
     if status is None:
@@ -417,7 +465,15 @@ def read_completion(data: bytes) -> Response:
     elif status == "ok" and choice.text is None:
         status, reason = "unparsed", "no text"
     text = choice.text or ""
-    return Response(status=status, text=text, reason=reason, tokens_in=tokens_in, tokens_out=tokens_out)
+    return Response(
+        status=status,
+        text=text,
+        reason=reason,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        model=version.model,
+        fingerprint=version.fingerprint,
+    )
 
 
 class Marked(NamedTuple):
@@ -432,7 +488,7 @@ class Marked(NamedTuple):
 
 def read_marked(data: bytes, length: int) -> Marked:
     """A continuation with its first `length` tokens, where they spell what the text begins with."""
-    response, (choice, _, written) = read_completion(data), completion(data)
+    response, (choice, _, written, _) = read_completion(data), completion(data)
     tokens, text = choice.logprobs.tokens if choice.logprobs else None, response.text
     ended_before = response.status == "ok" and written is not None and written <= length
     spelled = "".join(tokens or ())
@@ -452,11 +508,11 @@ def read_vectors(data: bytes, count: int) -> list[Response]:
     The order is that of `index` where it numbers the vectors from 0, and that of the reply where there is no
     `index` at all. Anything else may attach a vector to another text: then all of them are `unparsed`.
     """
-    reply = _vectors.decode(data)
+    reply = _checked(_vectors.decode(data))
     total = _token_counts(reply.usage)[0]
     # The server counts a whole batch; an even share for each text keeps the sum right.
     tokens = [None if total is None else total * (i + 1) // count - total * i // count for i in range(count)]
-    vectors, problem = _in_order(reply.data, count)
+    vectors, problem = _in_order(reply.data or [], count)
     if problem:
         return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
     return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]

@@ -27,7 +27,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import Metric, declaration, scope_name
-from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects
+from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects, was_seeded
 from evenkeel.types import Figure, Generate, Record, RunSpec
 
 SCHEMA = "0.3.0"
@@ -172,11 +172,13 @@ class _Log:
         record = next(self.run.scored(), None)
         requests = self.benchmark.requests(record.sample) if record else ()
         request = next((each for each in requests if isinstance(each, Generate)), None)
-        seed = {"seed": str(self.spec.seed)}
+        identity = self.spec.models.get("model", {}).get("identity", {})
+        seed = {"seed": str(self.spec.seed)} if was_seeded(self.spec) else {}
         if request is None:
             return {"additional_details": seed}
         sampling = request.sampling
-        args: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+        args: dict[str, Any] = {"temperature": sampling.temperature}
+        args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
         if not sampling.length_of:  # otherwise the text is as long as the target
             args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)

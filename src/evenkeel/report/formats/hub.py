@@ -16,7 +16,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
-from evenkeel.report.formats.subjects import Subject, hub_data, subjects
+from evenkeel.report.formats.subjects import Subject, hub_data, subjects, was_seeded
 from evenkeel.types import Figure, RunSpec
 
 PLACEHOLDER = "OWNER"
@@ -50,10 +50,28 @@ def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
     dumped = yaml.safe_dump(
         [_entry(run, subject, name, dataset) for name in subject.main], sort_keys=False, allow_unicode=True
     )
+    index = {"model-index": [_merged(card, _model(run, subject, dataset if known else ""))]}
     write_whole(entries, comment + dumped)
-    index = {"model-index": [_model(run, subject, dataset if known else "")]}
     write_whole(card, yaml.safe_dump(index, sort_keys=False, allow_unicode=True))
     return [entries, card]
+
+
+def _merged(card: Path, model: dict[str, Any]) -> dict[str, Any]:
+    """A model with the results that the card has already of other data sets or tasks."""
+    import yaml
+
+    if not card.is_file():
+        return model
+    try:
+        [stored] = yaml.safe_load(card.read_text(encoding="utf-8"))["model-index"]
+        name, results = stored["name"], list(stored["results"])
+        [new] = model["results"]
+        others = [result for result in results if any(result[key] != new[key] for key in ("task", "dataset"))]
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, ValueError):
+        raise UsageError(f"{card} is not a model-index that Evenkeel wrote: give another --out.") from None
+    if name != model["name"]:
+        raise UsageError(f"{card} has the results of {name}, and not of {model['name']}: give another --out.")
+    return {**model, "results": [*others, new]}
 
 
 def _entry(run: Run, subject: Subject, name: str, dataset: str) -> dict[str, Any]:
@@ -74,7 +92,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
     """The element of `model-index` for one model."""
     spec = run.spec
     benchmark = load_stored(spec)
-    title = spec.benchmark.upper() if spec.benchmark != "multiview" else "Multiview"
+    title = spec.benchmark.upper()
     source = str(spec.data.get("source", ""))
     about: dict[str, Any] = {"name": f"{title} ({source})", "type": dataset or spec.benchmark}
     arguments = {
@@ -140,6 +158,6 @@ def _setting(spec: RunSpec, subject: Subject) -> list[str]:
     return [
         *method,
         *options,
-        f"seed {spec.seed}",
+        *([f"seed {spec.seed}"] if was_seeded(spec) else []),
         f"evenkeel {spec.provenance.get('evenkeel') or 'unknown'}",
     ]

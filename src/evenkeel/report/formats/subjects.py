@@ -30,6 +30,11 @@ ENGINES = {"embedded": "transformers", "embedded-embedder": "sentence-transforme
            "sbert": "sentence-transformers"}  # fmt: skip
 
 
+def was_seeded(spec: RunSpec) -> bool:
+    """Whether the run's seed decided the answers: a server gets one only where that was asked for."""
+    return bool(spec.models.get("model", {}).get("identity", {}).get("send_seed", True))
+
+
 class HubData(NamedTuple):
     """A data set of the Hugging Face Hub."""
 

@@ -17,9 +17,9 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
+from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.page.grid import Content, Grid
 from evenkeel.page.view import Beside, Block, Facts, Text, View
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import Samples, strings_in
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
-from evenkeel.page.metrics import declaration
 from evenkeel.page.grid import Content, Grid
+from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
 from evenkeel.types import Figure, Response, Sample
 

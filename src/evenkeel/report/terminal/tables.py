@@ -89,7 +89,10 @@ def _show_grid(console: Console, grid: Grid) -> None:
 def split(grid: Grid, width: int) -> list[Grid]:
     """The grid in parts of as many columns as fit, each with at least one."""
     widths = [
-        max(cell_len(visible(title)), *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])))
+        max(
+            cell_len(visible(title)),
+            *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])),
+        )
         for i, title in enumerate(grid.columns)
     ]
     names = max(cell_len(visible(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))

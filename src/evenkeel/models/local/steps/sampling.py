@@ -49,6 +49,8 @@ class Sampler:
         self.seeds = torch.tensor(seeds.view(np.int64), device=device)
         self.some_sampled = any(prompt.temperature > 0 for prompt in prompts)
         self.all_sampled = all(prompt.temperature > 0 for prompt in prompts)
+        self.top_k = max((prompt.top_k for prompt in prompts), default=0)
+        """The same for all rows: it is the model's."""
         self.cuts = any(prompt.top_p < 1 and prompt.temperature > 0 for prompt in prompts)
 
     def select(self, rows: Sequence[int]) -> None:
@@ -72,6 +74,9 @@ class Sampler:
         if not self.some_sampled:
             return scores.argmax(-1)
         noisy = scores / self.temperatures[part, None]
+        if 0 < self.top_k < noisy.shape[-1]:
+            least = noisy.topk(self.top_k).values[:, -1:]
+            noisy = noisy.masked_fill(noisy < least, float("-inf"))
         probabilities = noisy.softmax(-1) if self.cuts else None
         noisy.sub_(log_exponentials(self.seeds[part], step, noisy.shape[-1]))
         if probabilities is None:

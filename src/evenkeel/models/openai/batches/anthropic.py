@@ -50,6 +50,7 @@ class _Message(Struct):
     content: list[_Block]
     stop_reason: Any = None
     usage: Any = None
+    model: Any = None
 
 
 def message_body(chat: dict[str, Any], *, max_temperature: float | None = None) -> dict[str, Any]:
@@ -90,7 +91,8 @@ def chat_reply(message: bytes) -> bytes:
         turn["tool_calls"] = True
     reason = reply.stop_reason
     finish = FINISH_REASONS.get(reason, reason) if isinstance(reason, str) else reason
-    body = {"choices": [{"message": turn, "finish_reason": finish}], "usage": _usage(reply.usage)}
+    choice = {"message": turn, "finish_reason": finish}
+    body = {"model": reply.model, "choices": [choice], "usage": _usage(reply.usage)}
     return msgspec.json.encode(body)
 
 

@@ -538,9 +538,8 @@ class Session:
 
     def _show(self, waiting: list[Batch]) -> None:
         """Tell the watcher how far the batches are; nothing, once none is waited for."""
-        if (show := getattr(self._progress, "waiting", None)) is not None:
-            text = self._described(waiting) if waiting else ""
-            self._outbox.call(lambda: show(text))
+        text = self._described(waiting) if waiting else ""
+        self._outbox.call(lambda: self._progress.waiting(text))
 
     def _described(self, waiting: list[Batch]) -> str:
         """`2 batches (in_progress): 120 of 500 done, 3 failed, 12 min old`"""
