@@ -12,7 +12,6 @@ import json
 import lzma
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -39,9 +38,7 @@ from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
-from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_names
-from evenkeel.inspect.log_file import open_log
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
 from evenkeel.make.review import review
@@ -279,13 +276,7 @@ BATCH = {
 }
 BATCHES = {"format": 1, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
-ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
-LOG = {
-    "eval": {"task": "evenkeel/rgb", "model": "m", "metadata": {}, "dataset": {"sample_ids": ["a"]}},
-    "status": "success",
-    "samples": [{"id": "a", "epoch": 1, "input": "q", "output": {"choices": []}}],
-}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
 
@@ -356,20 +347,6 @@ def renamed(path: Path) -> Any:
 
 def table_rows(rows: Any) -> Rows:
     return [dict(row.fields) for row in rows]
-
-
-def log(path: Path) -> Any:
-    with open_log(path) as (header, samples):
-        return header, list(samples)
-
-
-@cache
-def archive() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr("header.json", json.dumps({"eval": LOG["eval"]}))
-        target.writestr("samples/a_epoch_1.json", json.dumps(LOG["samples"][0]))  # type: ignore[index]
-    return file.getvalue()
 
 
 @cache
@@ -587,7 +564,6 @@ READERS = [
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
     Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
-    Reader("ledger", lambda path: Ledger(path).read(), "budget.json", json.dumps(ACCOUNT).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(
@@ -602,8 +578,6 @@ READERS = [
     Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), beside=RUN),
     Reader("batches", lambda path: read_batches(path.parent), "batches.json", json.dumps(BATCHES).encode()),
     Reader("review", decisions, "review.jsonl", lines(DECISION), beside={"x.jsonl": lines({"a": 1})}),
-    Reader("inspect-json", log, "x.json", json.dumps(LOG).encode()),
-    Reader("inspect-eval", log, "x.eval", archive()),
     Reader("replay", replay, "journal.sqlite", journal()),
     Reader("tokenizer-ranks", tokens, "x.tiktoken", RANKS),
 ]

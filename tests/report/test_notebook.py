@@ -24,7 +24,7 @@ SHORTER = {"mirae": ('"max_tokens": 24', '"max_tokens": 8'), "rgb": ("max_tokens
 """What is changed for the tests: there the time of the model is nearly all of it."""
 PROMISED = {
     "quickstart": {
-        "plan": "generate", "run": "95% interval", "summary": "coverage 100%", "explained": "Levenshtein score",
+        "plan": "generate", "run": "95% interval", "summary": "coverage 100%", "explained": "lev_score",
         "view": "tokens of the target", "compare": "paired by sample", "flips": "float32 → bfloat16",
         "leaderboard": "A rank is 1 +", "gate": "minimum detectable", "scorecard": "Answer consistency",
     },

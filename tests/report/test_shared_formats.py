@@ -18,6 +18,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
 from loopback import Loopback

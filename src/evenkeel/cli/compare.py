@@ -49,7 +49,7 @@ def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[s
         "evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01",
         "evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals",
         "evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25",
-        "evenkeel gate runs/today --baseline runs/yesterday --metric answer_tokens --higher-is-worse",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric estimated_tokens --higher-is-worse",
         "evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml",
     ),
 )

@@ -49,6 +49,7 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     epilog=examples(
         "evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview",
         "evenkeel scorecard runs/*/ --out runs/scorecard.html",
+        "evenkeel scorecard runs/20261115-180400-demo-embedded",
         "evenkeel scorecard runs/*/ --json",
     ),
 )
@@ -58,20 +59,26 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
 def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> None:
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
-    Runs of one benchmark are shown side by side. There is no overall score: the figures measure different
-    things.
+    A RUN may be a folder of runs, such as that of a demo. Runs of one benchmark are shown side by side. There
+    is no overall score: the figures measure different things.
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
     from evenkeel.report.scorecard import render, scorecard
 
-    card = scorecard([load_run(run) for run in runs])
+    card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)])
     print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")
     if out:
         write_whole(out, render(card, out))
+
+
+def _runs_in(folder: str) -> list[Path]:
+    """The folder itself, or the runs in it where it is not one."""
+    inner = sorted(path.parent for path in Path(folder).glob("*/spec.json"))
+    return [Path(folder)] if (Path(folder) / "spec.json").exists() or not inner else inner
 
 
 @click.command(
@@ -94,7 +101,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> No
     type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
-    "the Hugging Face Hub, MTEB (of multiview).",
+    "the Hugging Face Hub.",
 )
 @click.option(
     "--out",

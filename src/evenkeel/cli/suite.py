@@ -48,7 +48,6 @@ DEFAULT = Path("suite.yaml")
 )
 @click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
 @click.option("--init", is_flag=True, help="Write a commented FILE to begin with.  [default: suite.yaml]")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of the file.")
 @json_option("the outcome, or with --dry-run the plan,")
 @click.pass_context
 def suite_command(
@@ -60,22 +59,16 @@ def suite_command(
     allow_hosts: tuple[str, ...],
     dry_run: bool,
     init: bool,
-    schema: bool,
     json: bool,
 ) -> None:
     """Run each benchmark of FILE on each of its models, and rank the models.
 
-    The same command goes on where it stopped: nothing that was answered is asked again. Runs of different
+    The same command resumes where it stopped: nothing that was answered is asked again. Runs of different
     servers go side by side, those of one server or of this machine one after the other. A run that fails
     stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
 
     Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
     """
-    if schema:
-        from evenkeel.api.suite.schema import shipped_schema
-
-        click.echo(shipped_schema(), nl=False)
-        return
     if init:
         _init(file or DEFAULT)
         return
@@ -100,17 +93,13 @@ def suite_command(
 
 
 def _init(path: Path) -> None:
-    from evenkeel.api.suite.schema import FILE, TITLE, example, shipped_schema
+    from evenkeel.api.suite.definition import example
     from evenkeel.files.cache import write_whole
 
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} exists already: give another name.")
-    schema = path.with_name(FILE)
-    if schema.is_symlink() or (schema.exists() and TITLE not in schema.read_text(errors="replace")):
-        raise UsageError(f"{schema} exists already, and is not the schema of a suite: move it away.")
-    write_whole(schema, shipped_schema())
     write_whole(path, example())
-    say(f"Suite: {path} (its schema, for editors: {schema})")
+    say(f"Suite: {path}")
     say(f"Run it: evenkeel suite {path}")
 
 

@@ -75,7 +75,7 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 
 
 def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
-    """Put runs on one card, and with `out` on a page.
+    """Put runs on one card, and with `out` on a page. All must be of one model.
 
     Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
     are its entries; the others are apart. Where no run has a model under test, all methods are entries.
@@ -95,6 +95,11 @@ def _card(runs: Sequence[Run]) -> Scorecard:
     if not runs:
         raise UsageError("scorecard needs at least one run.")
     models = list(dict.fromkeys(run.spec.subject for run in runs if _tests_model(run)))
+    if len(models) > 1:
+        raise UsageError(
+            f"these runs are of different models: {', '.join(models)}. A scorecard is of one model; "
+            "`evenkeel compare` compares several."
+        )
     entries: list[Entry] = []
     others: list[Entry] = []
     for benchmark in benchmark_names():
