@@ -232,15 +232,15 @@ def test_published_data_of_the_hub_is_named(runs: dict[str, Run], tmp_path: Path
 
 def test_a_second_export_into_a_folder_adds_to_the_card(runs: dict[str, Run], tmp_path: Path) -> None:
     """Two benchmarks of one model are both in it, and one that is exported again is in it once."""
-    for benchmark in ("mirae", "miron", "mirae"):
+    for benchmark in ("rgb", "miron", "rgb"):
         export(runs[benchmark], "hub", tmp_path)
     [model] = yaml.safe_load((tmp_path / "model-index.yaml").read_text())["model-index"]
     assert [result["task"]["name"] for result in model["results"]] == [
-        benchmark_class(name).layout.question for name in ("miron", "mirae")
+        benchmark_class(name).layout.question for name in ("miron", "rgb")
     ]
     (tmp_path / "model-index.yaml").write_text("model-index:\n- {name: another, results: []}\n")
     with pytest.raises(UsageError, match="has the results of another"):
-        export(runs["mirae"], "hub", tmp_path)
+        export(runs["rgb"], "hub", tmp_path)
 
 
 def test_the_command_line_writes_below_the_run(runs: dict[str, Run]) -> None:
