@@ -45,7 +45,6 @@ from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Rank,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
 
 Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
 OPENAI_HOST = "api.openai.com"
@@ -394,11 +393,9 @@ class OpenAI:
     async def _answer_one(
         self,
         client: Sender,
-        request: Generate | LogLikelihood | StringLikelihood | Entail,
+        request: Generate | LogLikelihood | StringLikelihood,
         cache: LogprobsCache,
     ) -> Response:
-        if isinstance(request, Entail):
-            return Response(status="error", reason=f"{self.address} cannot entail")
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
