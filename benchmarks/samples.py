@@ -21,7 +21,6 @@ import msgspec
 import numpy as np
 
 from evenkeel.benchmarks.miron.page import METRICS as MIRON_METRICS
-from evenkeel.files.cache import cache_dir
 from evenkeel.files.record_index import record_index
 from evenkeel.harness.folder import FORMAT, Run
 from evenkeel.harness.writing import RunFolder
@@ -84,16 +83,13 @@ def store(path: Path, make: Callable[[int, np.random.Generator], Record], count:
 def timed(run: Run, count: int) -> Iterator[Row]:
     samples = run.samples()  # its columns are read again below
 
-    def opened(*, stored: bool) -> None:
+    def opened() -> None:
         record_index.cache_clear()
-        for path in () if stored else (cache_dir() / "samples").glob("*.msgpack"):
-            path.unlink()
         run.samples()
 
     ways: dict[str, Callable[[], Any]] = {
         "read all records": lambda: sum(1 for _ in run.records()),
-        "open the samples, first": lambda: opened(stored=False),
-        "open them from the cache": lambda: opened(stored=True),
+        "open the samples, first": opened,
         "open them in this process": run.samples,
         "select and sort": lambda: samples.select(failed=False, sort=samples.values[0], descending=True),
         "search a rare text": lambda: samples.select(search='a "text" that is nowhere'),
