@@ -53,6 +53,7 @@ class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `length_of`: write at most so many tokens more, until the text has so many whole `words`. What is
     longer is `Response.other`; the text itself is the same."""
     words: int = 0
+    """Stop when the text has so many whole words, where the backend sees each token as it comes."""
     marked: str = ""
     """Give as `Response.other` what of the text has as many tokens as this one after the prompt."""
     seed: int = 0
@@ -281,6 +282,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
+    deciding: int = 0
+    """How many of the groups decide the interval, where they are few: three quarters of its variance."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
     another basis are not compared with it, and neither are those whose basis begins with MIXED."""

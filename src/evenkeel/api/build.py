@@ -22,7 +22,7 @@ from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
 from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
-from evenkeel.models.engines.engine import EngineOptions, load_engine
+from evenkeel.models.engines.engine import load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import ModelRef
@@ -39,12 +39,9 @@ def build(
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -60,7 +57,7 @@ def build(
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
     beside `out`, so that a build that was stopped goes on.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):
@@ -72,8 +69,8 @@ def build(
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    with load_engine(where, concurrency=concurrency) as running, contextlib.ExitStack() as stack:
+    loaded_engine = load_engine(engine, engine_args, concurrency=concurrency)
+    with loaded_engine as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
         if (watched := assigned_folder()) is not None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 import evenkeel
-from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
+from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.harness.benchmark import Benchmark, Data
@@ -142,7 +142,12 @@ def open_models(
     """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
     models = {}
     for role, ref in refs.items():
-        models[role] = engine.open(ref)
+        try:
+            models[role] = engine.open(ref)
+        except MissingExtra as error:
+            if role != "model" and ":" not in role:  # the option of its name says who has a role
+                error.add_note(f"Or ask a server for it: --{role} openai:NAME.")
+            raise
         lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"

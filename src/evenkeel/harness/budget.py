@@ -13,7 +13,7 @@ from evenkeel.harness.ledger import ROUNDING, Cost, Ledger
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
-from evenkeel.page.notebook import Displayed
+from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
@@ -39,9 +39,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
     max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
-    max_tokens_total: Annotated[
-        Count | None, Meta(description="Stop before this many tokens, in and out.")
-    ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Stop before this many dollars, by known prices or those given."),
@@ -84,6 +81,25 @@ class Plan(Displayed, Struct, frozen=True):
     keys: tuple[str, ...] = ()
     """Which environment variable's key would be sent to which host."""
 
+    def overview(self) -> Overview:
+        """A row for each kind of request, and what it costs."""
+        rows = [
+            (kind, [f"{count:,}", f"{self.tokens_in.get(kind, 0):,}", f"≤ {written:,}" if written else "–"])
+            for kind, count in self.requests.items()
+            for written in [self.tokens_out.get(kind, 0)]
+        ]
+        grid = Grid("", "kind", ["requests", "tokens in", "tokens out"], rows, left=1)  # type: ignore[arg-type]
+        if not rows:
+            cost = ["Asks no model: costs nothing."]
+        elif self.usd is not None:
+            cost = [f"At most about ${self.usd:,.2f}."]
+            cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        elif self.unpriced:
+            cost = [f"The price of {', '.join(self.unpriced)} is not known: give price_in and price_out."]
+        else:
+            cost = ["Its models run on this machine: nothing is paid."] if self.local else []
+        return Overview("What a run would ask, estimated", cost, [grid] if rows else [])
+
 
 class Budget:
     """Counts what a run has asked and lets requests through while the limits hold.
@@ -115,9 +131,7 @@ class Budget:
         self._default_price = limits.price or Price(0.0, 0.0)
         self._usage: dict[str, Usage] = {}
         self._store: Callable[[str, Usage], None] = lambda role, usage: None
-        self._counts_tokens = (
-            limits.max_tokens_total is not None or limits.max_usd is not None or shared is not None
-        )
+        self._counts_tokens = limits.max_usd is not None or shared is not None
         self._estimates: dict[int, Usage] = {}
         """Of the requests in flight, by their identity."""
         self._in_flight: dict[str, Usage] = {}
@@ -219,16 +233,11 @@ class Budget:
         limits = self.limits
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             return f"--max-requests {limits.max_requests}"
-        if limits.max_tokens_total is None and limits.max_usd is None:
+        if limits.max_usd is None:
             return ""
         usages = [*self._usage.items(), *self._in_flight.items(), (role, usage)]
-        tokens = sum(each.tokens_in + each.tokens_out for _, each in usages)
-        if limits.max_tokens_total is not None and tokens > limits.max_tokens_total:
-            return f"--max-tokens-total {limits.max_tokens_total}"
         usd = sum(self._cost(name, each) for name, each in usages)
-        if limits.max_usd is not None and usd > limits.max_usd + ROUNDING:
-            return f"--max-usd {limits.max_usd:g}"
-        return ""
+        return f"--max-usd {limits.max_usd:g}" if usd > limits.max_usd + ROUNDING else ""
 
 
 def _add_to(usages: dict[str, Usage], role: str, usage: Usage) -> None:

@@ -66,14 +66,3 @@ class Echoing(Protocol):
 
     def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
         """Raise CapabilityError where the examples of a language, taken from the data, cannot be scored."""
-
-
-@runtime_checkable
-class Batched(Protocol):
-    """A model that computes several requests together; the last digits of an answer depend on which."""
-
-    window: int
-    """How many requests `answer` reads ahead and cuts into batches."""
-
-    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """A window as `answer` computes it: each portion, answered by itself, has the same digits."""

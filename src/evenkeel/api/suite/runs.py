@@ -250,7 +250,7 @@ def _planned(
         paid = not all(map(is_local, refs.values()))
         if not paid:
             settings = {key: value for key, value in settings.items() if key not in PRICES}
-        given = Limits.of(None, None, None, *(settings.get(each) for each in PRICES))
+        given = Limits.of(None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(given, refs, loaded.roles)[1]
         settings |= options
         if under_test:

@@ -415,5 +415,5 @@ class ServerHealth:
             self._give_up("The server has answered none of the requests")
 
     def _give_up(self, problem: str) -> None:
-        kinds = ", ".join(f"{kind} ({count} times)" for kind, count in self._failures.most_common())
+        kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
         raise ModelUnreachable(f"{problem} at {self._server}: {kinds}. The last one: {self._last_failure}")
