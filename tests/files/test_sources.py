@@ -9,7 +9,7 @@ import http.server
 import lzma
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return rgb(folder / "en.jsonl", folder / "run")
 
 
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
 @pytest.mark.parametrize("ending", PACKERS)
