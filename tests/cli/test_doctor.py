@@ -86,9 +86,9 @@ def test_keys_are_told_to_be_there_and_never_shown(
     assert done.code == 0
     assert "sk-secret" not in done.output
     assert "user" not in done.output
-    variables = {name: check.detail for name, check in in_part(diagnose(), "environment").items()}
-    assert variables["EVENKEEL_MIRROR"] == "not set"
-    assert {variables[name] for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL")} == {"set"}
+    variables = in_part(diagnose(), "environment")
+    assert {"OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL"} <= set(variables)
+    assert "EVENKEEL_MIRROR" not in variables
 
 
 def test_only_extras_that_exist_are_offered() -> None:
