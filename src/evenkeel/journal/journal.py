@@ -97,7 +97,8 @@ def make_key(model: bytes, request: Request) -> Key:
         case Generate():
             schema = [request.schema] if request.schema else []
             # What is to be given beside the text does not change the text.
-            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=0, marked="")
+            words = 0 if request.sampling.beyond else request.sampling.words
+            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=words, marked="")
             body = _encode(["generate", request.prompt, sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])

@@ -573,7 +573,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
         schema=request.schema,
         mark=mark,
-        words=sampling.words if sampling.beyond else 0,
+        words=sampling.words,
     )
 
 
