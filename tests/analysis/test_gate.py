@@ -99,11 +99,11 @@ def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None
 def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
     new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
-    with pytest.raises(UsageError, match=r"6 of 120 \(5%\), and the gate needs 80% \(--min-overlap\)"):
+    with pytest.raises(UsageError, match=r"6 of 120 \(5%\), and the gate needs 80% \(min_overlap\)"):
         gate(new, old)
     with pytest.raises(UsageError, match=r"too few questions in common .* 2, and the gate needs 6"):
         gate(new, old, min_overlap=0)
-    with pytest.raises(UsageError, match="--min-overlap"):
+    with pytest.raises(UsageError, match="min_overlap"):
         gate(old, new)  # the larger run counts, whichever it is
     done = evenkeel("gate", new.path, "--baseline", old.path)
     assert (done.code, done.stdout) == (2, "")
@@ -117,7 +117,7 @@ def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> No
             store_run(tmp_path / f"{groups} {shift}", {"mean_similarity": values[:groups] - shift})
             for shift in (0, 0.5)
         )
-        with pytest.raises(UsageError, match=rf"noise: {groups}, and the gate needs 6 \(--min-groups\)"):
+        with pytest.raises(UsageError, match=rf"noise: {groups}, and the gate needs 6 \(min_groups\)"):
             gate(new, old)
     assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values * 0.4}).passed
 

@@ -685,9 +685,7 @@ def test_a_padding_that_the_data_lacks_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain_english.json"
     path.write_text('{"questions": [{"question_id": 1, "domain": "D", "level_1_text": "Why?"}]}')
     assert [sample.tags.get("padding") for sample in asked(path)] == [None]
-    with pytest.raises(
-        UsageError, match=r"--padding both: .*'neutral'. Available: none; leave the option out"
-    ):
+    with pytest.raises(UsageError, match=r"padding both: .*'neutral'. Available: none; leave the option out"):
         asked(path, padding="both")
 
 

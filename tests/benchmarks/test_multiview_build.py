@@ -198,7 +198,7 @@ def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: P
 def test_a_limit_stops_cleanly_and_the_same_command_goes_on(docs: Path, tmp_path: Path) -> None:
     out = tmp_path / "made"
     with Judge() as server:
-        with pytest.raises(BudgetReached, match="--max-requests 170"):
+        with pytest.raises(BudgetReached, match="max_requests 170"):
             build(docs, out, server, max_requests=170)
         assert not (out / "triplets.jsonl").exists()
         assert journaled(out) == 170
@@ -545,7 +545,7 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
 
 def test_a_language_without_a_word_splitter_is_refused(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"docs": "d.jsonl", "label_field": "l", "lang": "xx", **CRITERION}
-    with pytest.raises(UsageError, match="--lang xx: words can be split as in en, zh, ko"):
+    with pytest.raises(UsageError, match="lang xx: words can be split as in en, zh, ko"):
         api.build("multiview", tmp_path / "made", **settings)
 
 
@@ -626,7 +626,7 @@ def test_several_label_fields_make_a_task_each(docs: Path, tmp_path: Path) -> No
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criteria=str(criteria))
     with pytest.raises(UsageError, match="two of the fields would have the same task"):
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a b", "a_b"])
-    with pytest.raises(UsageError, match="several --label-field"):
+    with pytest.raises(UsageError, match="several label_field"):
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criterion="a")
 
 

@@ -354,7 +354,7 @@ def test_a_password_in_a_method_is_not_repeated() -> None:
 
 
 def test_an_argument_that_no_model_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="--model-arg dtype: no model of these methods has such an option"):
+    with pytest.raises(UsageError, match="model_args dtype: no model of these methods has such an option"):
         load_benchmark("multiview", {"method": ["judge:openai:x"], "model_arg": ["dtype=float32"]})
 
 

@@ -99,7 +99,7 @@ def test_the_operations_in_the_answers_label_gsm8k_without_a_judge(tmp_path: Pat
         assert triplet.labels["anchor"] == {"arithmetic": anchor[0]}
         assert triplet.built_by == ""
     assert "left out: 1 documents without a label" in built.notes
-    with pytest.raises(UsageError, match="no labels for problem_type: give a --judge"):
+    with pytest.raises(UsageError, match="no labels for problem_type: give a judge"):
         api.build("multiview", tmp_path / "x", set="gsm8k__problem_type", docs=str(docs))
 
 
@@ -192,5 +192,5 @@ def test_columns_of_several_sets_are_told_apart_by_the_name(tmp_path: Path) -> N
     ambiguous = recognise_set(store_rows(tmp_path / f"{shared[0]}-2020.jsonl", rows), criterion)
     assert ambiguous is not None
     assert ambiguous.name == shared[0]
-    with pytest.raises(UsageError, match=f"give --set {shared[0]}__{criterion} or --set {shared[1]}__"):
+    with pytest.raises(UsageError, match=f"give set {shared[0]}__{criterion} or set {shared[1]}__"):
         recognise_set(store_rows(tmp_path / "mine.jsonl", rows), criterion)

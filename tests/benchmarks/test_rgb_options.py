@@ -92,7 +92,7 @@ def test_a_mixture_of_more_than_all_documents_is_left_out_and_named(files: Path,
     notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
     missing = "false documents, 0.4 of them true, noise 0.8; false documents, 0.8 of them true, noise 0.8."
     assert any(note.startswith("Not asked") and note.endswith(missing) for note in notes)
-    with pytest.raises(UsageError, match="are more than --passages 5. Give lower rates."):
+    with pytest.raises(UsageError, match="are more than passages 5. Give lower rates."):
         samples(files / "en_fact.json", ability="counterfactual", noise_rates="0.8", correct_rate="0.4")
     stems = {path.stem for path in (run.path / "export").iterdir()}
     assert "prediction_en_fact_loop_temp0.2_noise0.2_passage5_correct0.4" in stems
@@ -112,7 +112,7 @@ def test_of_several_sets_those_named_are_asked_and_a_mended_set_only_by_name(tmp
     assert sets() == {"en", "en_fact"}
     assert sets(dataset="en_refine, en_fact") == {"en_refine", "en_fact"}
     assert sets(dataset="en_refine") == {"en_refine"}
-    with pytest.raises(UsageError, match="--dataset zh: the data has en, en_fact, en_refine"):
+    with pytest.raises(UsageError, match="dataset zh: the data has en, en_fact, en_refine"):
         sets(dataset="en,zh")
 
 

@@ -51,7 +51,7 @@ def test_known_data_sets_are_recognised_by_their_fields(
 
 def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"body": "x", "year": 3})
-    with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with --text-field"):
+    with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with text_field"):
         read_documents(path)
     assert read_documents(path, text_field="body").documents[0].text == "x"
 
@@ -287,7 +287,7 @@ def test_a_missing_criteria_file_says_so(tmp_path: Path) -> None:
 
 def test_a_criterion_of_the_command_line_needs_a_name_and_a_description() -> None:
     assert criterion("plot", " What happens. ", hints=["h"]) == Criterion("plot", "What happens.", ("h",))
-    with pytest.raises(UsageError, match="--criterion NAME --description TEXT"):
+    with pytest.raises(UsageError, match="criterion NAME description TEXT"):
         criterion("plot", None)
 
 
