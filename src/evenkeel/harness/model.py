@@ -69,6 +69,19 @@ class Echoing(Protocol):
 
 
 @runtime_checkable
+class Served(Protocol):
+    """A model on a server."""
+
+    addresses: list[str]
+    """Where it is reached, without credentials; that is no part of its identity."""
+
+
+def addresses_of(model: Model) -> list[str]:
+    """Where a model is reached; nothing for one that computes here."""
+    return list(model.addresses) if isinstance(model, Served) else []
+
+
+@runtime_checkable
 class Batched(Protocol):
     """A model that computes several requests together; the last digits of an answer depend on which."""
 
