@@ -99,7 +99,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt
 	test -x $(INSPECT)/bin/python || $(PYTHON) -m venv $(INSPECT)
-	$(INSPECT)/bin/pip install -q -c constraints-inspect.txt -e . inspect-ai openai
+	$(INSPECT)/bin/pip install -q -c constraints-inspect.txt -e . inspect-ai openai pandas pyarrow
 	touch $@
 
 clean:

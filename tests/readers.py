@@ -12,7 +12,6 @@ import json
 import lzma
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -41,7 +40,6 @@ from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
 from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_names
-from evenkeel.inspect.log_file import open_log
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
 from evenkeel.make.review import review
@@ -281,11 +279,6 @@ BATCHES = {"format": 1, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
 ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
-LOG = {
-    "eval": {"task": "evenkeel/rgb", "model": "m", "metadata": {}, "dataset": {"sample_ids": ["a"]}},
-    "status": "success",
-    "samples": [{"id": "a", "epoch": 1, "input": "q", "output": {"choices": []}}],
-}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
 
@@ -356,20 +349,6 @@ def renamed(path: Path) -> Any:
 
 def table_rows(rows: Any) -> Rows:
     return [dict(row.fields) for row in rows]
-
-
-def log(path: Path) -> Any:
-    with open_log(path) as (header, samples):
-        return header, list(samples)
-
-
-@cache
-def archive() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr("header.json", json.dumps({"eval": LOG["eval"]}))
-        target.writestr("samples/a_epoch_1.json", json.dumps(LOG["samples"][0]))  # type: ignore[index]
-    return file.getvalue()
 
 
 @cache
@@ -602,8 +581,6 @@ READERS = [
     Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), beside=RUN),
     Reader("batches", lambda path: read_batches(path.parent), "batches.json", json.dumps(BATCHES).encode()),
     Reader("review", decisions, "review.jsonl", lines(DECISION), beside={"x.jsonl": lines({"a": 1})}),
-    Reader("inspect-json", log, "x.json", json.dumps(LOG).encode()),
-    Reader("inspect-eval", log, "x.eval", archive()),
     Reader("replay", replay, "journal.sqlite", journal()),
     Reader("tokenizer-ranks", tokens, "x.tiktoken", RANKS),
 ]

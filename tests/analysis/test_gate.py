@@ -45,7 +45,7 @@ def test_more_refusals_fail_the_gate_by_their_declared_direction(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "empty"]
+    "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "refusals"]
 )
 def test_what_should_be_low_fails_when_it_rises(tmp_path: Path, name: str) -> None:
     low, high = {name: noisy(seed=1)}, {name: noisy(0.05, seed=2)}
@@ -71,17 +71,17 @@ def test_max_drop_is_how_far_a_metric_may_rise_where_lower_is_better(tmp_path: P
 
 
 def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: Path) -> None:
-    old, new = {"duplicates": shares(0.1, 1)}, {"duplicates": shares(0.5, 2)}
-    with pytest.raises(UsageError, match="of 'duplicates' is better in itself: say which is worse"):
-        held(tmp_path, old, new, metrics=["duplicates"])
+    old, new = {"identical_answers": shares(0.1, 1)}, {"identical_answers": shares(0.5, 2)}
+    with pytest.raises(UsageError, match="of 'identical_answers' is better in itself: say which is worse"):
+        held(tmp_path, old, new, metrics=["identical_answers"])
     runs = tmp_path / "new", tmp_path / "old"
-    assert not gate(*runs, metrics=["duplicates"], higher_is_worse=True).passed
-    assert gate(*runs, metrics=["duplicates"], lower_is_worse=True).passed
-    assert not gate(*reversed(runs), metrics=["duplicates"], lower_is_worse=True).passed
+    assert not gate(*runs, metrics=["identical_answers"], higher_is_worse=True).passed
+    assert gate(*runs, metrics=["identical_answers"], lower_is_worse=True).passed
+    assert not gate(*reversed(runs), metrics=["identical_answers"], lower_is_worse=True).passed
 
 
 def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None:
-    values = {"mean_similarity": noisy(seed=1), "refusals": shares(0.1, 1), "answer_tokens": noisy(seed=2)}
+    values = {"mean_similarity": noisy(seed=1), "refusals": shares(0.1, 1), "estimated_tokens": noisy(seed=2)}
     runs = [store_run(tmp_path / name, values) for name in "ab"]
     mixed = gate(*runs, metrics=list(values), higher_is_worse=True)
     assert [check.worse for check in mixed.checks] == [None, "drop", "rise", "rise"]
@@ -154,7 +154,7 @@ def test_every_check_says_how_many_samples_are_behind_it(tmp_path: Path) -> None
 
 def near(tmp_path: Path, count: int) -> tuple[list[str], Gate]:
     """One metric whose drop is significant by itself, and others in which nothing happens."""
-    names = ["mean_similarity", "whole_similarity", "min_similarity", "max_similarity"][:count]
+    names = ["mean_similarity", "std_similarity", "min_similarity", "max_similarity"][:count]
     old = {name: noisy(seed=place) for place, name in enumerate(names)}
     new = {name: noisy(seed=10 + place) for place, name in enumerate(names)}
     # A shift of every question by the noise's own error gives a t of about 2.3.

@@ -86,7 +86,7 @@ def test_equal_models_differ_in_one_of_twenty_comparisons(tmp_path: Path, unpair
         questions = [rng.normal(0, 1, 12) for _ in range(2)] if unpaired else [rng.normal(0, 1, 12)] * 2
         runs = [
             store_run(tmp_path / side, {
-                "mean_similarity": around(own, 2, rng) / 10, "answer_tokens": rng.normal(90, 9, (12, 2)),
+                "mean_similarity": around(own, 2, rng) / 10, "estimated_tokens": rng.normal(90, 9, (12, 2)),
             })
             for side, own in zip("ab", questions, strict=True)
         ]  # fmt: skip

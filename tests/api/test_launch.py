@@ -11,13 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.api.launch import Started, run_arguments, start, start_again, start_build, started
-from evenkeel.cli.run import run_command
+from evenkeel.api.launch import Started, Task, read_task, start, start_again, start_build, started
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
 from loopback import Loopback
@@ -92,7 +90,7 @@ def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path)
         assert "\x1b" not in failed.log_tail()
         server.behaviour.always = 0
         again = start_again(failed)
-        assert (again.name, again.path, again.command) == (failed.name, failed.path, failed.command)
+        assert (again.name, again.path, again.task) == (failed.name, failed.path, failed.task)
         done = ended(tmp_path)
     assert done.state == "finished", done.log_tail()
     assert ek.load_run(done.path).headline.coverage == 1
@@ -100,29 +98,16 @@ def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path)
         start_again(done)
 
 
-OURS = [sys.executable, "-P", "-m", "evenkeel"]
-NOT_STORED, NOT_FROM_HERE = "its command is not one that Evenkeel stored", "was not started from here"
+TASK = Task(kind="run", benchmark="mirae", settings={"model": "openai:x?base_url=http://h/v1"}, out="")
 
 
-@pytest.mark.parametrize(
-    ("command", "problem"),
-    [
-        (["/bin/sh", "-c", "touch evil"], NOT_STORED),
-        ([*OURS, "run", "mirae", "--out=/tmp"], NOT_STORED),
-        ([*OURS, "build", "mirae", "--out=OWN"], NOT_STORED),
-        ([*OURS, "run", "evil.py", "--model=embedded", "--out=OWN"], NOT_FROM_HERE),
-        ([*OURS, "run", "mirae", "--model=openai:x?base_url=http://h/v1", "--out=OWN"], NOT_FROM_HERE),
-    ],
-)
-def test_a_command_that_is_not_ours_does_not_go_on(tmp_path: Path, command: list[str], problem: str) -> None:
-    about, own = tmp_path / ".started" / "x", tmp_path / "x"
-    about.mkdir(parents=True)
-    own.mkdir()
-    command = [part.replace("OWN", str(own)) for part in command]
-    about.joinpath("started.json").write_bytes(
-        msgspec.json.encode({"kind": "run", "command": command, "created": "2026"})
-    )
-    with pytest.raises(UsageError, match=problem):
+def test_what_a_stranger_stored_is_not_started(tmp_path: Path) -> None:
+    folder, target = tmp_path / ".started" / "x", tmp_path / "x"
+    folder.mkdir(parents=True)
+    target.mkdir()
+    task = msgspec.structs.replace(TASK, out=str(target.resolve()))
+    (folder / "started.json").write_bytes(msgspec.json.encode({"task": task, "created": "2026"}))
+    with pytest.raises(UsageError, match="was not started from here"):
         start_again(started(tmp_path)[0])
 
 
@@ -135,37 +120,6 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     assert Path(process.path).parent == tmp_path / "data"
     assert list(Path(process.path).glob("*.jsonl"))
     assert ek.list_runs(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "model", "settings"),
-    [
-        ("mirae", "embedded", {"levels": "1-3", "temperature": 0.5, "lang": ["en", "ko"], "limit": 3}),
-        ("mirae", "openai:-x", {"data": ["starter", "a b.json"], "seed": 4, "base_url": "http://h/v1"}),
-        ("mirae", "openai:x", {"model_args": {"timeout": 5}, "max_usd": 2.5, "price_in": 0.1}),
-        ("mirae", "openai:x", {"options": ek.MiraeOptions(levels="2"), "concurrency": 3, "max_requests": 9}),
-        ("multiview", None, {"method": ["bm25", "embed:embedded-embedder"]}),
-        ("multiview", None, {"method": "bm25"}),
-    ],
-)
-def test_settings_become_arguments_that_mean_the_same(
-    benchmark: str, model: str | None, settings: dict[str, Any]
-) -> None:
-    command = run_command.get_command(click.Context(run_command), benchmark)
-    assert command is not None
-    parsed = command.make_context("run", run_arguments(benchmark, model, dict(settings))).params
-    expected = dict(settings)
-    if "options" in expected:
-        expected |= {"levels": expected.pop("options").levels}
-    if "lang" in expected:
-        expected["lang"] = ",".join(expected["lang"])
-    if "model_args" in expected:
-        expected["model_args"] = tuple(f"{key}={value}" for key, value in expected["model_args"].items())
-    for name in ("data", "method"):
-        if name in expected:
-            expected[name] = (expected[name],) if isinstance(expected[name], str) else tuple(expected[name])
-    assert {name: parsed[name] for name in expected} == expected
-    assert parsed.get("model") == model
 
 
 @pytest.mark.parametrize(
@@ -193,56 +147,61 @@ def test_names_are_short_harmless_and_never_taken_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/true")
-    settings: dict[str, Any] = {"model": "openai:org/../big model"}
-    names = [start(tmp_path, "mirae", **settings).name for _ in range(3)]
+    names = [start(tmp_path, "mirae", "openai:org/../big model").name for _ in range(3)]
     assert len(set(names)) == 3
     assert all("-mirae-big_model" in name and "/" not in name for name in names)
     assert ended(tmp_path).state == "failed"
+
+
+def test_settings_reach_the_process_as_they_were_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    options = ek.MiraeOptions(levels="2")
+    stored = start(tmp_path, "mirae", "embedded", options=options, data=questions, lang=["en"], limit=3).task
+    assert stored.settings["levels"] == "2"
+    read = read_task(Path(started(tmp_path)[0].log).with_name("started.json")).settings
+    assert (read["model"], read["data"], read["lang"], read["limit"]) == (
+        "embedded", str(questions), ["en"], 3,
+    )  # fmt: skip
 
 
 def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:
     def store(name: str, **fields: Any) -> None:
         folder = tmp_path / ".started" / name
         folder.mkdir(parents=True)
-        stored = {"kind": "run", "command": ["rm", "-rf", "/"], "created": name, **fields}
-        (folder / "started.json").write_bytes(msgspec.json.encode(stored))
+        (folder / "started.json").write_bytes(msgspec.json.encode({"task": TASK, "created": name, **fields}))
 
     store("a", pid=os.getpid(), began="1", path="/etc")  # the number of another process by now
     store("b", pid=-1)
-    store("c", kind="other")
+    store("c", task={"kind": "other"})
     store("d", pid=2**70)
     (tmp_path / ".started" / "e").mkdir()
     (tmp_path / ".started" / "e" / "started.json").write_text("[" * 9000)
     (tmp_path / ".started" / "f").symlink_to(tmp_path / ".started" / "a")
-    found = started(tmp_path)
-    assert [(process.name, process.state) for process in found] == [(name, "failed") for name in "dba"]
-    assert [process.path for process in found] == [str(tmp_path / name) for name in "dba"]
-    assert found[0].log_tail() == ""
+    processes = started(tmp_path)
+    assert [(process.name, process.state) for process in processes] == [(name, "failed") for name in "dba"]
+    assert [process.path for process in processes] == [str(tmp_path / name) for name in "dba"]
+    assert processes[0].log_tail() == ""
 
 
-def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
+def tail_of(log: Path) -> str:
+    return Started(name="a", path="a", task=TASK, created="", state="failed", log=str(log)).log_tail()
+
+
+def test_only_the_end_of_a_log_is_read_and_shown_plainly(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"x" * 10_000_000 + b"\n\xff\x1b[31mred\n" + b"last\n")
-    process = Started(name="a", path="a", kind="run", command=[], created="", state="failed", log=str(log))
-    assert process.log_tail(2) == "\ufffd␛[31mred\nlast"
-    assert len(process.log_tail()) < 70_000
+    assert tail_of(log).endswith("\ufffd␛[31mred\nlast")
+    assert len(tail_of(log)) < 70_000
 
 
-def test_a_log_is_a_plain_file_in_its_own_folder(tmp_path: Path) -> None:
-    def tail(root: Path) -> str:
-        log = str(root / ".started" / "a" / "log")
-        return Started(
-            name="a", path="a", kind="run", command=[], created="", state="failed", log=log
-        ).log_tail()
-
+def test_links_and_pipes_are_not_read_as_logs(tmp_path: Path) -> None:
     secret = tmp_path / "elsewhere" / "a"
     secret.mkdir(parents=True)
     (secret / "log").write_text("secret")
-    process = {"kind": "run", "command": [], "created": "2026"}
-    (secret / "started.json").write_bytes(msgspec.json.encode(process))
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / ".started").symlink_to(secret.parent)
-    assert started(tmp_path / "1") == []
     with pytest.raises(UsageError, match="is a link"):
         start(tmp_path / "1", "mirae", "embedded")
     (tmp_path / "2" / ".started").mkdir(parents=True)
@@ -252,12 +211,8 @@ def test_a_log_is_a_plain_file_in_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "3" / ".started" / "a" / "log").symlink_to(secret / "log")
     os.mkfifo(tmp_path / "4" / ".started" / "a" / "log")
     (tmp_path / "5" / ".started" / "a" / "log").write_text("shown")
-    assert [tail(tmp_path / name) for name in "12345"] == ["", "", "", "", "shown"]
-
-
-def test_no_one_may_turn_off_what_the_command_line_cannot(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="at least one"):
-        start(tmp_path, "multiview", method=())
+    tails = [tail_of(tmp_path / name / ".started" / "a" / "log") for name in "12345"]
+    assert tails == ["", "", "", "", "shown"]
 
 
 def test_what_a_process_writes_has_a_limit(tmp_path: Path) -> None:

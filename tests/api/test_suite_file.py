@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
-import msgspec
 import pytest
 
 from commandline import evenkeel
-from evenkeel.api.suite.definition import MOST_RUNS, read_suite
+from evenkeel.api.suite.definition import example, read_suite
 from evenkeel.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
-from evenkeel.api.suite.schema import example, make_schema, shipped_schema
 from evenkeel.api.suite.state import State, assign_folders, read_state
-from evenkeel.errors import DataError, EvenkeelError
+from evenkeel.errors import DataError
 
 PLAIN = "models: [embedded]\nbenchmarks: [miron]\n"
 
@@ -33,70 +30,27 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "models: [embedded]\nbenchmark: [miron]\n",
-            r"line 2: 'benchmark' is not known here. Did you mean 'benchmarks'\?",
-        ),
-        (
-            "models:\n  - spec: embedded\n    nmae: x\nbenchmarks: [miron]\n",
-            r"line 3: 'nmae' is not known here. Did you mean 'name'",
-        ),
-        (PLAIN + "defaults:\n  limit: 0\n", r"line 4: 'defaults.limit': must be at least 1"),
-        (
-            PLAIN + "defaults:\n  limit: many\n",
-            r"line 4: 'defaults.limit': expected a whole number or nothing, got 'many'",
-        ),
-        (PLAIN + "budget: 5\n", r"line 3: 'budget': expected an object, got 5"),
-        (PLAIN + "gate: {}\n", r"line 3: 'gate': the field 'baseline' is missing"),
-        (
-            "models: [embedded]\nbenchmarks: [mirn]\n",
-            r"line 2: unknown benchmark 'mirn'. Did you mean 'miron'\?",
-        ),
-        (
-            "models: [embeded]\nbenchmarks: [miron]\n",
-            r"line 1: unknown model 'embeded'. Did you mean 'embedded'",
-        ),
+        ("models: [embedded]\nbenchmark: [miron]\n", r"line 2: .*Did you mean 'benchmarks'\?"),
+        ("models:\n- {spec: embedded,\n   nmae: x}\nbenchmarks: [miron]\n", "line 3: .*Did you mean 'name'"),
+        (PLAIN + "defaults:\n  limit: 0\n", "line 4: 'defaults.limit'"),
+        (PLAIN + "gate: {}\n", "line 3: 'gate': the field 'baseline'"),
+        ("models: [embedded]\nbenchmarks: [mirn]\n", "line 2: .*Did you mean 'miron'"),
+        ("models: [embeded]\nbenchmarks: [miron]\n", "line 1: .*Did you mean 'embedded'"),
         (
             "models:\n- embedded\nbenchmarks:\n- miron\n- benchmark: rgb\n  options: {noise_rate: 1}\n",
-            r"line 5: the benchmark 'rgb' has no option 'noise_rate'. Did you mean 'noise_rates'",
+            "line 5: .*Did you mean 'noise_rates'",
         ),
-        (
-            PLAIN + "defaults:\n  options:\n    max_token: 5\n",
-            r"line 5: no benchmark of this suite has an option 'max_token'",
-        ),
-        (
-            "models: [embedded]\nbenchmarks: [./evil.py]\n",
-            r"line 2: './evil.py': a suite runs no Python file",
-        ),
-        (
-            "models: [embedded, embedded]\nbenchmarks: [miron]\n",
-            r"line 1: the model is called 'embedded' like that of line 1",
-        ),
-        (
-            "models: [embedded]\nbenchmarks: [miron, miron]\n",
-            r"line 2: two runs would be called 'miron-embedded'",
-        ),
-        (
-            "models: [embedded]\nbenchmarks:\n  - benchmark: miron\n    models: [other]\n",
-            r"line 4: there is no model 'other'. Available: embedded",
-        ),
-        ("benchmarks: [miron]\n", r"line 1: miron needs a model"),
-        ("models: [embedded]\nbenchmarks: []\n", r"line 2: 'benchmarks': must have at least 1 entries"),
-        ("- embedded\n", r"suite.yaml: this is not a suite: a mapping"),
-        ("", r"suite.yaml: this is not a suite: a mapping"),
-        (PLAIN + "models: [embedded]\n", r"line 3: the key 'models' appears twice"),
-        ("models: &a [embedded]\nbenchmarks: [miron]\n", r"line 1: anchors"),
-        (
-            "models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n",
-            r"line 4: budget.usd needs the price of openai:x",
-        ),
-        (PLAIN + "defaults: {data: nowhere.jsonl}\n", r"line 2: .*nowhere.jsonl"),
-        (
-            "models: ['replay:a']\nbenchmarks: [{benchmark: multiview, options: {method: 'jugde:{name}'}}]\n",
-            r"line 2: .*jugde",
-        ),
+        ("models: [embedded]\nbenchmarks: [./evil.py]\n", "line 2: './evil.py': a suite runs no Python file"),
+        ("models: [embedded, embedded]\nbenchmarks: [miron]\n", "line 1: the model is called 'embedded'"),
+        ("models: [embedded]\nbenchmarks: [miron, miron]\n", "line 2: two runs would be called"),
+        ("benchmarks: [miron]\n", "line 1: miron needs a model"),
+        ("- embedded\n", "suite.yaml: this is not a suite"),
+        (PLAIN + "models: [embedded]\n", "line 3: the key 'models' appears twice"),
+        ("models: &a [embedded]\nbenchmarks: [miron]\n", "line 1: anchors"),
+        ("models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n", "line 4: .*price of openai:x"),
+        (PLAIN + "defaults: {data: nowhere.jsonl}\n", "line 2: .*nowhere.jsonl"),
     ],
-    ids=range(23),
+    ids=range(16),
 )
 def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
@@ -153,7 +107,8 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str
     [
         "models: [{spec: 'hf:x', args: {trust_remote_code: true}}]\nbenchmarks: [miron]\n",
         "models: ['hf:x?trust_remote_code=1']\nbenchmarks: [miron]\n",
-        "defaults: {options: {method: 'judge:hf:x?trust_remote_code=true'}}\nbenchmarks: [multiview]\n",
+        "models: []\nbenchmarks: [{benchmark: multiview, options: "
+        "{method: 'judge:hf:x?trust_remote_code=true'}}]\n",
     ],
     ids=range(3),
 )
@@ -166,7 +121,7 @@ def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
     runs = planned(
         tmp_path,
         """
-        defaults: {limit: 3, seed: 1, options: {max_tokens: 8, samples: 2}}
+        defaults: {limit: 3, seed: 1}
         models:
           - embedded
           - {spec: "openai:b", name: two, seed: 7, base_url: "http://127.0.0.1:9/v1", args: {send_seed: true}}
@@ -178,14 +133,12 @@ def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
     mirae, other, rgb = runs
     assert [run.name for run in runs] == ["mirae-embedded", "mirae-two", "rgb-embedded"]
     assert mirae.settings | {"data": 0} == {
-        "limit": 2, "seed": 1, "data": 0, "max_tokens": 8, "samples": 3, "levels": "1", "model_args": {},
+        "limit": 2, "seed": 1, "data": 0, "samples": 3, "levels": "1", "model_args": {},
     }  # fmt: skip
     assert mirae.settings["data"] == [str(questions.resolve())]
     assert rgb.settings["limit"] == 3
-    assert "samples" not in rgb.settings
     assert other.settings["seed"] == 7
-    assert "--model-arg=send_seed=true" in other.arguments
-    assert "--model-arg=base_url=http://127.0.0.1:9/v1" in other.arguments
+    assert other.settings["model_args"] == {"send_seed": "true", "base_url": "http://127.0.0.1:9/v1"}
 
 
 def test_runs_of_one_server_or_of_this_machine_take_turns(tmp_path: Path) -> None:
@@ -233,7 +186,7 @@ def test_a_changed_run_gets_a_folder_of_its_own_and_an_old_one_its_old(tmp_path:
     assert (changed.folder, changed.earlier) == ("miron-embedded-2", "miron-embedded")
     assert state.folder_of("miron-embedded") == "miron-embedded-2"
     assert [each.folder for each in assign_folders(state, before)] == ["miron-embedded"]
-    faster = planned(tmp_path, PLAIN + "defaults: {concurrency: 5, max_requests: 9}\n")
+    faster = planned(tmp_path, PLAIN + "defaults: {concurrency: 5}\n")
     assert [each.folder for each in assign_folders(state, faster)] == ["miron-embedded"]
 
 
@@ -253,48 +206,13 @@ def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, content: bytes) -> 
         read_state(tmp_path)
 
 
-def test_a_suite_of_too_many_runs_is_refused(tmp_path: Path) -> None:
-    names = ", ".join(f"{{spec: 'replay:{number}'}}" for number in range(MOST_RUNS + 1))
-    with pytest.raises(EvenkeelError, match=r"more than 1,000 runs"):
-        planned(tmp_path, f"models: [{names}]\nbenchmarks: [miron]\n")
-
-
-def test_the_schema_that_ships_follows_from_the_types() -> None:
-    stale = "run: python -m evenkeel.api.suite.schema"
-    assert shipped_schema().encode() == make_schema(), stale
-    assert evenkeel("suite", "--schema").stdout == shipped_schema()
-
-
-def test_the_example_is_a_suite_and_names_its_schema(tmp_path: Path) -> None:
+def test_the_example_is_a_suite_and_replaces_no_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     assert evenkeel("suite", "--init", path).code == 0
-    first = path.read_text().splitlines()[0]
-    address = first.removeprefix("# yaml-language-server: $schema=")
-    schema = msgspec.json.decode((path.parent / address).read_bytes())
-    assert set(schema["$defs"]["Definition"]["properties"]) >= {"models", "benchmarks", "budget", "gate"}
     assert {run.benchmark for run in planned_runs(read_suite(path))} == {"mirae", "rgb", "miron", "multiview"}
-    assert path.read_text() == example()
-    refused = evenkeel("suite", "--init", path)
-    assert refused.code == 2
-    assert "exists already" in refused.stderr
-
-
-def test_the_schema_takes_the_example_and_refuses_what_is_wrong() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    yaml = pytest.importorskip("yaml")
-    schema = msgspec.json.decode(shipped_schema())
-    validator = jsonschema.Draft202012Validator(schema)
-    validator.check_schema(schema)
-    document = yaml.safe_load(example())
-    assert list(validator.iter_errors(document)) == []
-    changes: list[dict[str, Any]] = [
-        {"modles": []},
-        {"benchmarks": ["mirae", {"benchmark": "rgb", "options": {"noise_rate": 1}}]},
-        {"benchmarks": [{"benchmark": "mirae", "limit": 0}]},
-        {"budget": {"dollars": 5}},
-    ]
-    for wrong in changes:
-        assert list(validator.iter_errors({**document, **wrong})), wrong
+    path.write_text("mine")
+    assert evenkeel("suite", "--init", path).code == 2
+    assert path.read_text() == "mine"
 
 
 def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> None:

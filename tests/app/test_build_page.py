@@ -72,7 +72,7 @@ def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
     assert not test.exception
     [started] = ek.started(runs)
     assert started.kind == "build"
-    assert "--per-category=2" in started.command
+    assert started.task.settings["per_category"] == 2
     for _ in range(600):
         [started] = ek.started(runs)
         if not started.active:

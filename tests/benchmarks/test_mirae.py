@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import evenkeel as ek
-from commandline import evenkeel
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
 from evenkeel.benchmarks.mirae.files import (
     Question,
@@ -65,6 +64,11 @@ def test_every_published_figure_is_reproduced(rescored: ek.Run, reference: Path)
             assert np.abs(np.array(matrix) - np.array(level["pairwise_similarities"])).max() < 1e-5
 
 
+def test_std_max_and_min_are_summarised_by_domain(rescored: ek.Run) -> None:
+    for name in ("std_similarity", "max_similarity", "min_similarity"):
+        assert rescored.summary[f"{name}/level=1,domain=FACTUAL"].n == 10
+
+
 def test_the_means_by_level_are_the_known_ones(rescored: ek.Run) -> None:
     for level, known in enumerate(BY_LEVEL, 1):
         figure = rescored.summary[f"mean_similarity/level={level}"]
@@ -81,19 +85,6 @@ def test_the_means_corrected_for_chance_are_the_known_ones(rescored: ek.Run) -> 
         figure = rescored.summary[f"corrected_similarity/level={level}"]
         assert figure.value == pytest.approx(corrected, abs=1e-4)
         assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
-
-
-def test_level_7_against_level_1_is_the_known_difference(rescored: ek.Run) -> None:
-    figure = rescored.summary["last_minus_first_level"]
-    assert figure.value == pytest.approx(-0.0414, abs=5e-5)
-    assert figure.value is not None
-    assert figure.low is not None
-    assert figure.high is not None
-    # The plain t over 39 degrees of freedom: ± 2.0227 · 0.0107. The groups' spread has heavy tails, for which
-    # the logit t allows.
-    plain = 2 * 2.0227 * 0.0107
-    assert plain < figure.high - figure.low < 1.2 * plain
-    assert figure.low < figure.value - plain / 2 < figure.value + plain / 2 < figure.high < 0
 
 
 def test_answers_in_korean_and_chinese_rescore_to_what_the_published_script_computes(tmp_path: Path) -> None:
@@ -146,20 +137,18 @@ def test_the_export_has_the_published_structure(rescored: ek.Run, reference: Pat
     (exported,) = (rescored.path / "export").iterdir()
     assert exported.name == "MIRAE_claude-3-5-haiku-20241022_results_english.json"
     ours, theirs = msgspec.json.decode(exported.read_bytes()), published(reference)
+    for question in ours["experiment_results"]:  # the published script writes it, the published files lack it
+        for level in question["level_analyses"]:
+            values, matrix = level.pop("pairwise_comparison_values"), np.array(level["pairwise_similarities"])
+            assert values == matrix[np.triu_indices(5, k=1)].tolist()
     assert shape(ours) == shape(theirs)
+    assert len(read_recording(exported).samples) == 280
     assert ours["metadata"] == theirs["metadata"]
     for mine, original in zip(ours["experiment_results"], theirs["experiment_results"], strict=True):
         assert (mine["question_id"], mine["domain"]) == (original["question_id"], original["domain"])
         for a, b in zip(mine["level_analyses"], original["level_analyses"], strict=True):
             assert a["responses"] == b["responses"]
             assert a["question_text"] == b["question_text"]
-
-
-def test_the_export_can_be_scored_again(rescored: ek.Run, tmp_path: Path) -> None:
-    (exported,) = (rescored.path / "export").iterdir()
-    recording = read_recording(exported)
-    assert len(recording.samples) == 280
-    assert recording.model == "claude-3-5-haiku-20241022"
 
 
 def test_a_rescore_needs_no_embedder_and_changes_no_digit(rescored: ek.Run) -> None:
@@ -250,33 +239,13 @@ def test_a_failed_answer_is_left_out_and_never_counted_as_text() -> None:
     assert (score.answered, score.statuses) == (2, {"ok": 2, "error": 1})
 
 
-def test_a_truncated_answer_is_scored_and_a_refused_one_is_not() -> None:
-    answers = [Response(status="truncated", text="a"), Response(status="ok", text="a")]
-    score, _ = scored([*answers, Response(status="refused", text="no")], lambda _: [1, 0])
-    assert score.answered == 2
-
-
 def test_one_usable_answer_is_missing_not_perfect() -> None:
     score, _ = scored([Response(status="ok", text="a"), Response(status="error")], lambda _: [1, 0])
     assert score.values["mean_similarity"] is None
     assert score.answered == 0
 
 
-def test_a_failed_embedding_is_a_missing_answer() -> None:
-    answers = [Response(status="ok", text=text) for text in ("a", "b", "c")]
-    score, _ = scored(answers, lambda text: None if text == "c" else [1, 0])
-    assert score.answered == 2
-    assert score.detail.responses == [0, 1]
-
-
 # Questions and samples
-
-
-def test_questions_are_read_with_whichever_levels_they_have(questions: Path) -> None:
-    found = read_questions(questions)
-    assert [(q.id, q.domain, q.lang, sorted(q.texts)) for q in found][:1] == [
-        ("1", "FACTUAL", "en", [1, 2, 3])
-    ]
 
 
 def test_the_real_question_file_is_read(reference: Path) -> None:
@@ -315,14 +284,6 @@ def test_a_level_that_the_file_lacks_is_refused(questions: Path) -> None:
         samples(questions, levels="1-4")
 
 
-def test_all_levels_are_those_that_the_file_has(questions: Path) -> None:
-    assert {sample.tags["level"] for sample in samples(questions)} == {1, 2, 3}
-
-
-def test_the_same_levels_are_the_same_run_however_they_are_written() -> None:
-    assert MiraeOptions(levels="3,1,2") == MiraeOptions(levels="1-3")
-
-
 def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None:
     other = questions.with_name("other.json")
     other.write_bytes(questions.read_bytes())
@@ -330,11 +291,6 @@ def test_a_question_that_stands_in_two_files_is_refused(questions: Path) -> None
         UsageError, match=r"question 1 in 'en' is in several files: .*questions\.json, .*other\.json"
     ):
         Mirae(MiraeOptions()).samples(Data([data_file(questions), data_file(other)], langs=None, limit=None))
-
-
-def test_a_language_that_the_file_lacks_is_refused(questions: Path) -> None:
-    with pytest.raises(UsageError, match="--lang ko: the data has no such language. Available: en"):
-        samples(questions, levels="1", langs=["ko"])
 
 
 def test_two_questions_of_the_same_wording_have_answers_of_their_own(questions: Path) -> None:
@@ -403,18 +359,6 @@ def test_the_list_shape_of_recorded_answers_is_read(tmp_path: Path) -> None:
     assert [[response.text for response in each] for each in recording.responses] == [["하나", "둘"]]
 
 
-def test_a_level_that_is_none_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "answers_english.json"
-    item = {
-        "question_id": 7,
-        "domain": "F",
-        "level_responses": {"9": {"question_text": "?", "responses": []}},
-    }
-    path.write_bytes(msgspec.json.encode([item]))
-    with pytest.raises(DataError, match=r"'9' is not a level from 1 to 7"):
-        read_recording(path)
-
-
 def results(tmp_path: Path, **changes: Any) -> Path:
     """A small results file: two questions with three answers each, at level 1."""
     levels = [{"level": 1, "question_text": "?", "responses": ["a", "b", "c"]} for _ in range(2)]
@@ -447,19 +391,6 @@ def test_a_language_or_a_model_cannot_choose_a_path(tmp_path: Path) -> None:
     (exported,) = (run.path / "export").iterdir()
     assert exported.name.startswith("MIRAE_")
     assert ek.load_run(run.path).spec.benchmark == "mirae"
-
-
-@pytest.mark.parametrize(
-    ("changes", "lang", "message"),
-    [
-        ({"language": "English"}, "ko", "the answers are in 'en', and --lang asks for 'ko'"),
-    ],
-)
-def test_a_recording_that_does_not_fit_is_refused(
-    tmp_path: Path, changes: dict[str, Any], lang: str | None, message: str
-) -> None:
-    with pytest.raises(DataError, match=message):
-        read_recording(results(tmp_path, **changes), lang)
 
 
 # Small things
@@ -497,8 +428,6 @@ FIGURES = {"mean_similarity": 0.99, "std_similarity": 0.0}
     [
         ("sentence-transformers/all-MiniLM-L6-v2", "of another embedder (sentence-transformers/all-MiniLM"),
         ("hub/E", "largest difference from ours"),  # the same name: no embedder to blame
-        (None, "largest difference from ours"),
-        (["x"], "of another embedder (['x']"),
     ],
 )
 def test_figures_of_another_embedder_are_named_as_the_cause(tmp_path: Path, named: Any, text: str) -> None:
@@ -509,19 +438,3 @@ def test_figures_of_another_embedder_are_named_as_the_cause(tmp_path: Path, name
     assert agreement is not None
     assert text in agreement
     assert ("another embedder" in agreement) == ("another embedder" in text)
-
-
-def test_several_recorded_files_keep_their_warnings(tmp_path: Path) -> None:
-    paths = []
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        path = results(tmp_path / name, language="Korean", model=name)
-        paths.append(path.rename(path.with_name(f"{name}_results.json")))
-    with Loopback() as server:
-        done = evenkeel(
-            "score", "mirae", *paths, "--embedder", "openai:e", "--base-url", server.url, "--chunked",
-            "--out", tmp_path / "runs",
-        )  # fmt: skip
-    for path in paths:
-        assert f"{path.name}: --chunked: the embedder does not say which answers it cut" in done.stderr
-        assert f"{path.name}: The embedder does not read 'ko'" in done.stderr

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import evenkeel as ek
 from evenkeel.analysis import over_clusters
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.chance import BASES, bases, corrected_for_chance
+from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.errors import UsageError
-from evenkeel.harness import runner
-from evenkeel.types import Answered, Embed, Generate, Response, RunSpec, Sample, Score, Summary
-from loopback import Loopback
+from evenkeel.types import Answered, Embed, Response, RunSpec, Score, Summary
 
 DOMAINS = ("FACTUAL", "OPINION")
 Vectors = NDArray[np.float64]
@@ -106,35 +100,6 @@ def test_where_all_questions_have_the_same_answer_nothing_can_be_corrected() -> 
     assert result.similarity is None
 
 
-# Which questions give the floor
-
-
-def sample(question: int, **tags: str | int) -> Sample:
-    every = {"lang": "en", "domain": "FACTUAL", "level": 1, **tags}
-    return Sample(id=f"{question}{tags}", group=str(question), tags=every, inputs=None)
-
-
-def test_the_floor_is_taken_in_the_smallest_scope_with_enough_questions() -> None:
-    in_domains = [sample(n, domain=DOMAINS[n % 2], level=level) for n in range(8) for level in (1, 7)]
-    assert bases(in_domains) == {"en": BASES[0]}
-    assert bases(in_domains[:-2]) == {"en": BASES[1]}  # three questions of the second domain
-    spread_out = [sample(n, level=level) for n, level in enumerate((1, 1, 2, 2, 3, 3))]
-    assert bases(spread_out) == {"en": ("lang",)}
-    assert bases(spread_out[:3]) == {}
-
-
-def test_each_language_has_a_basis_of_its_own() -> None:
-    english = [sample(n) for n in range(4)]
-    korean = [sample(n, lang="ko", domain=str(n)) for n in range(4)]
-    assert bases([*english, *korean]) == {"en": BASES[0], "ko": BASES[1]}
-
-
-def test_an_entry_of_unknown_domain_does_not_change_the_basis_of_the_others() -> None:
-    unknown = Sample(id="x", group="x", tags={"lang": "en", "level": 1}, inputs=None)
-    assert bases([*(sample(n) for n in range(4)), unknown]) == {"en": BASES[0]}
-    assert bases([unknown]) == {}
-
-
 # Scores and figures
 
 
@@ -164,8 +129,6 @@ def scored(
 def _embedded(request: Any, embed: Mapping[str, Vectors]) -> Response:
     assert isinstance(request, Embed)
     vector = embed.get(request.text, np.eye(6)[0])
-    if request.role == "embedder-2":  # everything moves towards one direction
-        vector = unit(vector + 2 * np.eye(len(vector))[0])
     return Response(status="ok", vector=vector.astype("<f4").tobytes(), cut=False)
 
 
@@ -227,28 +190,6 @@ def test_figures_are_corrected_by_the_floor_of_their_domain_and_level() -> None:
     )
 
 
-def test_a_record_has_the_floor_that_it_is_corrected_by() -> None:
-    vectors = prompts(levels=(1,))
-    first = scored(vectors)[0]
-    others = {key[0]: rows for key, rows in vectors.items() if key[1] == "FACTUAL" and rows is not None}
-    floor = floor_by_hand(list(others.values()), list(others))
-    assert first.detail.floors == {"embedder": pytest.approx(floor, abs=1e-6)}
-    assert first.detail.floor_over == BASES[0]
-    similarity = first.values["mean_similarity"]
-    assert similarity is not None
-    corrected = 1 - (1 - similarity) / (1 - floor)
-    assert first.detail.corrected == {"embedder": pytest.approx(corrected, abs=1e-6)}
-
-
-def test_a_floor_over_several_domains_gives_no_figure_of_one_of_them() -> None:
-    summary = summary_of(scored(prompts(each=2)))
-    assert summary["corrected_similarity/level=7"].basis == (
-        "chance floor: other questions of the same language and level"
-    )
-    assert "corrected_similarity/domain=FACTUAL" not in summary
-    assert "mean_similarity/domain=FACTUAL" in summary
-
-
 def spec(**fields: Any) -> RunSpec:
     usual: dict[str, Any] = {
         "format": 1, "benchmark": "mirae", "options": {}, "models": {}, "data": {}, "seed": 0, "limit": None,
@@ -257,132 +198,20 @@ def spec(**fields: Any) -> RunSpec:
     return RunSpec(**{**usual, **fields})
 
 
-def test_with_few_questions_the_floor_is_unknown_and_the_run_says_why() -> None:
-    scores = scored({(n, "FACTUAL", 1): rows for n, rows in enumerate(answers(3, seed=5))})
-    summary = summary_of(scores)
-    assert summary["mean_similarity"].value is not None
-    assert (summary["corrected_similarity"].value, summary["chance_floor"].value) == (None, None)
-    assert any("it takes at least 4 questions" in note.text for note in notes(spec(), summary))
+def test_each_domain_needs_three_questions_for_a_floor_of_its_own() -> None:
+    enough = {(n, "FACTUAL", 1): rows for n, rows in enumerate(answers(3, seed=5))}
+    scarce = {(n + 9, "OPINION", 1): rows for n, rows in enumerate(answers(2, seed=6))}
+    summary = summary_of(scored({**enough, **scarce}))
+    assert summary["corrected_similarity"].n == 3
+    assert summary["corrected_similarity/domain=OPINION"].value is None
+    alone = summary_of(scored(scarce))
+    assert alone["mean_similarity"].value is not None
+    assert (alone["corrected_similarity"].value, alone["chance_floor"].value) == (None, None)
+    assert any("it takes three questions of a domain" in note.text for note in notes(spec(), alone))
 
 
-def test_every_embedder_has_a_floor_of_its_own() -> None:
-    vectors = prompts(levels=(1,))
-    two: dict[str, Any] = {"embedder": ("openai:x", "openai:y")}
-    summary = summary_of(scored(vectors, **two), **two)
-    moved = {
-        key: unit(rows + 2 * np.eye(6)[0]) if rows is not None else None for key, rows in vectors.items()
-    }
-    for suffix, rows_of in (("", vectors), ("@embedder-2", moved)):
-        floor, corrected = by_hand(rows_of)
-        assert summary[f"chance_floor{suffix}"].value == pytest.approx(floor, abs=1e-6)
-        assert summary[f"corrected_similarity{suffix}"].value == pytest.approx(corrected, abs=1e-6)
-
-
-def test_a_language_whose_cosines_begin_high_is_warned_of_and_an_embedder_recommended() -> None:
+def test_a_language_whose_cosines_begin_high_is_warned_of() -> None:
     high = answers(6, seed=6, common=9, spread=0.1)
     scores = scored({(n, "F", 1): rows for n, rows in enumerate(high)}, lang="xx")
     (note,) = [note for note in notes(spec(), summary_of(scores)) if note.warning]
     assert "In 'xx' even answers to different questions have a cosine of 0.89" in note.text
-    assert "--embedder sbert:sentence-transformers/paraphrase-multilingual" in note.text
-    with_two = notes(spec(options={"embedder": ["a", "b"]}), summary_of(scores))
-    assert not any("paraphrase-multilingual" in note.text for note in with_two)
-
-
-# Runs compared
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ek.Run]:
-    """Two runs over eight questions of two domains, and one over four of the same."""
-    folder = tmp_path_factory.mktemp("chance")
-    content = {
-        "metadata": {"language": "English"},
-        "questions": [
-            {"question_id": n, "domain": DOMAINS[n % 2], "level_1_text": f"What is thing {n}?"}
-            for n in range(8)
-        ],
-    }
-    path = folder / "questions.json"
-    path.write_bytes(msgspec.json.encode(content))
-    settings = {"a": ("openai:x", None), "b": ("openai:z", None), "few": ("openai:x", 4)}
-    with Loopback() as server:
-        return {
-            name: ek.run(
-                "mirae", model=model, base_url=server.url, data=path, limit=limit, out=folder / name,
-                embedder=("openai:e",), samples=3, progress=False,
-            )
-            for name, (model, limit) in settings.items()
-        }  # fmt: skip
-
-
-def test_the_difference_of_corrected_figures_is_that_of_the_runs(runs: dict[str, ek.Run]) -> None:
-    (difference,) = ek.compare(runs["a"], runs["b"], metrics="corrected_similarity").differences
-    a, b = (runs[name].summary["corrected_similarity"].value for name in "ab")
-    assert a is not None
-    assert b is not None
-    assert difference.difference == pytest.approx(b - a)
-    assert difference.clusters == 8
-
-
-def test_figures_over_different_floors_are_not_compared(runs: dict[str, ek.Run]) -> None:
-    metrics = ek.compare(runs["a"], runs["few"]).metrics
-    assert "mean_similarity" in metrics
-    assert not {"corrected_similarity", "chance_floor"} & set(metrics)
-    with pytest.raises(
-        UsageError, match="differ in kind: chance floor: other questions of the same language"
-    ):
-        ek.compare(runs["a"], runs["few"], metrics="corrected_similarity")
-
-
-def test_floors_that_differ_in_kind_from_portion_to_portion_are_named_and_not_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second half has one question of the first domain, too few for a floor of its own."""
-    questions = [
-        {"question_id": n, "domain": DOMAINS[n > 5], "level_1_text": f"What is {n}?"} for n in range(10)
-    ]
-    path = tmp_path / "questions.json"
-    path.write_bytes(msgspec.json.encode({"metadata": {"language": "English"}, "questions": questions}))
-    monkeypatch.setattr(runner, "CHUNK", 28)
-    with Loopback() as server:
-        runs = [
-            ek.run(
-                "mirae", model=f"openai:{name}", base_url=server.url, data=path, out=tmp_path / name,
-                embedder=("openai:e",), samples=3, progress=False,
-            )
-            for name in "ab"
-        ]  # fmt: skip
-    taken = [record.score.detail.floor_over for record in runs[0].records()]
-    assert taken == [BASES[0]] * 5 + [BASES[1]] * 5
-    figure = runs[0].summary["corrected_similarity"]
-    assert figure.basis == (
-        "mixed chance floor: other questions of the same language, domain and level or language and level"
-    )
-    assert figure.coverage == 1
-    assert any("floors of different kinds" in note.text for note in notes(runs[0].spec, runs[0].summary))
-    assert "corrected_similarity" not in ek.compare(*runs).metrics
-    with pytest.raises(UsageError, match="differ in kind: mixed chance floor"):
-        ek.compare(*runs, metrics="corrected_similarity")
-
-
-def test_nothing_that_is_asked_before_scoring_is_one_portion() -> None:
-    class Silent(Mirae):
-        def requests(self, sample: Sample) -> list[Generate]:
-            return []
-
-    questions = [Question(str(n), "F", "en", {1: f"{n}?"}) for n in range(5)]
-    silent, asking = Silent(MiraeOptions()), Mirae(MiraeOptions())
-    samples = make_samples(questions, 5)
-    assert [len(portion) for portion in runner.in_chunks(silent, samples)] == [5]
-    assert [len(portion) for portion in runner.in_chunks(asking, samples)] == [5]
-
-
-def test_a_scope_that_cuts_through_a_floor_is_not_compared(runs: dict[str, ek.Run]) -> None:
-    with pytest.raises(UsageError, match="cannot be compared sample by sample"):
-        ek.compare(runs["a"], runs["b"], metrics="corrected_similarity/level=1,domain=FACTUAL,lang=en")
-
-
-def test_summary_json_says_what_a_figure_depends_on(runs: dict[str, ek.Run]) -> None:
-    stored = msgspec.json.decode((runs["a"].path / "summary.json").read_bytes())
-    assert stored["corrected_similarity"]["basis"].startswith("chance floor")
-    assert "basis" not in stored["mean_similarity"]

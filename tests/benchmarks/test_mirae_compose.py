@@ -670,15 +670,6 @@ def test_padding_chooses_among_the_prompts(
     assert {sample.group for sample in samples} == {"1", "2", "11", "21"}
 
 
-def test_positions_are_tags_of_all_but_the_bare_question(built_both: Path) -> None:
-    for sample in asked(built_both, padding="both"):
-        assert ("position" in sample.tags) == (sample.tags["level"] > 1)
-    questions = {(each.id, each.padding): each for each in read_questions(built_both)}
-    row = compose("en", 0, questions=[2])["questions"][1]
-    expected = {level: row[f"level_{level}_position"] for level in LEVELS[1:]}
-    assert questions["2", "elaborate"].positions == expected
-
-
 def test_a_limit_counts_a_question_with_two_paddings_once(built_both: Path) -> None:
     samples = asked(built_both, padding="both", levels="1", limit=2)
     assert [sample.id for sample in samples] == [

@@ -1,9 +1,10 @@
-"""What else the answers tell: drift, meanings, languages, other embedders, and what the similarity hides."""
+"""What else the answers tell: drift, meanings, languages, refusals, and what the similarity hides."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from math import log
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +17,8 @@ from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.benchmarks.mirae.scoring import halved, probe_sentences
+from evenkeel.benchmarks.mirae.refusals import refuses
+from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 Vectors = Mapping[str, Sequence[float]]
@@ -37,7 +39,7 @@ def answered(
 
 
 def scored(items: Sequence[Answered], embed: Mapping[str, Any], **options: Any) -> list[Score]:
-    """Score by hand; `embed` gives each text's vector, or each role's vectors by text."""
+    """Score by hand; `embed` gives each text's vector."""
     asking: Generator[Sequence[Request], Sequence[Response], list[Score]]
     asking = Mirae(MiraeOptions(**options)).score(items)
     try:
@@ -51,8 +53,7 @@ def scored(items: Sequence[Answered], embed: Mapping[str, Any], **options: Any) 
 
 def _embedded(request: Request, embed: Mapping[str, Any]) -> Response:
     assert isinstance(request, Embed)
-    vectors = embed.get(request.role, embed)
-    values = vectors.get(request.text, [1.0, 0.0, 0.0])
+    values = embed.get(request.text, [1.0, 0.0, 0.0])
     return Response(status="ok", vector=vector(values), cut=request.text.startswith("long"))
 
 
@@ -74,7 +75,6 @@ def test_drift_is_what_the_longer_prompt_changes() -> None:
     embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
     first, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "b"])], embed)
     assert "drift" not in first.values
-    assert longer.values["similarity_to_shortest"] == pytest.approx(0)
     assert longer.values["drift"] == pytest.approx(1)
 
 
@@ -83,22 +83,7 @@ def test_drift_is_missing_where_a_level_has_no_figure() -> None:
     assert longer.values["drift"] is None
 
 
-def test_levels_are_held_against_the_shortest_that_was_asked() -> None:
-    embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
-    items = [answered(7, ["b", "b"]), answered(3, ["a", "a"])]
-    longer, first = scored(items, embed)
-    assert "drift" not in first.values
-    assert longer.values["drift"] == pytest.approx(1)
-
-
 # Meanings
-
-
-def test_answers_of_one_meaning_are_one_group() -> None:
-    matrix = np.array([[1, 0.9, 0.1], [0.9, 1, 0.1], [0.1, 0.1, 1]], np.float32)
-    assert scoring.meanings(matrix, 0.2) == [0, 0, 1]
-    assert scoring.meanings(matrix, 0.05) == [0, 1, 2]
-    assert scoring.meanings(matrix, 0.95) == [0, 0, 0]
 
 
 def test_a_chain_of_small_steps_is_one_meaning() -> None:
@@ -125,24 +110,77 @@ def test_groups_are_numbered_without_gaps(n: int, distance: float, seed: int) ->
 # What the similarity hides
 
 
-def test_cuts_duplicates_and_silence_are_counted() -> None:
+def test_cuts_and_refusals_are_counted() -> None:
     answers = [
         Response(status="ok", text="same"),
-        Response(status="ok", text="same"),
+        Response(status="ok", text="I’m sorry, but I can’t help with that."),
         Response(status="truncated", text="long story", tokens_out=256),
         Response(status="ok", text="  "),
         Response(status="refused"),
         Response(status="error", reason="HTTP 500"),
     ]
     (score,) = scored([answered(1, answers)], {})
-    assert score.values["duplicates"] == pytest.approx(1 / 3)
     assert score.values["cut_by_max_tokens"] == pytest.approx(1 / 4)
     assert score.values["cut_by_embedder"] == pytest.approx(1 / 3)
-    assert score.values["empty"] == pytest.approx(1 / 4)
-    assert score.values["refusals"] == pytest.approx(1 / 5)
+    assert score.values["refusals"] == pytest.approx(2 / 5)
     assert score.answered == 3
     assert score.statuses == {"ok": 2, "truncated": 1, "unparsed": 1, "refused": 1, "error": 1}
     assert score.failures == ("unparsed: empty answer",)
+
+
+def test_identical_answers_are_said_not_to_be_independent() -> None:
+    constant = [answered(1, ["a"] * 5, question=str(number)) for number in range(3)]
+    varied = answered(1, ["a", "b"], question="varied")
+    summary = Mirae(MiraeOptions()).summarise(scored([*constant, varied], {}))
+    assert summary["identical_answers"].value == 0.75
+    assert summary["mean_similarity"].method.endswith("; repeats not independent")
+    warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
+    assert any("In 75% of the prompts all answers are the same text" in text for text in warnings)
+    fine = Mirae(MiraeOptions()).summarise(scored([varied], {}))
+    assert not any(note.warning for note in notes(of_source("starter"), fine))
+
+
+OPENINGS: list[dict[str, str]] = msgspec.json.decode(
+    (Path(__file__).parent / "mirae_openings.json").read_bytes()
+)
+
+
+@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
+def test_openings_are_recognised_in_every_language(lang: str) -> None:
+    wrong = [row for row in OPENINGS if refuses(row[lang], lang) != (row["verdict"] == "refusal")]
+    assert len(wrong) <= 0.08 * len(OPENINGS)
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        {
+            "en": "It is difficult for me; I'm not comfortable talking about that subject.",
+            "ko": "그 주제에 대해서는 이야기하기가 곤란합니다.",
+            "zh": "我不便谈论这个话题。",
+        },
+        {
+            "en": "This is a sensitive topic, so I'll refrain from giving an opinion.",
+            "ko": "민감한 주제이므로 의견을 말하는 것은 삼가겠습니다.",
+            "zh": "这个话题比较敏感，所以我就不发表意见了。",
+        },
+        {
+            "en": "**My guidelines** prevent me from answering.",
+            "ko": "제 지침상 그 질문에는 답할 수 없습니다.",
+            "zh": "我的准则不允许我谈论这个话题。",
+        },
+    ],
+)
+def test_the_same_refusal_is_one_in_every_language(sentences: dict[str, str]) -> None:
+    assert all(refuses(text, lang) for lang, text in sentences.items())
+
+
+def test_who_declines_and_then_answers_does_not_refuse() -> None:
+    declined = "I can't discuss my own views. "
+    assert refuses(declined, "en")
+    assert refuses(declined, "ko")  # models fall back to English
+    assert not refuses(declined + "The tax was raised in 1990 and lowered again. " * 6, "en")
+    assert not refuses("“I cannot assist you,” said the clerk.", "en")
 
 
 def recorded(texts: Sequence[str], question: str = "Why is that so? ...") -> Answered:
@@ -154,7 +192,6 @@ def recorded(texts: Sequence[str], question: str = "Why is that so? ...") -> Ans
 def test_how_recorded_answers_ended_is_unknown() -> None:
     (score,) = scored([recorded(["a", "b"])], {})
     assert score.values["cut_by_max_tokens"] is None
-    assert score.values["empty"] == 0
     summary = Mirae(MiraeOptions()).summarise([score])
     assert summary["cut_by_max_tokens"].value is None
     assert any("max-tokens cut them" in note.text for note in notes(of_source("recorded"), summary))
@@ -166,18 +203,6 @@ def of_source(source: str, **options: Any) -> RunSpec:
         format=1, benchmark="mirae", options=options, models={}, data={"source": source}, seed=0, limit=None,
         provenance={}, subjects=("m",),
     )  # fmt: skip
-
-
-def test_counted_and_estimated_tokens_are_never_mixed() -> None:
-    counted = [Response(status="ok", text="one two three", tokens_out=n) for n in (10, 20)]
-    partly = [counted[0], Response(status="ok", text="one two three")]
-    both, mixed = scored([answered(1, counted), answered(1, partly, question="2")], {})
-    assert (both.values["answer_tokens"], both.values["estimated_tokens"]) == (15, 3)
-    assert (mixed.values["answer_tokens"], mixed.values["estimated_tokens"]) == (None, 3)
-    figure = Mirae(MiraeOptions()).summarise([both, mixed])["answer_tokens"]
-    assert (figure.value, figure.n, figure.coverage) == (15, 1, 0.5)
-    (uncounted,) = scored([answered(1, ["a", "b"])], {})
-    assert "answer_tokens" not in uncounted.values
 
 
 def test_an_answer_that_could_not_be_embedded_is_named() -> None:
@@ -205,73 +230,7 @@ def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> No
     assert "embedder_reads" not in done.value.value[0].values
 
 
-def test_refusals_and_disclaimers_are_shares_of_the_answers() -> None:
-    refusal = "I’m sorry, but I can’t help with that."
-    disclaimer = "As an AI, I have no opinions, but most people would choose the second plan."
-    answers: list[str | Response] = [refusal, disclaimer, "The second plan.", Response(status="refused")]
-    (score,) = scored([answered(1, answers)], {})
-    assert score.values["refusals"] == 0.5
-    assert score.values["disclaimers"] == pytest.approx(1 / 3)
-
-
 # Other embedders, whole answers
-
-
-def test_a_second_embedder_stands_beside_the_first() -> None:
-    embed = {
-        "embedder": {"a": [1, 0, 0], "b": [1, 0, 0]},
-        "embedder-2": {"a": [1, 0, 0], "b": [0, 1, 0]},
-    }
-    (score,) = scored([answered(1, ["a", "b"])], embed, embedder=("openai:x", "openai:y"))
-    assert score.values["mean_similarity"] == pytest.approx(1)
-    assert score.values["mean_similarity@embedder-2"] == pytest.approx(0)
-
-
-def test_the_summary_has_the_rank_correlation_of_embedders() -> None:
-    rng = np.random.default_rng(1)
-    names = [[f"{n}-{i}" for i in range(3)] for n in range(12)]
-    first = {name: rng.normal(size=3) for group in names for name in group}
-    embed = {"embedder": first, "embedder-2": first}
-    options: dict[str, Any] = {"embedder": ("openai:x", "openai:y")}
-    items = [answered(1, group, question=str(n)) for n, group in enumerate(names)]
-    summary = Mirae(MiraeOptions(**options)).summarise(scored(items, embed, **options))
-    figure = summary["rank_correlation@embedder-2"]
-    assert figure.value == pytest.approx(1)
-    assert figure.n == 12
-
-
-def test_a_long_answer_is_read_whole_in_windows() -> None:
-    """`long…` is cut as long as it begins so; its second half says something else."""
-    text = "long" + " a" * 10 + " b" * 10
-    head, tail = halved(text)
-    embed = {text: [1, 0, 0], head: [1, 0, 0], tail: [0, 1, 0], "tail": [0, 1, 0]}
-    (score,) = scored([answered(1, [text, "tail"])], embed, chunked=True)
-    assert score.values["mean_similarity"] == pytest.approx(0)
-    assert score.values["whole_similarity"] is not None
-    assert score.values["whole_similarity"] > 0.3
-
-
-def test_an_embedder_that_does_not_say_what_it_cut_reads_nothing_whole() -> None:
-    item = answered(1, ["a" * 999, "b"])
-    benchmark = Mirae(MiraeOptions(chunked=True))
-    asking = benchmark.score([item])
-    next(asking)
-    with pytest.raises(StopIteration) as done:
-        asking.send([Response(status="ok", vector=vector([1, 0])) for _ in range(2)])
-    (score,) = done.value.value
-    assert score.values["mean_similarity"] == pytest.approx(1)
-    assert score.values["whole_similarity"] is None
-    summary = benchmark.summarise([score])
-    (note,) = [note for note in notes(of_source("starter", chunked=True), summary) if note.warning]
-    assert note.text.startswith("--chunked: the embedder does not say which answers it cut")
-
-
-@given(st.text(min_size=2))
-def test_halves_make_the_whole(text: str) -> None:
-    first, second = halved(text)
-    assert first + second == text
-    assert first
-    assert second
 
 
 # Languages
@@ -290,64 +249,32 @@ def in_two_languages(match: bool) -> list[Score]:
     return scored(items, {**translated(match), **words})
 
 
-def test_answers_are_held_against_those_in_the_other_language() -> None:
+def test_answers_are_compared_with_those_in_the_other_language() -> None:
     english, korean = in_two_languages(match=True)
     assert english.values["across_en_ko"] == pytest.approx(1)
     assert "across_en_ko" not in korean.values
+    summary = Mirae(MiraeOptions()).summarise([english, korean])
+    assert summary["mean_similarity"].value == pytest.approx(1)
 
 
-def test_answers_in_a_language_that_the_embedder_does_not_read_are_not_held_against_others() -> None:
-    assert "across_en_ko" not in in_two_languages(match=False)[0].values
-
-
-def test_an_embedder_that_does_not_read_a_language_is_found_out() -> None:
-    benchmark = Mirae(MiraeOptions())
-    blind = benchmark.summarise(in_two_languages(match=False))
-    assert blind["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
-    assert blind["embedder_reads/lang=ko"].n == 8
-    spec = of_source("starter")
-    (note,) = [note for note in notes(spec, blind) if note.warning]
-    assert "does not read 'ko': it matched 12% of 8 translated sentences" in note.text
-    assert "Figures across languages are left out for 'ko' because of it." in note.text
-    alone = {name: figure for name, figure in blind.items() if figure.scope.get("lang") != "en"}
-    assert not any("across languages" in note.text for note in notes(spec, alone))
-    assert not any(note.warning for note in notes(spec, benchmark.summarise(in_two_languages(match=True))))
-
-
-def test_probes_are_the_same_sentences_in_every_language() -> None:
-    assert {len(sentences) for sentences in probe_sentences().values()} == {8}
+def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None:
+    english, korean = in_two_languages(match=False)
+    assert "across_en_ko" not in english.values
+    assert english.values["meanings"] == 1
+    assert "meanings" not in korean.values
+    summary = Mirae(MiraeOptions()).summarise([english, korean])
+    assert summary["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
+    assert summary["embedder_reads/lang=ko"].n == 8
+    assert summary["mean_similarity"].value is None
+    assert summary["mean_similarity/lang=en"].value == pytest.approx(1)
+    warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
+    assert any("does not read 'ko': it matched 12% of 8" in text for text in warnings)
+    assert any("no figure over all languages" in text for text in warnings)
+    alone = Mirae(MiraeOptions()).summarise([korean])
+    assert alone["mean_similarity"].value == pytest.approx(1)
 
 
 # Trend
-
-
-def test_the_trend_is_per_doubling_and_the_difference_is_paired() -> None:
-    """Consistency that falls by 0.01 with each doubling, in every question."""
-    from math import log2
-
-    benchmark = Mirae(MiraeOptions())
-    targets = (30, 60, 120, 250, 500, 1000, 2000)
-    scores = [
-        Score(
-            sample_id=f"{question}-{level}",
-            group=str(question),
-            tags={"lang": "en", "domain": "F", "level": level},
-            values={
-                "mean_similarity": 0.9 + question / 100 - 0.01 * log2(target) + (question % 2) * level * 1e-4
-            },
-            statuses={"ok": 5},
-            answered=5,
-        )
-        for question in range(6)
-        for level, target in enumerate(targets, 1)
-    ]
-    summary = benchmark.summarise(scores)
-    trend, difference = summary["trend_per_doubling"], summary["last_minus_first_level"]
-    assert trend.value == pytest.approx(-0.01, abs=1e-4)
-    assert difference.value == pytest.approx(-0.01 * log2(2000 / 30) + 3e-4, abs=1e-6)
-    assert trend.p is not None
-    assert trend.p < 0.001
-    assert summary["trend_per_doubling/lang=en"] == trend
 
 
 def graded(
@@ -400,28 +327,6 @@ def test_a_prompt_of_which_only_the_beginning_is_recorded_has_no_length(text: st
     assert score.values["prompt_tokens"] == tokens
 
 
-POSITIONS = ("first", "middle", "last")
-
-
-def test_position_is_told_apart_from_length() -> None:
-    """A question in the middle loses 0.2 at any length; beside that, 0.01 is lost with each doubling."""
-    scores = []
-    for question in range(6):
-        for level in range(2, 8):
-            position = POSITIONS[(question + level) % 3]
-            value = 0.9 - 0.01 * np.log2(2.0**level) - 0.2 * (position == "middle")
-            scores.append(graded(question, level, value, tokens=2.0**level, position=position))
-    summary = Mirae(MiraeOptions()).summarise(scores)
-    means = {name: summary[f"mean_similarity/position={name}"].value or 0.0 for name in POSITIONS}
-    assert means["middle"] - means["first"] == pytest.approx(-0.2)
-    assert means["last"] - means["first"] == pytest.approx(0)
-    for position in POSITIONS:
-        assert summary[f"trend_per_doubling/position={position}"].value == pytest.approx(-0.01)
-    # All levels of a question are paired, wherever it is in the prompt.
-    assert summary["last_minus_first_level"].n == 6
-    assert summary["trend_per_doubling"].n == 6
-
-
 @pytest.mark.parametrize("tagged", [True, False])
 def test_each_padding_has_a_trend_and_a_drift_of_its_own(tagged: bool) -> None:
     """The question alone, whether it is asked once for both paddings or once for each."""
@@ -440,7 +345,7 @@ def test_each_padding_has_a_trend_and_a_drift_of_its_own(tagged: bool) -> None:
         values = {level: 0.9 + slope * level * (tagged or level > 1) for level in (1, 2, 7)}
         trend = summary[f"trend_per_doubling/padding={padding}"]
         assert trend.value == pytest.approx(fitted(values, {1: 2, 2: 4, 7: 128}))
-        assert summary[f"last_minus_first_level/padding={padding}"].n == 4
+        assert trend.n == 4
         drift = summary[f"drift/padding={padding},level=7"].value
         assert drift == pytest.approx((0.9 + 7 * slope) / 10)
     texts = [note.text for note in notes(of_source("starter"), summary)]

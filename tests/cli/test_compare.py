@@ -143,7 +143,7 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
 
 def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:
     """The damaged model writes less: going back to the first is a rise, by as much in every question."""
-    longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "answer_tokens")
+    longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "estimated_tokens")
     refused = evenkeel(*longer)
     assert refused.code == 2
     assert "--higher-is-worse or --lower-is-worse" in refused.stderr

@@ -60,9 +60,6 @@ CASES = {
     "score mirae": Case(("score", "mirae", "{file}"), "x.json", json.dumps(readers.RESULTS).encode()),
     "score rgb": Case(("score", "rgb", "{file}"), PREDICTIONS, lines(readers.PREDICTED)),
     "score miron": Case(("score", "miron", "{file}"), "x.jsonl", lines(readers.RESULT)),
-    "score --from-inspect": Case(
-        ("score", "rgb", "--from-inspect", "{file}"), "x.json", json.dumps(readers.LOG).encode()
-    ),
     "build mirae": Case(
         ("build", "mirae", "--questions", "{file}", "--out", "new.json"),
         "x.jsonl",

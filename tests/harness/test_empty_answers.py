@@ -260,7 +260,7 @@ def results(path: Path, answers: Sequence[str]) -> Path:
 def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     file = results(tmp_path / "MIRAE_m_results_english.json", ["", " ", ""])
     with Loopback() as server:
-        done = ek.score("mirae", file, base_url=server.url, embedder=("openai:e",), out=tmp_path / "run")
+        done = ek.score("mirae", file, base_url=server.url, embedder="openai:e", out=tmp_path / "run")
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}

@@ -1,4 +1,4 @@
-"""Run by test_inspect.py in an environment that has inspect-ai: evaluate, score the logs, export runs.
+"""Run by test_inspect.py in an environment that has inspect-ai: evaluate, export runs.
 
 python evaluated.py FOLDER < jobs.json > results.json
 """
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import eval as evaluate
+from inspect_ai.analysis import evals_df, messages_df
 from inspect_ai.log import EvalLog, read_eval_log
 
 from evenkeel.harness.folder import load_run
 from evenkeel.inspect import tasks
 from evenkeel.inspect.export import export_log
-from evenkeel.inspect.recorded import score_log
 
 
 def summary(log: EvalLog) -> dict[str, Any]:
@@ -52,6 +52,17 @@ def summary(log: EvalLog) -> dict[str, Any]:
     }
 
 
+def frames(path: Path) -> dict[str, Any]:
+    """What Inspect's data frames make of a log."""
+    messages = messages_df(str(path))
+    evals = evals_df(str(path))
+    return {
+        "frame": {"messages": len(messages), "roles": sorted(set(messages["role"]))},
+        "stderr": evals["score_headline_stderr"].tolist()[0],
+        "headline_name": evals["score_headline_metric"].tolist()[0],
+    }
+
+
 def main() -> None:
     folder, jobs = Path(sys.argv[1]), json.load(sys.stdin)
     results: dict[str, Any] = {}
@@ -59,14 +70,10 @@ def main() -> None:
         task = getattr(tasks, job["benchmark"])(**job["parameters"])
         [log] = evaluate(task, model=job["model"], log_dir=str(folder / "logs" / name), display="none")
         results[name] = {**summary(log), "log": log.location}
-    for name, (benchmark, options) in jobs["scored"].items():
-        log_file = next(iter(sorted((folder / "logs" / name).glob("*.eval"))))
-        score_log(benchmark, log_file, out=folder / f"{name}-scored", progress=False, **options)
-    for name, (benchmark, options) in jobs["exported"].items():
+    for name in jobs["exported"]:
         path = export_log(load_run(folder / name), folder / f"{name}.eval")
-        results[f"{name}-exported"] = summary(read_eval_log(str(path)))
-        score_log(benchmark, path, out=folder / f"{name}-exported", progress=False, **options)
-    json.dump(results, sys.stdout)
+        results[f"{name}-exported"] = {**summary(read_eval_log(str(path))), **frames(path)}
+    json.dump(results, sys.stdout, default=lambda missing: None)
 
 
 if __name__ == "__main__":

@@ -103,25 +103,13 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
                 "multiview": _job("multiview", chat, MULTIVIEW, methods),
                 "chat": _job("miron", chat, {**MIRON, "limit": 1}),
             },
-            "scored": {
-                "rgb": ("rgb", {}),
-                "mirae": ("mirae", embedder),
-                "miron": ("miron", {}),
-                "judged": ("rgb", {}),
-                "multiview": ("multiview", {}),
-            },
-            "exported": {
-                "rgb": ("rgb", {}),
-                "mirae": ("mirae", embedder),
-                "multiview": ("multiview", {}),
-                "judged": ("rgb", {}),
-            },
+            "exported": ["rgb", "mirae", "multiview", "judged"],
         }
         environment = {**os.environ, "LOOP_API_KEY": "x", "LOOP_BASE_URL": server.url, "NO_COLOR": "1"}
         environment |= {"PYTHONPATH": str(ROOT / "src"), "INSPECT_DISPLAY": "plain"}
         flags = [part for name, value in RGB.items() for part in ("-T", f"{name}={value}")]
         command: list[Any] = [VENV / "bin" / "inspect", "eval", "evenkeel/rgb", "--model", chat, *flags]
-        command += ["--log-dir", folder / "logs" / "rgb"]
+        command += ["--log-dir", folder / "logs" / "rgb", "--epochs", "2"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         script: list[Any] = [VENV / "bin" / "python", Path(__file__).with_name("evaluated.py"), folder]
@@ -129,7 +117,9 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
             script, env=environment, input=msgspec.json.encode(jobs), capture_output=True, check=False
         )
         assert results.returncode == 0, results.stderr.decode()
-    return Evaluated(folder, runs, msgspec.json.decode(results.stdout), done.stdout)
+    return Evaluated(
+        folder, runs, msgspec.json.decode(results.stdout), " ".join((done.stdout + done.stderr).split())
+    )
 
 
 def _job(benchmark: str, model: str, *parameters: dict[str, Any]) -> dict[str, Any]:
@@ -146,36 +136,20 @@ def close(value: float | None) -> Any:
     return value if value is None else pytest.approx(value, abs=2e-6)
 
 
-@pytest.mark.parametrize("name", ["rgb", "mirae", "miron", "judged", "multiview"])
-def test_a_log_of_inspect_is_scored_as_a_run_of_the_same_answers(name: str, evaluated: Evaluated) -> None:
-    ours, scored = evaluated.runs[name], ek.load_run(evaluated.folder / f"{name}-scored")
-    assert list(values(scored)) == list(values(ours))
-    for sample, expected in values(ours).items():
-        assert values(scored)[sample] == {metric: close(value) for metric, value in expected.items()}
-    assert list(scored.summary) == list(ours.summary)
-    for metric, figure in ours.summary.items():
-        other = scored.summary[metric]
-        assert (other.value, other.low, other.high) == tuple(
-            map(close, (figure.value, figure.low, figure.high))
-        )
-        assert (other.n, other.coverage, other.statuses) == (figure.n, figure.coverage, figure.statuses)
-
-
 @pytest.mark.parametrize("name", ["mirae", "miron", "judged", "multiview"])
 def test_the_metrics_of_a_task_are_the_figures_of_a_run(name: str, evaluated: Evaluated) -> None:
-    metrics = evaluated.inspect[name]["metrics"]
-    # Exactly those of the answers in the log; `evaluated` has them as a run.
-    summary = ek.load_run(evaluated.folder / f"{name}-scored").summary
-    assert len(summary.keys() & metrics.keys()) > 5
-    for metric, figure in summary.items():
+    metrics, run = evaluated.inspect[name]["metrics"], evaluated.runs[name]
+    assert len(run.summary.keys() & metrics.keys()) > 5
+    for metric, figure in run.summary.items():
         if metric in metrics:
-            assert metrics[metric]["value"] == figure.value
+            assert metrics[metric]["value"] == close(figure.value)
             if figure.low is not None:
-                assert metrics[f"{metric} (low)"]["value"] == figure.low
-                assert metrics[f"{metric} (high)"]["value"] == figure.high
-    headlines = ek.load_run(evaluated.folder / f"{name}-scored").headlines
-    assert all(name in metrics for name, figure in headlines.items() if figure.value is not None)
-    assert metrics["coverage"]["value"] == pytest.approx(_coverage(evaluated.runs[name]))
+                assert metrics[f"{metric} (low)"]["value"] == close(figure.low)
+                assert metrics[f"{metric} (high)"]["value"] == close(figure.high)
+    headlines = [name for name, figure in run.headlines.items() if figure.value is not None]
+    assert all(name in metrics for name in headlines)
+    assert evaluated.inspect[name]["headline"] == headlines[0]
+    assert metrics["coverage"]["value"] == pytest.approx(_coverage(run))
 
 
 def _coverage(run: ek.Run) -> float:
@@ -186,6 +160,9 @@ def _coverage(run: ek.Run) -> float:
 def test_the_command_of_inspect_runs_a_task_and_prints_its_figures(evaluated: Evaluated) -> None:
     assert "macro_published" in evaluated.printed
     assert "published (low)" in evaluated.printed
+    assert "not found" not in evaluated.printed
+    # The benchmark asks each prompt once: what --epochs adds is not asked, and said once.
+    assert evaluated.printed.count("further epochs ask nothing") == 1
 
 
 @pytest.mark.parametrize("name", ["miron", "judged", "multiview"])
@@ -206,7 +183,7 @@ def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evalu
     assert sorted(sample["epoch"] for sample in result["samples"]) == sorted([1, 2, 3] * 4)
     for sample, reduced in result["reductions"].items():
         assert {"drift", "chance_floor"}.isdisjoint(reduced)  # they depend on other prompts
-        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "answer_tokens"):
+        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "estimated_tokens"):
             assert reduced[metric] == close(expected[sample][metric])
     assert result["metrics"]["answered"]["value"] == 1
 
@@ -227,23 +204,23 @@ def test_a_chat_is_refused_where_a_text_is_to_be_continued(evaluated: Evaluated)
 
 
 @pytest.mark.parametrize("name", ["rgb", "mirae", "multiview", "judged"])
-def test_an_exported_run_is_read_by_inspect_and_scored_again_to_the_letter(
-    name: str, evaluated: Evaluated
-) -> None:
+def test_an_exported_run_is_read_by_inspect(name: str, evaluated: Evaluated) -> None:
     run, log = evaluated.runs[name], evaluated.inspect[f"{name}-exported"]
     assert log["status"] == "success"
     assert log["task"] == f"evenkeel/{run.spec.benchmark}"
+    headlines = [name for name, figure in run.headlines.items() if figure.value is not None]
+    error = log["metrics"].pop("stderr", {"value": None})["value"]
+    assert (error is None) == (run.headlines[headlines[0]].low is None)
+    assert log["stderr"] == error
     for metric, figure in log["metrics"].items():
         ours = run.summary[metric]
         assert figure["value"] == ours.value
         assert figure["metadata"]["ci"] == ([ours.low, ours.high] if ours.low is not None else None)
         assert figure["metadata"]["coverage"] == ours.coverage
-    assert {name for name, figure in run.headlines.items() if figure.value is not None} <= set(log["metrics"])
-    again = ek.load_run(evaluated.folder / f"{name}-exported")
-    assert values(again) == values(run)
-    assert {n: (f.value, f.low, f.high) for n, f in again.summary.items()} == {
-        n: (f.value, f.low, f.high) for n, f in run.summary.items()
-    }
+    assert set(headlines) <= set(log["metrics"])
+    assert log["headline_name"] == headlines[0]
+    assert log["frame"]["messages"] == sum(len(sample["messages"]) for sample in log["samples"])
+    assert {"assistant", "user"} <= set(log["frame"]["roles"])
 
 
 def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated: Evaluated) -> None:

@@ -187,7 +187,7 @@ def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_pat
     with Numbering(shorter, words=5) as server:
         run = ek.run(
             "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=4,
-            embedder=("openai:e",), out=tmp_path / "run",
+            embedder="openai:e", out=tmp_path / "run",
         )  # fmt: skip
     assert run.headline.coverage == pytest.approx(3 / 4)
     assert run.failures() == {"not embedded: the vector has 3 numbers, the others 384": 2}
@@ -199,7 +199,7 @@ def test_damaged_vectors_in_a_journal_are_scored_around(tmp_path: Path) -> None:
     with Loopback(words=5) as server:
         run = ek.run(
             "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=4,
-            embedder=("openai:e",), out=tmp_path / "run",
+            embedder="openai:e", out=tmp_path / "run",
         )  # fmt: skip
         journal = sqlite3.connect(run.path / "journal.sqlite")
         keys = journal.execute(

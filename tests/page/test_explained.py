@@ -174,7 +174,7 @@ def test_the_formulas_of_mirae_by_hand(tmp_path: Path) -> None:
         by_hand["std_similarity"].append(pstdev(pairs))
         by_hand["max_similarity"].append(max(pairs))
         by_hand["min_similarity"].append(min(pairs))
-        by_hand["duplicates"].append(1 - len(set(texts)) / 3)
+        by_hand["identical_answers"].append(float(len(set(texts)) == 1))
         questions[record.sample.group][int(record.sample.tags["level"])] = record.sample.id
     within = dict(zip(units, by_hand["mean_similarity"], strict=True))
     tokens = {record.sample.id: record.score.values["prompt_tokens"] for record in run.records()}
@@ -183,12 +183,9 @@ def test_the_formulas_of_mirae_by_hand(tmp_path: Path) -> None:
         first = levels[min(levels)]
         for level in sorted(levels)[1:]:
             across = float((units[first] @ units[levels[level]].T).mean())
-            by_hand["similarity_to_shortest"].append(across)
             by_hand["drift"].append((within[first] + within[levels[level]]) / 2 - across)
         lengths = [log2(tokens[name] or 1) for name in levels.values()]
         slopes.append(float(np.polyfit(lengths, [within[name] for name in levels.values()], 1)[0]))
-        last = levels[max(levels)]
-        by_hand["last_minus_first_level"].append(within[last] - within[first])
     by_hand["trend_per_doubling"] = slopes
     assert len(questions) == 6
     for metric, values in by_hand.items():

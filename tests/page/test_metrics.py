@@ -12,21 +12,21 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, unit_of
 
 LOWER = {
-    "mirae": ("refusals", "cut_by_max_tokens", "empty", "drift", "std_similarity", "semantic_entropy"),
+    "mirae": ("refusals", "cut_by_embedder", "drift", "std_similarity", "semantic_entropy"),
     "rgb": ("states_fake", "judge_unparsed"),
     "miron": ("boundary_merges", "bits_per_byte", "score_drift", "slips"),
     "multiview": ("flips@judge:a/b+logprobs", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
 }
 HIGHER = {
-    "mirae": ("mean_similarity", "mean_similarity@embedder-2", "across_en_ko", "mean_similarity/lang=a@b"),
+    "mirae": ("mean_similarity", "across_en_ko", "mean_similarity/lang=a@b"),
     "rgb": ("macro_published", "lenient/setting=noise 0.8", "corrected_published", "rejected_lenient"),
     "miron": ("lev_score/category=Facts", "knows"),
     "multiview": ("accuracy@embed:org/name", "accuracy@embed:org/name/task=x", "swapped_accuracy@judge:x"),
 }
 NEITHER = {
-    "mirae": ("answer_tokens", "duplicates"),
+    "mirae": ("estimated_tokens", "identical_answers"),
     "rgb": ("judge_agrees_lenient",),
-    "miron": ("target_tokens", "start_token"),
+    "miron": ("target_tokens", "copy_score"),
     "multiview": ("built_against_bm25", "straight_ended_ok@judge:x"),
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
 from evenkeel.benchmarks.rgb.check.lenient import examine
 from evenkeel.benchmarks.rgb.check.located import locate
@@ -25,7 +26,7 @@ from evenkeel.page.differences import mutual_differences
 from evenkeel.page.examples import cut_fairly
 from evenkeel.page.format import as_json, as_markdown, harmless, visible
 from evenkeel.text import judge
-from evenkeel.text.answers import is_blank, opening_of
+from evenkeel.text.answers import is_blank
 from evenkeel.text.bm25 import okapi_words
 from evenkeel.text.normalization import plain, sentence_starts, words
 from evenkeel.text.token_estimate import estimate_tokens
@@ -60,7 +61,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "lenient check": lenient_check,
     "words": lambda text: words(plain(text)),
     "sentences": sentence_starts,
-    "refusals": lambda text: [opening_of(text, lang) for lang in ("en", "zh", "ko")],
+    "refusals": lambda text: [refuses(text, lang) for lang in ("en", "zh", "ko")],
     "blank": is_blank,
     "levenshtein": lambda text: lev_score(text, " Paris"),
     "matches": lambda text: (matches(text, " Paris"), as_words(text, " Paris here")),

@@ -1,56 +1,50 @@
 """Runs and builds as processes of their own, which go on when whoever began them ends.
 
-A process is `python -m evenkeel run …`, with the options of `evenkeel.run` as arguments. What is known of it
-lies below the runs folder: `.started/NAME/started.json` and `.started/NAME/log`; its run or data are where
-`Started.path` says. No process is signalled: `evenkeel.stop` asks it to end.
+What is known of a process lies below the runs folder: `.started/NAME/started.json`, from which the process
+reads its settings, and `.started/NAME/log`; its run or data are where `Started.path` says. No process is
+signalled: `evenkeel.stop` asks it to end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import os
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_origin
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.api.run import merged_options, parse_data, parse_langs
-from evenkeel.api.setup import model_refs
+from evenkeel.api.build import build
+from evenkeel.api.run import merged_options, parse_data
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.cache import cache_dir, slug, trim, write_whole
+from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
-from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.control import VARIABLE
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
-from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
-from evenkeel.make.builder import Builder
-from evenkeel.models.engines.engine import EngineOptions
-from evenkeel.models.prices import prices_by_role, require_prices
+from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.registry import check_spec, split_spec, with_args
-from evenkeel.options import describe, parse
-from evenkeel.page.format import visible
-from evenkeel.types import ModelRef
+from evenkeel.options import parse
+from evenkeel.page.format import FLOOR, visible
 
 Kind: TypeAlias = Literal["run", "build"]
 State: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped"]
 
-MARKS = 10_000
-"""Commands that are remembered as started by this person."""
-
 FOLDER = ".started"
 DATA = "data"
 """Below the runs folder: what is known of processes, and what builds have made."""
+STORED = "started.json"
 TAIL = 2**16
 """Bytes at the end of a log that are read."""
 LARGEST = 2**20
@@ -61,11 +55,20 @@ _PROCESSES: list[subprocess.Popen[bytes]] = []
 _REAPING = threading.Lock()
 
 
-class _Process(Struct, frozen=True):
-    """What is stored of a process; its place on disk says its name."""
+class Task(Struct, frozen=True, kw_only=True):
+    """What a process does: the settings of `evenkeel.run` or `evenkeel.build`."""
 
     kind: Kind
-    command: list[str]
+    benchmark: str
+    settings: dict[str, Any]
+    out: str
+    min_coverage: float = FLOOR
+
+
+class _Process(Struct, frozen=True, kw_only=True):
+    """What is stored of a process; its place on disk says its name."""
+
+    task: Task
     created: str
     pid: int = 0
     began: str = ""
@@ -78,13 +81,21 @@ class Started(Struct, frozen=True, kw_only=True):
     name: str
     path: str
     """The run's folder, or the folder of what is built."""
-    kind: Kind
-    command: list[str]
+    task: Task
     created: str
     state: State
     """`stopping`: it was asked to stop and has not ended yet."""
     log: str
     """The file with what it printed."""
+
+    @property
+    def kind(self) -> Kind:
+        return self.task.kind
+
+    @property
+    def command(self) -> list[str]:
+        """What resumes it at a terminal."""
+        return ["evenkeel", "started", str(Path(self.log).with_name(STORED))]
 
     @property
     def active(self) -> bool:
@@ -120,34 +131,33 @@ def start(
     The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
-    arguments = run_arguments(benchmark, model, dict(settings))
+    checked = checked_settings(benchmark, model, settings)
     name = split_spec(model)[0] if model else "-".join(_methods(benchmark, settings))
     title = f"{benchmark_name(benchmark)}-{slug(_short(name))}" if name else benchmark_name(benchmark)
-    return _begin(Path(runs_folder), "run", title, str(benchmark), arguments, out="")
+    folder, target = _new_folders(Path(runs_folder), "run", title)
+    task = Task(kind="run", benchmark=str(benchmark), settings=checked, out=str(target.resolve()))
+    return _launch(folder, target, task)[0]
 
 
-def start_build(runs_folder: str | Path, benchmark: str | Path, **options: Any) -> Started:
+def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any) -> Started:
     """Begin a build as a process of its own: `ek.start_build("runs", "mirae", seed=7)`.
 
-    The options are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
+    The settings are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
     """
     cls = chosen_class(benchmark).builder()
-    shared = {name: options.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
-    limits = {name: options.pop(name) for name in Limits.__struct_fields__ if name in options}
-    columns = parse_columns(options.pop("column", ()))
-    _refuse(options, "out", "progress")
-    _refuse_logins([value for value in options.values() if isinstance(value, str)])
-    builder = cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
-    spec = builder.helpers.get("model")
-    _check_prices(builder, benchmark, spec, shared, limits)
-    arguments = [
-        *_arguments(cls.Options, options),
-        *(f"--column={field}={name}" for field, name in columns.items()),
-        *_shared_arguments(shared, limits),
-    ]
-    _refuse_secrets([value for value in options.values() if isinstance(value, str)], shared)
-    out = "" if cls.folder else f"{slug(benchmark_name(benchmark))}.json"
-    return _begin(Path(runs_folder), "build", benchmark_name(benchmark), str(benchmark), arguments, out=out)
+    _refuse(settings, "out", "progress")
+    options = {
+        name: value for name, value in settings.items() if name not in inspect.signature(build).parameters
+    }
+    parse_columns(settings.get("column", ()))
+    texts = [value for value in options.values() if isinstance(value, str)]
+    _refuse_logins(texts)
+    cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    _refuse_secrets(texts, settings)
+    folder, target = _new_folders(Path(runs_folder), "build", benchmark_name(benchmark))
+    out = target.resolve() if cls.folder else target.resolve() / f"{slug(benchmark_name(benchmark))}.json"
+    task = Task(kind="build", benchmark=str(benchmark), settings=settings, out=str(out))
+    return _launch(folder, target, task)[0]
 
 
 def started(runs_folder: str | Path) -> list[Started]:
@@ -158,176 +168,40 @@ def started(runs_folder: str | Path) -> list[Started]:
     root = Path(runs_folder)
     linked = (root / FOLDER).is_symlink()
     folders = (root / FOLDER).iterdir() if (root / FOLDER).is_dir() and not linked else ()
-    processes = [process for folder in folders if (process := _read(root, folder)) is not None]
+    processes = [process for folder in folders if (process := _read(folder)) is not None]
     return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
 
 
 def start_again(process: Started) -> Started:
-    """Go on with a run or a build that stopped or failed: the same command, into the same folder.
+    """Resume a run or a build that stopped or failed: the same settings, into the same folder.
 
     What was answered is not asked again: `ek.start_again(ek.started("runs")[0])`.
     """
-    name, about = process.name, Path(process.log).parent
-    stored = _read(about.parent.parent, about)
-    if stored is None or stored.command != process.command:
+    name, folder = process.name, Path(process.log).parent
+    stored = _read(folder)
+    if stored is None or stored.task != process.task:
         raise UsageError(f"'{name}' is not what was started there. Start a new one.")
     if stored.state not in ("stopped", "failed"):
         raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can go on.")
-    target = Path(process.path).resolve()
-    head, last = process.command[1:5], process.command[-1]
-    folder = Path(last.removeprefix("--out="))
-    # The file may be a stranger's: no other program is started from it, and nothing is written elsewhere.
-    if head != ["-P", "-m", "evenkeel", process.kind] or not (
-        last.startswith("--out=")
-        and (folder == target or (process.kind == "build" and folder.parent == target))
+    target = Path(process.path)
+    if target.is_symlink():
+        raise UsageError(f"{target} is a link. Start a new one.")
+    # The file may be a stranger's: nothing is started from it, and no key sent, that was not started here.
+    if (
+        target.resolve() not in (Path(stored.task.out), Path(stored.task.out).parent)
+        or not _mark_of(stored.task).exists()
     ):
-        raise UsageError(f"'{name}': its command is not one that Evenkeel stored. Start a new one.")
-    if Path(process.path).is_symlink():
-        raise UsageError(f"{process.path} is a link. Start a new one.")
-    if not _mark_of(process.command).exists():
         raise UsageError(
             f"'{name}' was not started from here: what it runs, and where a key goes, comes from its "
             "folder alone. Start a new one."
         )
     for each in CONTROL:
         (target / each).unlink(missing_ok=True)
-    command = [sys.executable, *process.command[1:]]
-    return _launch(about.parent.parent, about, target, process.kind, command)[0]
-
-
-def _refuse_logins(values: Sequence[str]) -> None:
-    """The command is stored: an address of data in it must not hold a key."""
-    for value in values:
-        if is_elsewhere(value) and not value.startswith("hf:") and without_secrets(value) != value:
-            raise UsageError(
-                f"{without_secrets(value)}: an address with a login or a query cannot be given here, because "
-                "the command is stored. Download the file, and give its path."
-            )
-
-
-def run_arguments(benchmark: str | Path, model: str | None, settings: dict[str, Any]) -> list[str]:
-    """The settings of `evenkeel.run`, checked, as arguments of the command line."""
-    _refuse(settings, "out", "fresh", "progress", "wait")
-    shared = {name: settings.pop(name, None) for name in ("model_args", "base_url", "concurrency")}
-    limits = {name: settings.pop(name) for name in Limits.__struct_fields__ if name in settings}
-    data = settings.pop("data", None)
-    columns = parse_columns(settings.pop("column", ()))
-    langs = parse_langs(settings.pop("lang", None))
-    batch = bool(settings.pop("batch", False))
-    general = {
-        name: settings.pop(name, None)
-        for name in ("limit", "seed", "top_p", "top_k", "reuse", *EngineOptions.__struct_fields__)
-    }
-    options = merged_options(settings.pop("options", None), settings)
-    loaded = load_benchmark(benchmark, options)
-    by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
-    _refuse_secrets([model] if model else [], shared)
-    _refuse_logins(parse_data(data) if data is not None else [])
-    if model:
-        check_spec(model, shared["model_args"] or {})
-    elif "model" in loaded.roles:
-        raise UsageError(f"{benchmark} needs the model to ask: give model=SPEC.")
-    _check_prices(loaded, benchmark, model, shared, limits)
-    return [
-        *([f"--model={model}"] if model else []),
-        *(f"--data={path}" for path in (parse_data(data) if data is not None else [])),
-        *(f"--column={field}={name}" for field, name in columns.items()),
-        *([f"--lang={','.join(langs)}"] if langs else []),
-        *(["--batch"] if batch else []),
-        *(f"{_flag(name)}={value}" for name, value in general.items() if value is not None),
-        *_shared_arguments(shared, limits),
-        *_arguments(type(loaded).Options, by_name),
-    ]
-
-
-def _check_prices(
-    benchmark: Benchmark | Builder,
-    name: str | Path,
-    model: str | None,
-    shared: Mapping[str, Any],
-    limits: Mapping[str, Any],
-) -> None:
-    """Refuse a limit in dollars that the process could not keep."""
-    checked = Limits.of(*(limits.get(name) for name in Limits.__struct_fields__))
-    if checked.max_usd is None:
-        return
-    ref = ModelRef(model, dict(shared["model_args"] or {})) if model else None
-    refs = model_refs(benchmark, benchmark_name(name), ref, shared["base_url"])
-    require_prices(checked, prices_by_role(checked, refs, benchmark.roles)[1])
-
-
-def _shared_arguments(shared: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
-    """Those that a run and a build have in common."""
-    given = {"base_url": shared["base_url"], "concurrency": shared["concurrency"], **limits}
-    return [
-        *(f"--model-arg={key}={value}" for key, value in (shared["model_args"] or {}).items()),
-        *(f"{_flag(name)}={value}" for name, value in given.items() if value is not None),
-    ]
-
-
-def _arguments(options: type[Struct], values: Mapping[str, Any]) -> list[str]:
-    """Options by name as the command line takes them, as `cli/options.py` makes it from their class."""
-    described = {option.name: option for option in describe(options)}
-    arguments = []
-    for name, value in values.items():
-        option = described[name]
-        several = get_origin(option.type) is tuple
-        if value is None or (not several and value == option.default):
-            continue
-        if several:
-            parts = [value] if isinstance(value, str) else list(value)
-            if not parts and option.default:
-                raise UsageError(f"{name}: give at least one; the command line has no word for none.")
-            arguments += [f"{_flag(name)}={part}" for part in parts]
-        elif isinstance(value, bool):
-            if not value:
-                raise UsageError(f"{name}: the command line has no word for turning this off.")
-            arguments.append(_flag(name))
-        else:
-            arguments.append(f"{_flag(name)}={value}")
-    return arguments
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _refuse(settings: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        if name in settings:
-            raise UsageError(f"'{name}' cannot be chosen for a process of its own.")
-
-
-def _refuse_secrets(specs: Sequence[str], shared: Mapping[str, Any]) -> None:
-    """A command is stored, and any person on this machine can see it: a key has no place in one."""
-    args = {key: str(value) for key, value in (shared["model_args"] or {}).items()}
-    if shared["base_url"]:
-        args.setdefault("base_url", str(shared["base_url"]))
-    for spec in specs:
-        split_spec(spec)
-    split_spec(with_args("openai:model", args))
-
-
-def _methods(benchmark: str | Path, settings: Mapping[str, Any]) -> list[str]:
-    """What is under test where no model is."""
-    subject = chosen_class(benchmark).subject
-    values = settings.get(subject, ())
-    return [values] if isinstance(values, str) else [str(value) for value in values]
-
-
-def _short(name: str) -> str:
-    """`gpt-4o` of `openai:gpt-4o`, the last folder of a path."""
-    return name.rpartition(":")[2].rstrip("/").rpartition("/")[2] if name.count(":") == 1 else name
-
-
-def _begin(root: Path, kind: Kind, title: str, benchmark: str, arguments: list[str], *, out: str) -> Started:
-    folder, target = _new_folders(root, kind, title)
-    destination = target.resolve() / out if out else target.resolve()
-    return _launch(root, folder, target, kind, _command(kind, benchmark, arguments, destination))[0]
+    return _launch(folder, target, stored.task)[0]
 
 
 def start_named(
-    root: Path, name: str, benchmark: str, arguments: Sequence[str], environment: Mapping[str, str]
+    root: Path, name: str, task: Task, environment: Mapping[str, str]
 ) -> tuple[Started, subprocess.Popen[bytes]]:
     """Begin a run in the folder `root`/`name`, which may hold a part of it, and give its process too."""
     folder, target = root / FOLDER / name, _target(root, "run", name)
@@ -337,36 +211,90 @@ def start_named(
         each.mkdir(parents=True, exist_ok=True)
     for control in CONTROL:
         (target / control).unlink(missing_ok=True)
-    command = _command("run", benchmark, arguments, target.resolve())
-    return _launch(root, folder, target, "run", command, environment)
+    return _launch(folder, target, task, environment)
 
 
-def _command(kind: Kind, benchmark: str, arguments: Sequence[str], out: Path) -> list[str]:
-    # -P: whatever lies in the working directory is not imported.
-    return [sys.executable, "-P", "-m", "evenkeel", kind, benchmark, *arguments, f"--out={out}"]
+def read_task(path: Path) -> Task:
+    """What a process that was started is to do."""
+    return msgspec.json.decode(path.read_bytes(), type=_Process).task
 
 
-def _mark_of(command: Sequence[str]) -> Path:
-    """An empty file of the person's own that says that a command was started by them: a folder with runs may
-    come from elsewhere. The Python that runs it may be another after an update."""
-    content = msgspec.json.encode(list(command[1:]))
-    return cache_dir() / "started" / hashlib.sha256(content).hexdigest()
+def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of `evenkeel.run`, checked before a process is started with them."""
+    _refuse(settings, "out", "fresh", "progress", "wait")
+    shared = {name: value for name, value in settings.items() if name in RUN_ARGUMENTS}
+    by_name = {name: value for name, value in settings.items() if name not in shared}
+    options = merged_options(shared.pop("options", None), by_name)
+    loaded = load_benchmark(benchmark, options)
+    parse_columns(shared.get("column", ()))
+    _refuse_secrets([model] if model else [], shared)
+    _refuse_logins(parse_data(shared["data"]) if shared.get("data") is not None else [])
+    if model:
+        check_spec(model, shared.get("model_args") or {})
+    elif "model" in loaded.roles:
+        raise UsageError(f"{benchmark} needs the model to ask: give model=SPEC.")
+    Limits.of(*(shared.get(name) for name in Limits.__struct_fields__))
+    by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
+    return {"model": model, **shared, **by_name}
+
+
+def _refuse(settings: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if name in settings:
+            raise UsageError(f"'{name}' cannot be chosen for a process of its own.")
+
+
+def _refuse_logins(values: list[str]) -> None:
+    """The settings are stored: an address of data in them must not hold a key."""
+    for value in values:
+        if is_elsewhere(value) and not value.startswith("hf:") and without_secrets(value) != value:
+            raise UsageError(
+                f"{without_secrets(value)}: an address with a login or a query cannot be given here, because "
+                "the settings are stored. Download the file, and give its path."
+            )
+
+
+def _refuse_secrets(specs: list[str], settings: Mapping[str, Any]) -> None:
+    """The settings are stored: a key has no place in them."""
+    args = {key: str(value) for key, value in (settings.get("model_args") or {}).items()}
+    if settings.get("base_url"):
+        args.setdefault("base_url", str(settings["base_url"]))
+    for spec in specs:
+        split_spec(spec)
+    split_spec(with_args("openai:model", args))
+
+
+def _methods(benchmark: str | Path, settings: Mapping[str, Any]) -> list[str]:
+    """What is under test where no model is."""
+    values = settings.get(chosen_class(benchmark).subject, ())
+    return [values] if isinstance(values, str) else [str(value) for value in values]
+
+
+def _short(name: str) -> str:
+    """`gpt-4o` of `openai:gpt-4o`, the last folder of a path."""
+    return name.rpartition(":")[2].rstrip("/").rpartition("/")[2] if name.count(":") == 1 else name
+
+
+def _encoded(value: Any) -> bytes:
+    return msgspec.json.encode(value, enc_hook=str, order="deterministic")
+
+
+def _mark_of(task: Task) -> Path:
+    """An empty file of the person's own that says that they started this: a folder with runs may come from
+    elsewhere."""
+    return cache_dir() / "started" / hashlib.sha256(_encoded(task)).hexdigest()
 
 
 def _launch(
-    root: Path,
-    folder: Path,
-    target: Path,
-    kind: Kind,
-    command: list[str],
-    environment: Mapping[str, str] | None = None,
+    folder: Path, target: Path, task: Task, environment: Mapping[str, str] | None = None
 ) -> tuple[Started, subprocess.Popen[bytes]]:
     """Begin a process whose folders are there; its log begins anew."""
-    process = _Process(kind, command, datetime.now(UTC).isoformat(timespec="milliseconds"))
-    write_whole(folder / "started.json", msgspec.json.encode(process))
+    process = _Process(task=task, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
+    write_whole(folder / STORED, _encoded(process))
     with contextlib.suppress(OSError):  # where nothing can be remembered, it can only be started anew
-        write_whole(_mark_of(command), b"")
-        trim(_mark_of(command).parent, files=MARKS, size=MARKS)
+        write_whole(_mark_of(task), b"")
+    # -P: whatever lies in the working directory is not imported.
+    command = [sys.executable, "-P", "-m", "evenkeel", "started", str((folder / STORED).resolve())]
     (folder / "log").unlink(missing_ok=True)  # never written through a link
     with (folder / "log").open("xb") as log:
         try:
@@ -388,8 +316,8 @@ def _launch(
     with _REAPING:
         _PROCESSES.append(child)
     process = msgspec.structs.replace(process, pid=child.pid, began=process_began(child.pid))
-    write_whole(folder / "started.json", msgspec.json.encode(process))
-    return _as_started(root, folder, process), child
+    write_whole(folder / STORED, _encoded(process))
+    return _as_started(folder, process), child
 
 
 def _new_folders(root: Path, kind: Kind, title: str) -> tuple[Path, Path]:
@@ -411,29 +339,25 @@ def _target(root: Path, kind: Kind, name: str) -> Path:
     return root / name if kind == "run" else root / DATA / name
 
 
-def _read(root: Path, folder: Path) -> Started | None:
+def _read(folder: Path) -> Started | None:
     """What is stored of a process; None where the file is not ours."""
     try:
-        if (
-            not folder.name.isprintable()
-            or folder.is_symlink()
-            or (file := member(folder, "started.json")) is None
-        ):
+        file = None if folder.is_symlink() or not folder.name.isprintable() else member(folder, STORED)
+        if file is None:
             return None
         with file.open("rb") as opened:
             process = msgspec.json.decode(opened.read(LARGEST), type=_Process)
     except (OSError, DataError, ValueError, RecursionError):
         return None
-    return _as_started(root, folder, process)
+    return _as_started(folder, process)
 
 
-def _as_started(root: Path, folder: Path, process: _Process) -> Started:
-    target = _target(root, process.kind, folder.name)
+def _as_started(folder: Path, process: _Process) -> Started:
+    target = _target(folder.parent.parent, process.task.kind, folder.name)
     return Started(
         name=folder.name,
         path=str(target),
-        kind=process.kind,
-        command=process.command,
+        task=process.task,
         created=process.created,
         state=_state(process, target),
         log=str(folder / "log"),
@@ -444,9 +368,9 @@ def _state(process: _Process, target: Path) -> State:
     if _alive(process):
         if any((target / name).is_file() for name in (STOP, STOPPED)):
             return "stopping"
-        begun = "spec.json" if process.kind == "run" else "progress.json"
+        begun = "spec.json" if process.task.kind == "run" else "progress.json"
         return "running" if (target / begun).exists() else "starting"
-    if process.kind == "run":
+    if process.task.kind == "run":
         finished = (target / "summary.json").is_file()
     else:
         finished = target.is_dir() and any(_is_data(path) for path in target.iterdir())

@@ -78,7 +78,7 @@ def _ended_early(settings: Settings, process: Started) -> None:
     if st.button("Go on", key=f"again-{process.name}"):
         _attempt(process, lambda: ek.start_again(process))
     with st.expander("At the terminal"):
-        show.preformatted(shlex.join(["evenkeel", *process.command[4:]]))
+        show.preformatted(shlex.join(process.command))
         if process.state == "stopped":
             show.preformatted(process.log_tail(12))
 

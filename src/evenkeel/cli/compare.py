@@ -30,15 +30,8 @@ from evenkeel.cli.output import print_result
     metavar="TAG",
     help="Break the metrics (the headline, if none is named) down by a tag: level, domain, lang; repeat.",
 )
-@click.option(
-    "--unpaired",
-    is_flag=True,
-    help="Compare runs with different samples or settings, as independent samples.",
-)
 @options.json_option("the comparison")
-def compare_command(
-    runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[str, ...], unpaired: bool, json: bool
-) -> None:
+def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[str, ...], json: bool) -> None:
     """Compare runs: paired by sample on what both have, each difference with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
@@ -46,14 +39,9 @@ def compare_command(
     score`) are compared with a run over the same questions; what they do not state is named.
     """
     from evenkeel.analysis.comparison import compare
-    from evenkeel.analysis.pairing import Unpairable
     from evenkeel.report.comparison import show_comparison
 
-    try:
-        comparison = compare(*runs, metrics=metrics, by=by, unpaired=unpaired)
-    except Unpairable as error:
-        raise Unpairable(f"{error} To compare them as independent samples: --unpaired.") from None
-    print_result(comparison, show_comparison, json=json)
+    print_result(compare(*runs, metrics=metrics, by=by), show_comparison, json=json)
 
 
 @click.command(
@@ -62,7 +50,7 @@ def compare_command(
         "evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01",
         "evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals",
         "evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25",
-        "evenkeel gate runs/today --baseline runs/yesterday --metric answer_tokens --higher-is-worse",
+        "evenkeel gate runs/today --baseline runs/yesterday --metric estimated_tokens --higher-is-worse",
         "evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml",
     ),
 )
@@ -82,22 +70,7 @@ def compare_command(
     is_flag=True,
     help="Treat a rise as a change for the worse, for metrics without a better direction.",
 )
-@click.option("--lower-is-worse", is_flag=True, help="The same for a fall.")
 @options.min_coverage_option
-@click.option(
-    "--min-overlap",
-    type=click.FloatRange(min=0, max=1),
-    default=0.8,
-    show_default=True,
-    help="The share of the larger run's samples that both must have.",
-)
-@click.option(
-    "--min-groups",
-    type=click.IntRange(min=2),
-    default=6,
-    show_default=True,
-    help="The number of independent groups (questions, triplets) that both must have.",
-)
 @click.option(
     "--format",
     "form",

@@ -1,4 +1,4 @@
-"""Data sets: `build` makes one, `data` lists, fetches and verifies the published ones."""
+"""Data sets: `build` makes one, `data` lists and fetches the published ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ from typing import Any
 import click
 
 from evenkeel.cli import options
-from evenkeel.cli.options import BenchmarkGroup, SuggestingChoice, SuggestingGroup, examples, from_struct
+from evenkeel.cli.options import (
+    BenchmarkGroup,
+    SuggestingChoice,
+    SuggestingGroup,
+    compose,
+    examples,
+    from_struct,
+)
 from evenkeel.cli.output import say, say_error
-from evenkeel.errors import DataError
 from evenkeel.files import datasets
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class
+
+MODEL_OPTIONS = compose(
+    options.column_option,
+    options.model_args_option,
+    options.base_url_option,
+    options.concurrency_option,
+    options.engine_options,
+    from_struct(Limits),
+)
+"""For builders that ask a model."""
 
 
 def _make_build(name: str) -> click.Command:
@@ -25,15 +41,12 @@ def _make_build(name: str) -> click.Command:
 
     @click.option("--out", type=click.Path(file_okay=not builder.folder, dir_okay=builder.folder), **out)
     @from_struct(builder.Options)
-    @options.column_option
-    @options.model_args_option
-    @options.base_url_option
-    @options.concurrency_option
-    @options.engine_options
-    @from_struct(Limits)
+    @(MODEL_OPTIONS if builder.asks else compose())
     @click.pass_context
-    def build(ctx: click.Context, /, **settings: Any) -> None:
-        ctx.exit(_build(name, **settings))
+    def build(ctx: click.Context, /, model_args: tuple[str, ...] = (), **settings: Any) -> None:
+        from evenkeel.models.registry import parse_args
+
+        ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
 
     text = f"Make a data set for {name}."
     return click.command(name=name, help=text, epilog=examples(*options.usage("build", name)))(build)
@@ -47,12 +60,12 @@ build_command = BenchmarkGroup(
 )
 
 
-def _build(name: str, *, model_args: tuple[str, ...], **settings: Any) -> int:
+def build_and_show(name: str, **settings: Any) -> int:
+    """Build with the settings of `evenkeel.build`, print what was written, and return the exit code."""
     from evenkeel import api
-    from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
-    paths, built = api.build(name, model_args=parse_args(model_args), progress=Watcher(), **settings)
+    paths, built = api.build(name, progress=Watcher(), **settings)
     for note in built.notes:
         say(note, err=True)
     for path in paths:
@@ -64,7 +77,7 @@ def _build(name: str, *, model_args: tuple[str, ...], **settings: Any) -> int:
 
 @click.group(cls=SuggestingGroup, name="data")
 def data_command() -> None:
-    """List, fetch and verify the published data sets. They keep their own licences and are never bundled."""
+    """List and fetch the published data sets. They keep their own licences and are never bundled."""
 
 
 name_argument = click.argument("name", type=SuggestingChoice(list(datasets.published_sets())))
@@ -100,21 +113,6 @@ def fetch_command(name: str) -> None:
         if file.pinned_by == "commit":
             digest = datasets.recorded_sha256(datasets.cached_path(name, file))
             click.echo(f"{file.path}: pinned by commit only; recorded as sha256 {digest}", err=True)
-
-
-@data_command.command(name="verify")
-@name_argument
-def verify_command(name: str) -> None:
-    """Check the files of a data set.
-
-    Each is compared with its published digest, or with the one recorded at its first fetch.
-    """
-    files = datasets.published_set(name).files
-    states = [datasets.state(name, file) for file in files]
-    for file, state in zip(files, states, strict=True):
-        click.echo(f"{state:<9}  by {file.pinned_by}  {file.path}")
-    if any(state != "whole" for state in states):
-        raise DataError(name, f"a file is missing or not as published. Run: evenkeel data fetch {name}")
 
 
 def _show_progress(file: datasets.PublishedFile, done: int, total: int | None) -> None:

@@ -6,10 +6,12 @@ import contextlib
 import errno
 import importlib
 import io
+import logging
 import math
 import os
 import signal
 import sys
+import traceback
 import warnings
 from typing import Any
 
@@ -39,8 +41,8 @@ COMMANDS = {
     "scorecard": ("report", "Put a model's runs on one page, without an overall score."),
     "report": ("report", "Write a run's HTML page again."),
     "export": ("report", "Write a run as CSV, Parquet or the published files."),
-    "data": ("data", "List, fetch and verify the published data sets."),
-    "list": ("list", "List benchmarks, models, metrics, document sets and runs."),
+    "data": ("data", "List and fetch the published data sets."),
+    "list": ("list", "List benchmarks, models, metrics and runs."),
     "app": ("app", "Open the web app: run, watch, explore, compare."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
@@ -85,9 +87,10 @@ class LazyGroup(SuggestingGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        module_name = "started" if cmd_name == "started" else COMMANDS.get(cmd_name, ("",))[0]
+        if not module_name:
             return None
-        module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"evenkeel.cli.{module_name}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
@@ -102,8 +105,17 @@ class LazyGroup(SuggestingGroup):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="evenkeel")
-def cli() -> None:
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="Show on stderr what was chosen for this machine: device, batch sizes, threads.",
+)
+def cli(verbose: bool) -> None:
     """Measure how reliable a language model is: published benchmarks, with intervals."""
+    if verbose:
+        log = logging.getLogger("evenkeel")
+        log.setLevel(logging.INFO)
+        log.addHandler(logging.StreamHandler())
 
 
 def main() -> None:
@@ -199,13 +211,23 @@ def _run_command() -> int:
         say_error(f"{where}: cannot be written ({error.strerror}). {remedy}, or choose another folder.")
         return StorageError.exit_code
     except Exception as error:
-        if not set(sys.argv[1:2]) & READS_RUNS or os.environ.get("EVENKEEL_TRACEBACK"):
+        reads_run = bool(set(sys.argv[1:3]) & READS_RUNS)
+        if not reads_run or os.environ.get("EVENKEEL_TRACEBACK") or _passed_plugin(error):
             raise
         say_error(
             f"a file of the run is not as Evenkeel writes it ({place_of(error)}). `evenkeel rescore` writes "
             "a run's files again from its journal; EVENKEEL_TRACEBACK=1 shows the whole error."
         )
         return 2
+
+
+def _passed_plugin(error: BaseException) -> bool:
+    """Whether an error came through the code of a benchmark that is not one of Evenkeel's."""
+    from evenkeel.harness.benchmark import Benchmark
+
+    modules = {cls.__module__.partition(".")[0] for cls in Benchmark.__subclasses__()} - {"evenkeel"}
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").partition(".")[0] in modules for frame, _ in frames)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

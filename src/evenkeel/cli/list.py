@@ -1,4 +1,4 @@
-"""What is available: `list benchmarks|metrics|models|sets|runs`, and `tokenizers`, which compares some."""
+"""What is available: `list benchmarks|metrics|models|runs`, and `tokenizers`, which compares some."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from evenkeel.harness.benchmark import Benchmark
     from evenkeel.harness.stored.listing import ListedRun
 
 
@@ -26,7 +25,7 @@ STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
 
 @click.group(cls=SuggestingGroup, name="list")
 def list_command() -> None:
-    """List benchmarks, metrics, models, document sets and runs."""
+    """List benchmarks, metrics, models and runs."""
 
 
 @list_command.command(name="benchmarks")
@@ -94,28 +93,6 @@ def list_models(ask: bool, json: bool) -> None:
                 say(f"    {provider.problem}")
 
     print_result({"kinds": kinds, "providers": known}, show, json=json)
-
-
-@list_command.command(name="sets")
-def list_sets() -> None:
-    """Document sets that `build` knows by name, with their criteria and how to get them."""
-    from evenkeel.harness.registry import usable_benchmarks
-
-    for name, benchmark in usable_benchmarks():
-        for title, source, tasks in getattr(_builder(benchmark), "sets", list)():
-            say(f"{name}: {title}")
-            say(f"    {source}")
-            for task in tasks:
-                say(f"    {task}")
-
-
-def _builder(benchmark: type[Benchmark]) -> Any:
-    from evenkeel.errors import UsageError
-
-    try:
-        return benchmark.builder()
-    except UsageError:  # it has none
-        return None
 
 
 @list_command.command(name="runs", epilog=examples("evenkeel list runs", "evenkeel list runs results --json"))
@@ -190,9 +167,10 @@ def tokenizers_command(
     file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file; or tiktoken:NAME.
     """
     from evenkeel.api.run import parse_langs
-    from evenkeel.benchmarks.miron import tokenizers
+    from evenkeel.harness.registry import usable_benchmarks
     from evenkeel.report.terminal.tables import show_table
 
+    tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
     grids = tokenizers.grids(comparison)
 

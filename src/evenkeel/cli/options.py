@@ -5,7 +5,6 @@ A decorator here is one of click's, or several composed; a command lists the one
 
 from __future__ import annotations
 
-import logging
 import types
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -96,14 +95,6 @@ def compose(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def show_log() -> None:
-    """Show what the package logs on stderr."""
-    log = logging.getLogger("evenkeel")
-    log.setLevel(logging.INFO)
-    if not log.handlers:
-        log.addHandler(logging.StreamHandler())
-
-
 def from_struct(options: type[Struct], *, asking: bool = True) -> Decorator:
     """One option for each field of a struct; without `asking`, not those that matter only to requests."""
     return compose(*(_from_field(option) for option in describe(options) if asking or not option.asking))
@@ -160,21 +151,12 @@ lang_option = click.option(
     "--lang",
     help="Languages, separated by commas: en,ko.  [default: all of the data; of a starter set mostly en]",
 )
-base_url_option = compose(
-    click.option(
-        "--base-url",
-        multiple=True,
-        callback=lambda ctx, param, values: ",".join(values) or None,
-        help="The address of an OpenAI-compatible server, for openai: models and local servers by name; of a "
-        "provider, where there is no such model; repeat for several that hold the same model.",
-    ),
-    click.option(
-        "--verbose",
-        is_flag=True,
-        expose_value=False,
-        callback=lambda ctx, param, value: show_log() if value else None,
-        help="Show on stderr what was chosen for this machine: device, batch sizes, threads.",
-    ),
+base_url_option = click.option(
+    "--base-url",
+    multiple=True,
+    callback=lambda ctx, param, values: ",".join(values) or None,
+    help="The address of an OpenAI-compatible server, for openai: models and local servers by name; of a "
+    "provider, where there is no such model; repeat for several that hold the same model.",
 )
 model_args_option = click.option(
     "--model-arg",

@@ -49,31 +49,36 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     epilog=examples(
         "evenkeel scorecard runs/mirae runs/rgb runs/miron runs/multiview",
         "evenkeel scorecard runs/*/ --out runs/scorecard.html",
-        "evenkeel scorecard runs/one-model runs/another --mixed",
+        "evenkeel scorecard runs/20261115-180400-demo-embedded",
         "evenkeel scorecard runs/*/ --json",
     ),
 )
 @runs_argument
 @click.option("--out", type=FILE, help="The file to write.  [default: scorecard.html; with --json no page]")
-@click.option("--mixed", is_flag=True, help="Allow runs of different models on one page.")
 @json_option("the scorecard")
-def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json: bool) -> None:
+def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> None:
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
-    Runs of one benchmark are shown side by side. There is no overall score: the figures measure different
-    things.
+    A RUN may be a folder of runs, such as that of a demo. Runs of one benchmark are shown side by side. There
+    is no overall score: the figures measure different things.
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
     from evenkeel.report.scorecard import render, scorecard, show_scorecard
 
-    card = scorecard([load_run(run) for run in runs], mixed=mixed)
+    card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)])
     print_result(card, show_scorecard, json=json)
     if not json:
         out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")
     if out:
         write_whole(out, render(card, out))
+
+
+def _runs_in(folder: str) -> list[Path]:
+    """The folder itself, or the runs in it where it is not one."""
+    inner = sorted(path.parent for path in Path(folder).glob("*/spec.json"))
+    return [Path(folder)] if (Path(folder) / "spec.json").exists() or not inner else inner
 
 
 @click.command(
@@ -86,7 +91,6 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
         "evenkeel export runs/mine --to inspect --out logs/mine.eval",
         "evenkeel export runs/mine --to every-eval-ever --out datastore",
         "evenkeel export runs/mine --to hub",
-        "evenkeel export runs/multiview --to mteb --out task",
     ),
 )
 @run_argument
@@ -94,12 +98,10 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, mixed: bool, json
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(
-        ["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub", "mteb"]
-    ),
+    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
-    "the Hugging Face Hub, MTEB (of multiview).",
+    "the Hugging Face Hub.",
 )
 @click.option(
     "--out",

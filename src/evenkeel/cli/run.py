@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, say, show_run
-from evenkeel.errors import BatchesPending, UsageError
+from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.models.engines.engine import EngineOptions
-from evenkeel.options import describe
-from evenkeel.page.format import as_json
+from evenkeel.page.format import FLOOR, as_json
 
 NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
 """Options of `run` that change nothing in what a dry run counts."""
@@ -84,7 +81,27 @@ def _make_run(name: str) -> click.Command:
 
     epilog = examples(*options.usage("run", name))
     text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.about)))
-    return click.command(name=name, help=text, epilog=epilog)(run)
+    return click.command(name=name, cls=RunCommand, help=text, epilog=epilog)(run)
+
+
+class RunCommand(click.Command):
+    """A command that explains how a model is given, to someone who gave it another way."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            _, stray, _ = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            if error.option_name != "--model":
+                raise
+            subject = f"--{chosen_class(str(self.name)).subject}"
+            raise click.UsageError(
+                f"{self.name} takes no --model: {subject} says what is compared.", ctx
+            ) from None
+        if stray and "--help" not in args:
+            has_model = any(parameter.name == "model" for parameter in self.params)
+            hint = f" The model is an option: --model {stray[0]}" if has_model else ""
+            raise click.UsageError(f"Got unexpected extra argument ({stray[0]}).{hint}", ctx)
+        return super().parse_args(ctx, args)
 
 
 run_command = BenchmarkGroup(
@@ -101,26 +118,32 @@ def _run(
     name: str,
     *,
     dry_run: bool,
-    min_coverage: float,
     json: bool,
     resume: bool,
-    model: str | None = None,
     model_args: tuple[str, ...] = (),
+    min_coverage: float,
     **settings: Any,
 ) -> int:
     from evenkeel import api
     from evenkeel.models.registry import parse_args
-    from evenkeel.report.terminal.progress import Watcher
 
     settings["model_args"] = parse_args(model_args)
-    if dry_run:
-        EngineOptions.of(*(settings[name] for name in EngineOptions.__struct_fields__))
-        counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
-        plan = api.dry_run(name, model, **counted)
-        click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
-        return 0
+    if not dry_run:
+        return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
+    EngineOptions.of(*(settings[name] for name in EngineOptions.__struct_fields__))
+    counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
+    plan = api.dry_run(name, **counted)
+    click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
+    return 0
+
+
+def run_and_show(name: str, *, min_coverage: float, json: bool = False, **settings: Any) -> int:
+    """Run a benchmark with the settings of `evenkeel.run`, print its figures, and return the exit code."""
+    from evenkeel import api
+    from evenkeel.report.terminal.progress import Watcher
+
     try:
-        run = api.run(name, model, **settings, fresh=not resume, progress=Watcher())
+        run = api.run(name, **settings, progress=Watcher())
     except BatchesPending as pending:
         say(str(pending), err=json)
         return pending.exit_code
@@ -151,14 +174,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
 
 
 def _make_score(name: str) -> click.Command:
-    @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-    @click.option(
-        "--from-inspect",
-        metavar="LOG",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help=f"Score a log of Inspect's task evenkeel/{name} (.eval or .json) in place of FILE…; options "
-        "that are not given are those of the log.",
-    )
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
     @from_struct(chosen_class(name).Options, asking=False)
     @options.lang_option
     @options.base_url_option
@@ -167,17 +183,7 @@ def _make_score(name: str) -> click.Command:
     @options.engine_options
     @options.outcome_options
     @click.pass_context
-    def score(ctx: click.Context, /, from_inspect: Path | None, **settings: Any) -> None:
-        if not settings["files"] and not from_inspect:
-            raise click.UsageError("Missing argument 'FILE…': recorded answers, or --from-inspect LOG.", ctx)
-        if settings["files"] and from_inspect:
-            raise UsageError("give either files of recorded answers, or --from-inspect LOG.")
-        if from_inspect:
-            options = [option.name for option in describe(chosen_class(name).Options)]
-            typed = [
-                each for each in options if ctx.get_parameter_source(each) == ParameterSource.COMMANDLINE
-            ]
-            ctx.exit(_score_log(name, from_inspect, {each: settings[each] for each in typed}, settings))
+    def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
 
     text = (
@@ -185,23 +191,6 @@ def _make_score(name: str) -> click.Command:
         "MIRAE does languages); others are shown side by side."
     )
     return click.command(name=name, help=text, epilog=examples(*options.usage("score", name)))(score)
-
-
-def _score_log(name: str, log: Path, options: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
-    from evenkeel.inspect.recorded import score_log
-    from evenkeel.report.terminal.progress import Watcher
-
-    run = score_log(
-        name,
-        log,
-        out=settings["out"],
-        fresh=not settings["resume"],
-        base_url=settings["base_url"],
-        concurrency=settings["concurrency"],
-        progress=Watcher(),
-        **options,
-    )
-    return show_run(run, min_coverage=settings["min_coverage"], json=settings["json"])
 
 
 score_command = BenchmarkGroup(
@@ -305,9 +294,8 @@ def rescore_command(
 
 
 @click.command(name="demo")
-@options.min_coverage_option
 @click.pass_context
-def demo_command(ctx: click.Context, min_coverage: float) -> None:
+def demo_command(ctx: click.Context) -> None:
     """Try it: a small run of every benchmark on the embedded models, and one page for all."""
     from rich.console import Console
 
@@ -330,4 +318,4 @@ def demo_command(ctx: click.Context, min_coverage: float) -> None:
     show_scorecard(Console(), card)
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
-    ctx.exit(max(check_coverage(run, min_coverage) for run in runs))
+    ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

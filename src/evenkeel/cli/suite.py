@@ -47,13 +47,7 @@ DEFAULT = Path("suite.yaml")
     help="Let the file send keys to this host; without it a key goes only to its own provider; repeat.",
 )
 @click.option("--dry-run", is_flag=True, help="List the runs, their requests and their cost; ask nothing.")
-@click.option(
-    "--summary",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help='Add the leaderboards to this file as Markdown: "$GITHUB_STEP_SUMMARY".',
-)
 @click.option("--init", is_flag=True, help="Write a commented FILE to begin with.  [default: suite.yaml]")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of the file.")
 @json_option("the outcome, or with --dry-run the plan,")
 @click.pass_context
 def suite_command(
@@ -64,24 +58,17 @@ def suite_command(
     only: tuple[str, ...],
     allow_hosts: tuple[str, ...],
     dry_run: bool,
-    summary: Path | None,
     init: bool,
-    schema: bool,
     json: bool,
 ) -> None:
     """Run each benchmark of FILE on each of its models, and rank the models.
 
-    The same command goes on where it stopped: nothing that was answered is asked again. Runs of different
+    The same command resumes where it stopped: nothing that was answered is asked again. Runs of different
     servers go side by side, those of one server or of this machine one after the other. A run that fails
     stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
 
     Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
     """
-    if schema:
-        from evenkeel.api.suite.schema import shipped_schema
-
-        click.echo(shipped_schema(), nl=False)
-        return
     if init:
         _init(file or DEFAULT)
         return
@@ -93,15 +80,12 @@ def suite_command(
         costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
-    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, markdown, show_suite
+    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, show_suite
     from evenkeel.report.terminal.runs import runs_watcher
 
     watcher = runs_watcher(True, plain=True)
     result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
     print_result(result, show_suite, json=json)
-    if summary is not None:
-        with summary.open("a", encoding="utf-8") as opened:
-            opened.write(markdown(result))
     if not json:
         for name in (PAGE, TABLE, MARKDOWN):
             say(Path(result.path) / name)
@@ -109,17 +93,13 @@ def suite_command(
 
 
 def _init(path: Path) -> None:
-    from evenkeel.api.suite.schema import FILE, TITLE, example, shipped_schema
+    from evenkeel.api.suite.definition import example
     from evenkeel.files.cache import write_whole
 
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} exists already: give another name.")
-    schema = path.with_name(FILE)
-    if schema.is_symlink() or (schema.exists() and TITLE not in schema.read_text(errors="replace")):
-        raise UsageError(f"{schema} exists already, and is not the schema of a suite: move it away.")
-    write_whole(schema, shipped_schema())
     write_whole(path, example())
-    say(f"Suite: {path} (its schema, for editors: {schema})")
+    say(f"Suite: {path}")
     say(f"Run it: evenkeel suite {path}")
 
 

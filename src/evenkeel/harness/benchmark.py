@@ -142,7 +142,7 @@ class Benchmark:
     about: ClassVar[str] = ""
     """What the help of `run` says further, after the question."""
     decides: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Settings that decide some metrics only, as patterns of both: `{"options.chunked": ["whole_*"]}`. Runs
+    """Settings that decide some metrics only, as patterns of both: `{"options.judge": ["*@judge"]}`. Runs
     that differ in such a setting are compared by the other metrics."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""

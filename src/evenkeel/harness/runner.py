@@ -32,7 +32,7 @@ Opener: TypeAlias = Callable[[str], Model]
 Refusal: TypeAlias = Callable[[int], EvenkeelError]
 """Says why so many requests are not asked, and what permits them."""
 
-TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging", "nli": "comparing"}
+TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
 
 
 class RequestPath:

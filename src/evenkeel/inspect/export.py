@@ -22,7 +22,7 @@ from evenkeel.inspect.questions import (
     encode_answers,
     make_questions,
 )
-from evenkeel.inspect.scoring import explain, with_intervals
+from evenkeel.inspect.scoring import explain, standard_error, with_intervals
 from evenkeel.journal.journal import LOOKUP, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.models.replay import RecordedAnswers
@@ -30,8 +30,6 @@ from evenkeel.types import Figure, Generate, Record, Request, Response, Sample, 
 
 SCORER = "evenkeel"
 STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
-NORMAL = 1.959964
-"""Standard errors from a mean to the end of its 95 % interval, where that is symmetric."""
 TEXTS = ("target", "answer", "positive")
 """Fields of a sample's inputs that say what is right."""
 
@@ -85,7 +83,6 @@ def make_log(run: Run) -> Any:
     talks.close()
     usage = _sum_usage(samples, model)
     ids = [question.id for question in questions]
-    headline = benchmark.metrics[0].name
     log = EvalLog(
         status="success",
         eval=EvalSpec(
@@ -101,7 +98,7 @@ def make_log(run: Run) -> Any:
             model=model,
             config=EvalConfig(epochs=max([1, *(len(question.epochs) for question in questions)])),
             packages={"evenkeel": str(spec.provenance.get("evenkeel", ""))},
-            headline_metric=HeadlineMetric(scorer=SCORER, metric=headline),
+            headline_metric=HeadlineMetric(scorer=SCORER, metric=next(iter(run.headlines))),
             metadata={
                 FIELD: {
                     "benchmark": spec.benchmark,
@@ -125,12 +122,14 @@ def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any])
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore, HeadlineMetric
 
     chosen = [name for name in with_intervals(run.summary, benchmark.subject) if name in run.summary]
-    headline = benchmark.metrics[0].name
+    headline = next(iter(run.headlines))
     metrics = {
         name: EvalMetric(name=name, value=figure.value, metadata=figure_metadata(figure))
         for name in sorted(chosen, key=lambda each: each != headline)
         if (figure := run.summary[name]).value is not None
     }
+    if (error := standard_error(run.headlines[headline])) is not None:
+        metrics["stderr"] = EvalMetric(name="stderr", value=error)
     scored = sum(sample.scores is not None and sample.error is None for sample in samples)
     return EvalResults(
         total_samples=len(samples),
@@ -152,9 +151,8 @@ def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any])
 
 
 def figure_metadata(figure: Figure) -> dict[str, Any]:
-    """A figure with its 95 % interval; the standard error is half of that, over 1.96."""
+    """A figure with its 95 % interval and its standard error."""
     known = figure.low is not None and figure.high is not None
-    width = (figure.high or 0.0) - (figure.low or 0.0)
     fields = to_jsonable(figure)
     return {
         **{
@@ -164,7 +162,7 @@ def figure_metadata(figure: Figure) -> dict[str, Any]:
         **({"basis": figure.basis} if figure.basis else {}),
         **({"p": figure.p} if figure.p is not None else {}),
         "ci": [figure.low, figure.high] if known else None,
-        "stderr": width / (2 * NORMAL) if known else None,
+        "stderr": standard_error(figure),
     }
 
 
@@ -194,11 +192,14 @@ def _sample(
         output = as_output(responses[RecordedAnswers.key(request)], model)
         turns.append(output.message)
     counted = list(responses.values())
+    events = [_event(prompt, output, model)] if request is not None else []
     for other, response in talk:
         responses[RecordedAnswers.key(other)] = response
         if isinstance(other, Generate):
-            output = output or as_output(response, model)
-            turns += [*messages(other), as_output(response, model).message]
+            written = as_output(response, model)
+            output = output or written
+            turns += [*messages(other), written.message]
+            events.append(_event(messages(other), written, model))
     failed = [each for each in responses.values() if each.status == "error"]
     failure = "; ".join(dict.fromkeys(each.reason for each in failed))
     usage = _usage(responses.values())
@@ -208,6 +209,7 @@ def _sample(
         input=prompt or [ChatMessageUser(content=_as_text(question.samples[0]))],
         target=targets(question.samples[0]),
         messages=turns,
+        events=events,
         **({"output": output} if output is not None else {}),
         scores={
             SCORER: _score(
@@ -218,6 +220,16 @@ def _sample(
         store={FIELD: encode_answers(responses)},
         model_usage={model: usage} if usage else {},
         error=EvalError(message=failure, traceback="", traceback_ansi="") if failed else None,
+    )
+
+
+def _event(prompt: list[Any], output: Any, model: str) -> Any:
+    """A call of a model, which Inspect's data frames of messages are made of."""
+    from inspect_ai.event import ModelEvent
+    from inspect_ai.model import GenerateConfig
+
+    return ModelEvent(
+        model=model, input=prompt, tools=[], tool_choice="none", config=GenerateConfig(), output=output
     )
 
 

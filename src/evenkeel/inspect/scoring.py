@@ -25,11 +25,24 @@ from evenkeel.inspect.questions import Answers, Question, answered, in_order, re
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.page.format import known
-from evenkeel.page.metrics import Metric, declaration, scope_of
-from evenkeel.types import Answered, Asking, ModelRef, Record, Request, Response, Sample, Score, Summary
+from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
+from evenkeel.types import (
+    Answered,
+    Asking,
+    Figure,
+    ModelRef,
+    Record,
+    Request,
+    Response,
+    Sample,
+    Score,
+    Summary,
+)
 
 INSPECT = "inspect"
 """The spec of a helper that is Inspect's model, `inspect:ROLE` of the model in a role there."""
+NORMAL = 1.959964
+"""Standard errors from a mean to the end of its 95 % interval, where that is symmetric."""
 BY_OTHERS = ("no_clean_version",)
 """Values that depend on other samples and whose metrics do not say so."""
 
@@ -38,19 +51,11 @@ def is_inspect(spec: str) -> bool:
     return spec.partition(":")[0] == INSPECT
 
 
-class WithRecorded(LocalEngine):
-    """Opens models as ever; those of Inspect, and further ones, as what they answered."""
-
-    def __init__(
-        self, recorded: RecordedAnswers, specs: Collection[str] = (), *, concurrency: int | None = None
-    ) -> None:
-        super().__init__(concurrency=concurrency)
-        self._recorded = recorded
-        self._specs = specs
+class WithoutInspect(LocalEngine):
+    """Opens models as ever; Inspect's, which Inspect itself asks, are empty recordings."""
 
     def _make(self, ref: ModelRef) -> Model:
-        answered = is_inspect(ref.spec) or ref.spec in self._specs
-        return self._recorded if answered else super()._make(ref)
+        return RecordedAnswers({}, {}) if is_inspect(ref.spec) else super()._make(ref)
 
 
 class Session:
@@ -61,7 +66,7 @@ class Session:
         self.name, self.settings = name, settings
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
         refs = model_refs(self.benchmark, name, None, None)
-        self._helpers = open_models(WithRecorded(RecordedAnswers({}, {})), self.benchmark, name, refs)
+        self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
         probe(self.benchmark, self._helpers, Silent())
         self._responses: dict[tuple[str, bytes], Response] = {}
         self._questions: dict[str, Question] = {}
@@ -71,6 +76,12 @@ class Session:
         """The roles that a model of Inspect has, each with the name of its role there, if it has one."""
         specs = self.benchmark.helpers.items()
         return {role: spec.partition(":")[2] for role, spec in specs if is_inspect(spec)}
+
+    @property
+    def headline(self) -> str:
+        """The name of the figure that sums up a task: of several methods, that of the first."""
+        name, subjects = self.benchmark.metrics[0].name, self.benchmark.subjects
+        return scope_name(name, {self.benchmark.subject: subjects[0]}) if subjects else name
 
     def add(self, questions: Iterable[Question]) -> None:
         """Keep questions, to be found by their ids."""
@@ -124,7 +135,11 @@ class Session:
         """The figures of all samples of some questions, each with its interval, and the coverage."""
         scores = [scored.score for scored in self.score(questions, answers)]
         summary = summarise(self.benchmark, scores)
-        return {**with_intervals(summary, self.benchmark.subject), "coverage": coverage(scores)}
+        figures = {**with_intervals(summary, self.benchmark.subject), "coverage": coverage(scores)}
+        headline = summary.get(self.headline)
+        if headline is not None and (error := standard_error(headline)) is not None:
+            figures["stderr"] = error
+        return figures
 
     def values(self, samples: Sequence[Sample], answers: Answers) -> tuple[dict[str, float | None], str]:
         """The values that samples have by themselves, the mean of each, and what to say of them."""
@@ -192,6 +207,13 @@ def with_intervals(summary: Summary, subject: str) -> dict[str, float]:
             if value is not None:
                 values[f"{name} ({end})"] = value
     return values
+
+
+def standard_error(figure: Figure) -> float | None:
+    """Half of a figure's 95 % interval over 1.96, which Inspect's tables show; None without an interval."""
+    if figure.low is None or figure.high is None:
+        return None
+    return (figure.high - figure.low) / (2 * NORMAL)
 
 
 @cache

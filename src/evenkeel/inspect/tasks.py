@@ -10,6 +10,7 @@ import contextlib
 import logging
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, Union, get_args, get_origin
 
@@ -25,6 +26,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate as GenerateFunction
 from inspect_ai.solver import Solver, TaskState, solver
 from inspect_ai.util import collect
+from rich.markup import escape
 
 import evenkeel
 from evenkeel.api.run import parse_data, parse_langs
@@ -72,8 +74,8 @@ def make_task(name: str) -> Any:
             )
         try:
             return build_task(name, {**parameters, **arguments})
-        except EvenkeelError as error:  # which Inspect prints without a traceback
-            raise PrerequisiteError(f"evenkeel/{name}: {error}") from error
+        except EvenkeelError as error:  # which Inspect prints without a traceback, as markup of rich
+            raise PrerequisiteError(escape(f"evenkeel/{name}: {error}")) from error
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = cls.layout.question
@@ -125,7 +127,7 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
         fail_on_error=False,
         score_on_error=True,
         version=evenkeel.__version__,
-        headline_metric=HeadlineMetric(scorer=SCORER, metric=benchmark.metrics[0].name),
+        headline_metric=HeadlineMetric(scorer=SCORER, metric=session.headline),
         metadata={FIELD: {"benchmark": name, "data": source, "seed": seed, "options": options}},
         description=benchmark.layout.question,
     )
@@ -245,6 +247,17 @@ def as_generate(request: Request) -> Generate:
     return request
 
 
+@cache
+def warn_of_epochs(benchmark: str, count: int) -> None:
+    """Say once that a number of epochs is the benchmark's to choose."""
+    logger.warning(
+        "%s asks each prompt %d times: further epochs ask nothing. Leave out --epochs, and set the number "
+        "with -T (mirae: samples, rgb: repeats).",
+        benchmark,
+        count,
+    )
+
+
 def _asking(benchmark: str, settings: str) -> Solver:
     """Ask what the benchmark asks in this epoch; where it asks only while it scores, that."""
     session = open_session(benchmark, settings)
@@ -257,11 +270,8 @@ def _asking(benchmark: str, settings: str) -> Solver:
             return state
         request = question.request(state.epoch)
         if request is None:
-            raise UsageError(
-                f"{benchmark} asks each prompt {len(question.epochs)} times, and this is epoch "
-                f"{state.epoch}: leave out --epochs, and set the number with -T (mirae: samples, rgb: "
-                "repeats)."
-            )
+            warn_of_epochs(benchmark, len(question.epochs))
+            return state
         state.output = await generated(get_model(), request)
         state.messages.append(state.output.message)
         return state
@@ -356,7 +366,7 @@ def _figures() -> Metric:
         }
         try:
             return session.figures(list(questions.values()), answers_of([each.score for each in scores]))
-        except EvenkeelError as error:  # the answers are in the log: `evenkeel score … --from-inspect`
+        except EvenkeelError as error:
             logger.warning("%s: no figures: %s", session.name, error)
             return {}
 

@@ -29,6 +29,8 @@ class Builder(Protocol):
     Options: ClassVar[type[Struct]]
     folder: ClassVar[bool]
     """Whether `--out` is a folder of several files, or one file."""
+    asks: ClassVar[bool]
+    """Whether it may ask a model."""
 
     @property
     def roles(self) -> Mapping[str, Set[Capability]]: ...

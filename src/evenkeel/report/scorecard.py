@@ -61,10 +61,8 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def scorecard(
-    runs: Sequence[Run | str | Path], *, mixed: bool = False, out: str | Path | None = None
-) -> Scorecard:
-    """Put runs on one card, and with `out` on a page. Runs of different models need `mixed=True`.
+def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
+    """Put runs on one card, and with `out` on a page. All must be of one model.
 
     Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
     are its entries; the others are apart. Where no run has a model under test, all methods are entries.
@@ -73,20 +71,21 @@ def scorecard(
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], mixed=mixed)
+    card = _card([run if isinstance(run, Run) else Run(run) for run in runs])
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card
 
 
-def _card(runs: Sequence[Run], *, mixed: bool) -> Scorecard:
+def _card(runs: Sequence[Run]) -> Scorecard:
     runs = list({run.path.resolve(): run for run in runs}.values())
     if not runs:
         raise UsageError("scorecard needs at least one run.")
     models = list(dict.fromkeys(run.spec.subject for run in runs if _tests_model(run)))
-    if len(models) > 1 and not mixed:
+    if len(models) > 1:
         raise UsageError(
-            f"these runs are of different models: {', '.join(models)}. To put them on one page, add --mixed."
+            f"these runs are of different models: {', '.join(models)}. A scorecard is of one model; "
+            "`evenkeel compare` compares several."
         )
     entries: list[Entry] = []
     others: list[Entry] = []

@@ -9,9 +9,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.analysis.comparison import MIN_GROUPS
-from evenkeel.analysis.gate import MIN_OVERLAP
 from evenkeel.errors import DataError, explain, sentence, suggestion
+from evenkeel.files import package_data
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import Document, read_document
 from evenkeel.models.openai.redaction import is_random
@@ -47,28 +46,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     concurrency: Annotated[
         Count | None, Meta(description="At most this many requests at once, to each server.")
     ] = None
-    max_requests: Annotated[Count | None, Meta(description="End a run after this many requests.")] = None
-    max_tokens_total: Annotated[
-        Count | None, Meta(description="End a run before this many tokens, in and out.")
-    ] = None
-    max_usd: Annotated[
-        Dollars | None,
-        Meta(description="End a run before this many dollars, by known prices or those given."),
-    ] = None
     price_in: Annotated[
         Price | None, Meta(description="Dollars per million tokens read, in place of known prices.")
     ] = None
     price_out: Annotated[
         Price | None, Meta(description="Dollars per million tokens written, in place of known prices.")
     ] = None
-
-
-class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For all runs."""
-
-    options: Annotated[
-        Options, Meta(description="Options of benchmarks, for each benchmark that has an option of the name.")
-    ] = {}
 
 
 class ModelEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,24 +98,22 @@ class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     usd: Annotated[Dollars | None, Meta(description="Dollars, by known prices or those given.")] = None
     requests: Annotated[Count | None, Meta(description="Requests.")] = None
-    tokens: Annotated[Count | None, Meta(description="Tokens, in and out.")] = None
 
 
 class GateEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Compare each run with that of an earlier suite, and exit with 1 where one is significantly worse."""
 
     baseline: Annotated[
-        str, Meta(min_length=1, description="The folder of the earlier suite, relative to this file.")
+        str,
+        Meta(
+            min_length=1,
+            description="The folder of the earlier suite, relative to this file. Until it is there, nothing "
+            "is compared.",
+        ),
     ]
     max_drop: Annotated[
         Price, Meta(description="How much worse a run may be, in the unit of its headline.")
     ] = 0.0
-    min_overlap: Annotated[
-        Share, Meta(description="The share of the larger run's samples that both must have.")
-    ] = MIN_OVERLAP
-    min_groups: Annotated[
-        Annotated[int, Meta(ge=2)], Meta(description="The number of independent groups that both must have.")
-    ] = MIN_GROUPS
 
 
 class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,7 +126,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     out: Annotated[
         str, Meta(description="The folder of the suite, below that of this file.  [default: runs/NAME]")
     ] = ""
-    defaults: Annotated[Defaults, Meta(description="Settings of all runs.")] = Defaults()
+    defaults: Annotated[Settings, Meta(description="Settings of all runs.")] = Settings()
     budget: Annotated[BudgetEntry, Meta(description="What all runs together may cost.")] = BudgetEntry()
     min_coverage: Annotated[
         Share, Meta(description="A run of which a smaller share was answered is not ranked.")
@@ -162,7 +143,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 PARTS: dict[str | int, type[Struct]] = {
     "models": ModelEntry,
     "benchmarks": BenchmarkEntry,
-    "defaults": Defaults,
+    "defaults": Settings,
     "budget": BudgetEntry,
     "gate": GateEntry,
 }
@@ -198,6 +179,11 @@ class SuiteFile(NamedTuple):
                 "out",
             )
         return target
+
+
+def example() -> str:
+    """A commented file that runs as it is, on the embedded models."""
+    return package_data.read_text(__package__, "example.yaml")
 
 
 def read_suite(path: Path) -> SuiteFile:

@@ -11,7 +11,7 @@ from typing import Any, get_origin
 import msgspec
 from msgspec import Struct
 
-from evenkeel.api.launch import run_arguments
+from evenkeel.api.launch import checked_settings
 from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.suite.definition import (
     MOST_RUNS,
@@ -49,8 +49,7 @@ SMALL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
 CODE = "trust_remote_code"
 PRICES = ("price_in", "price_out")
-COSTS = (*PRICES, "max_usd")
-RUNTIME = ("concurrency", "max_requests", "max_tokens_total", *COSTS)
+RUNTIME = ("concurrency", *PRICES)
 """Settings that change nothing in what is asked."""
 
 
@@ -65,8 +64,6 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     spec: str | None
     settings: dict[str, Any]
     """Those of `evenkeel.run`."""
-    arguments: list[str]
-    """The same as arguments of the command line."""
     identity: str
     """A digest of all that decides what is asked."""
     servers: frozenset[str]
@@ -100,7 +97,6 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     may be sent to."""
     models = _models(file)
     variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
-    _check_default_options(file, variants)
     chosen = [(variant, *each) for variant in variants for each in _chosen(file, variant, models)]
     if len(chosen) > MOST_RUNS:
         raise file.error(f"there are more than {MOST_RUNS:,} runs: make several suites", "benchmarks")
@@ -162,29 +158,18 @@ def _variants(file: SuiteFile, step: int) -> Iterator[_Variant]:
         cls = benchmark_class(entry.benchmark)
     known = {option.name: option for option in describe(cls.Options)}
     several = (entry.options or [{}]) if isinstance(entry.options, list) else [entry.options]
-    defaults = {name: value for name, value in file.definition.defaults.options.items() if name in known}
     common = dict(set.intersection(*(set(map(_pair, each.items())) for each in several)))
     for number, options in enumerate(several):
         own = [f"{name}={_joined(value)}" for name, value in options.items() if name not in common]
         name = entry.name or entry.benchmark
         if len(several) > 1:
             name += f"-{','.join(own) or number + 1}"
-        merged = {name: _fitting(file, known.get(name), v) for name, v in {**defaults, **options}.items()}
-        yield _Variant(step, entry, name, cls, merged)
+        fitting = {name: _fitting(file, known.get(name), value) for name, value in options.items()}
+        yield _Variant(step, entry, name, cls, fitting)
 
 
 def _pair(item: tuple[str, Any]) -> tuple[str, str]:
     return item[0], _joined(item[1])
-
-
-def _check_default_options(file: SuiteFile, variants: list[_Variant]) -> None:
-    known = {option.name for variant in variants for option in describe(variant.cls.Options)}
-    for name in file.definition.defaults.options:
-        if name not in known:
-            raise file.error(
-                f"no benchmark of this suite has an option '{name}'.{suggestion(name, known)}",
-                "defaults", "options", name,
-            )  # fmt: skip
 
 
 def _fitting(file: SuiteFile, option: Option | None, value: Any) -> Any:
@@ -265,15 +250,13 @@ def _planned(
             refs["model"] = under_test[0]
         paid = not all(map(is_local, refs.values()))
         if not paid:
-            settings = {key: value for key, value in settings.items() if key not in COSTS}
+            settings = {key: value for key, value in settings.items() if key not in PRICES}
         given = Limits.of(None, None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(given, refs, loaded.roles)[1]
         settings |= options
         if under_test:
             settings["model_args"] = under_test[0].args
-        arguments = [
-            *run_arguments(benchmark, spec, dict(settings)), f"--min-coverage={definition.min_coverage}"
-        ]  # fmt: skip
+        checked_settings(benchmark, spec, settings)
     if definition.budget.usd is not None and unpriced:
         raise file.error(
             f"budget.usd needs the price of {', '.join(unpriced)}, which is not known: give price_in and "
@@ -286,7 +269,6 @@ def _planned(
         model=name,
         spec=spec,
         settings=settings,
-        arguments=arguments,
         identity=_identity(benchmark, spec, settings, hashes),
         servers=_servers(under_test, helpers),
         paid=paid,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evenkeel.api.launch import Started, start_named, started
+from evenkeel.api.launch import Started, Task, start_named, started
 from evenkeel.api.suite.state import Assigned, State, write_state
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
@@ -121,14 +121,21 @@ class Scheduler:
 
     def _begin(self, job: _Job) -> None:
         run, folder, earlier = job.assigned
-        arguments = list(run.arguments)
+        settings = {"model": run.spec, **run.settings}
         if earlier and (self._root / earlier / "journal.sqlite").is_file():
-            arguments.append(f"--reuse={(self._root / earlier).resolve()}")
+            settings["reuse"] = str((self._root / earlier).resolve())
+        task = Task(
+            kind="run",
+            benchmark=run.benchmark,
+            settings=settings,
+            out=str((self._root / folder).resolve()),
+            min_coverage=self._min_coverage,
+        )
         environment = {PARENT_VARIABLE: str(os.getpid())}
         if self._ledger is not None:
             environment[VARIABLE] = str(self._ledger.path.resolve())
         try:
-            job.started, job.process = start_named(self._root, folder, run.benchmark, arguments, environment)
+            job.started, job.process = start_named(self._root, folder, task, environment)
             job.state = "running"
         except (EvenkeelError, OSError) as error:
             job.state, job.problem, job.exit_code = "failed", str(error), 1

@@ -75,7 +75,7 @@ def suite(
             parallel=definition.definition.parallel,
             min_coverage=floor,
             ledger=ledger,
-            ceiling=Ceiling(usd=budget.usd, requests=budget.requests, tokens=budget.tokens),
+            ceiling=Ceiling(usd=budget.usd, requests=budget.requests),
             watcher=watcher,
         )
         try:
@@ -132,8 +132,6 @@ def _read(
 ) -> tuple[SuiteFile, list[Assigned], State, Path]:
     file = read_suite(path)
     root = Path(out) if out else file.out
-    if (entry := file.definition.gate) is not None and not (file.folder / entry.baseline).is_dir():
-        raise file.error(f"there is no folder {file.folder / entry.baseline}", "gate", "baseline")
     runs = planned_runs(file, allow_hosts)
     state = read_state(root)
     return file, assign_folders(state, runs), state, root
@@ -181,7 +179,7 @@ def _result(
         if run.model and benchmark_class(run.benchmark).subject == "model"
     }
     boards = tuple(named(board, names) for board in leaderboard([root / run.folder for run in ranked]))
-    gates = tuple(_gates(file, root, [run for run in chosen if run.ranked]))
+    gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
     code = 1 if failed or unread or not all(each.passed for each in gates) else 0
@@ -198,10 +196,13 @@ def _result(
     )
 
 
-def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[SuiteGate]:
-    """Each run against that of the same name in an earlier suite; one that cannot be compared fails.
+def _gates(
+    file: SuiteFile, root: Path, runs: Sequence[SuiteRun], ranked: Sequence[SuiteRun]
+) -> Iterator[SuiteGate]:
+    """Each ranked run against that of the same name in an earlier suite; one that cannot be compared fails.
 
-    A run that the baseline lacks is new, and passes where any other could be compared.
+    Where there is no baseline yet, nothing is compared. A run that the baseline lacks is new, and passes; a
+    baseline with none of the suite's runs is the wrong folder.
     """
     entry = file.definition.gate
     if entry is None:
@@ -210,11 +211,12 @@ def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[Su
     earlier = read_state(baseline)
     folders = {run.name: baseline / (earlier.folder_of(run.name) or run.name) for run in runs}
     known = {name for name, folder in folders.items() if (folder / "summary.json").is_file()}
-    for run in runs:
+    for run in ranked:
         folder = folders[run.name]
         if run.name not in known:
-            problem = f"there is no such run in {entry.baseline}"
-            yield SuiteGate(run=run.name, problem=problem, passed=bool(known))
+            there = baseline.is_dir()
+            missing = f"no such run in {entry.baseline}" if there else f"no baseline yet in {entry.baseline}"
+            yield SuiteGate(run=run.name, problem=f"not compared: {missing}", passed=bool(known) or not there)
             continue
         try:
             result = gate(
@@ -223,8 +225,6 @@ def _gates(file: SuiteFile, root: Path, runs: Sequence[SuiteRun]) -> Iterator[Su
                 metrics=_gated(Run(root / run.folder), Run(folder)),
                 max_drop=entry.max_drop,
                 min_coverage=file.definition.min_coverage,
-                min_overlap=entry.min_overlap,
-                min_groups=entry.min_groups,
             )
         except EvenkeelError as error:
             yield SuiteGate(run=run.name, problem=str(error), passed=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,14 +12,24 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
-from evenkeel.benchmarks.mirae.meanings import NEEDS, parse_methods
-from evenkeel.benchmarks.mirae.page import FURTHER, LAYOUT, notes
+from evenkeel.benchmarks.mirae.page import LAYOUT, notes
 from evenkeel.benchmarks.mirae.view import examples, view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.options import ASKING, IN_SAMPLES
-from evenkeel.types import Answered, Generate, Message, Records, RunSpec, Sample, Sampling, Score, Summary
+from evenkeel.types import (
+    Answered,
+    Capability,
+    Generate,
+    Message,
+    Records,
+    RunSpec,
+    Sample,
+    Sampling,
+    Score,
+    Summary,
+)
 
 STARTER_SHA256 = {
     "en": "a71d0f1a3b1dd3e0e88456ba330f9ab9b4951c5c279973ae51d00ac73f3a0f84",
@@ -42,45 +51,29 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     padding: Annotated[
         Literal["neutral", "elaborate", "both"] | None,
         Meta(
-            description="What surrounds the question: neutral adds only length, elaborate adds demands. "
-            "Default: neutral where the data has both.",
+            description="What surrounds the question: elaborate adds demands, neutral adds only length. "
+            "Default: elaborate where the data has both.",
             extra=IN_SAMPLES,
         ),
     ] = None
     samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=IN_SAMPLES)] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
-    embedder: Annotated[
-        tuple[str, ...],
+    embedder: Annotated[str, Meta(description="The model that turns answers into vectors.")] = (
+        "embedded-embedder"
+    )
+    judge: Annotated[
+        str | None,
         Meta(
-            min_length=1,
-            description="The model that turns answers into vectors; repeat to set others beside it.",
+            description="A model that also groups answers by meaning, by whether they entail each other, "
+            "beside the groups by cosine."
         ),
-    ] = ("embedded-embedder",)
-    chunked: Annotated[
-        bool,
-        Meta(description="Also embed long answers whole, as the mean over windows, in a further column."),
-    ] = False
-    meaning_distance: Annotated[
-        float, Meta(gt=0, lt=2, description="Answers closer than this (1 − cosine) have the same meaning.")
-    ] = 0.2
-    meanings: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Also group answers by meaning with a model, beside the groups by cosine: "
-            "nli:SPEC (a cross-encoder for natural language inference: nli:sbert:PATH) or judge:SPEC; repeat."
-        ),
-    ] = ("cosine",)
+    ] = None
 
     def __post_init__(self) -> None:
         levels = files.parse_levels(self.levels)
         if self.levels != "all":  # one way to write it, so that 1,2,3 and 1-3 are the same run
             msgspec.structs.force_setattr(self, "levels", files.span(levels))
-        if len(set(self.embedder)) < len(self.embedder):
-            raise ValueError("--embedder: the same one twice")
-        if len(self.embedder) > 4:
-            raise ValueError("--embedder: at most four")
-        parse_methods(self.meanings)
 
 
 def make_starter(lang: str) -> bytes:
@@ -106,12 +99,9 @@ class Mirae(Benchmark):
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)
     decides: ClassVar[Mapping[str, Sequence[str]]] = {
-        # Which models these name is compared role by role; that of the role `embedder` decides every metric.
-        "options.embedder": (),
-        "options.meanings": (),
-        **{f"models.{role}.*": (f"*@{role}",) for role in (*FURTHER, *NEEDS)},
-        "options.chunked": ("whole_similarity",),
-        "options.meaning_distance": ("meanings", "semantic_entropy"),
+        # Which model judges is compared role by role.
+        "options.judge": (),
+        "models.judge.*": ("*@judge",),
     }
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
@@ -123,9 +113,7 @@ class Mirae(Benchmark):
         "score": (
             "evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku",
             "evenkeel score mirae A.json B.json C.json",
-            "evenkeel score mirae A.json --embedder embedded-embedder "
-            "--embedder sbert:path/to/model --chunked",
-            "evenkeel score mirae A.json --meanings nli:sbert:path/to/nli-model",
+            "evenkeel score mirae A.json --judge openai:NAME",
         ),
         "build": (
             "evenkeel build mirae --questions mine.txt --out mine.json",
@@ -145,18 +133,8 @@ class Mirae(Benchmark):
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
-        # The first embedder gives the headline; the others are shown beside it under their numbers.
-        self._embedders = {
-            "embedder" if number == 1 else f"embedder-{number}": spec
-            for number, spec in enumerate(options.embedder, 1)
-        }
-        comparing = parse_methods(options.meanings)
-        self.helpers: Mapping[str, str] = dict(chain(self._embedders.items(), comparing.items()))
-        self.roles = {
-            "model": {"generate"},
-            **{role: {"embed"} for role in self._embedders},
-            **{str(method): {NEEDS[method]} for method in comparing},
-        }
+        judge: dict[str, set[Capability]] = {"judge": {"generate"}} if options.judge else {}
+        self.roles = {"model": {"generate"}, "embedder": {"embed"}, **judge}
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
@@ -196,12 +174,12 @@ class Mirae(Benchmark):
     def score(self, answered: Sequence[Answered[MiraeInputs]]) -> Scoring:
         from evenkeel.benchmarks.mirae.scoring import score_prompts
 
-        return score_prompts(answered, self.answers, list(self._embedders), self.options)
+        return score_prompts(answered, self.answers, judged=self.options.judge is not None)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.mirae.figures import summarise
 
-        return summarise(scores, seed=self.seed)
+        return summarise(scores)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         return recorded.read_recording(path, lang)
@@ -228,16 +206,17 @@ class Mirae(Benchmark):
 
 
 def with_padding(questions: Sequence[Question], padding: str | None) -> list[Question]:
-    """The questions with the padding that is asked for; without a choice, neutral where there is any."""
+    """The questions with the padding that is asked for; without a choice, elaborate where there is any: the
+    published prompts are of that kind."""
     if padding is None:
-        neutral = {(question.lang, question.id) for question in questions if question.padding == "neutral"}
+        elaborate = {(each.lang, each.id) for each in questions if each.padding == "elaborate"}
         return [
             question
             for question in questions
-            if question.padding in ("", "neutral") or (question.lang, question.id) not in neutral
+            if question.padding in ("", "elaborate") or (question.lang, question.id) not in elaborate
         ]
     available = sorted({question.padding for question in questions if question.padding})
-    wanted = ["neutral", "elaborate"] if padding == "both" else [padding]
+    wanted = ["elaborate", "neutral"] if padding == "both" else [padding]
     if absent := [kind for kind in wanted if kind not in available]:
         raise UsageError(
             f"--padding {padding}: no question of the data has the padding '{absent[0]}'. "

@@ -49,12 +49,6 @@ class MiraeDetail(Struct, frozen=True, kw_only=True):
     responses: list[int]
     """Which of the answers were scored, by their indexes."""
     pairwise_similarities: list[list[float]]
-    floors: dict[str, float] = {}
-    """By role of an embedder: the mean cosine of answers to different questions, by which it is corrected."""
-    corrected: dict[str, float] = {}
-    """By role: 1 − (1 − s)/(1 − floor) of this prompt alone."""
-    floor_over: tuple[str, ...] = ()
-    """The tags that those questions have in common."""
 
 
 MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
@@ -74,8 +68,6 @@ class Question(Struct, frozen=True):
     """By level, how often it was asked, where a recorded file has another number than usual."""
     padding: str = ""
     """What surrounds the question (`neutral`, `elaborate`), where the file says so."""
-    positions: dict[int, str] = {}
-    """By level, where the question is in its prompt (`first`, `middle`, `last`), where the file says so."""
 
 
 # The shapes of the published files
@@ -99,10 +91,7 @@ class QuestionRow(Struct):
 
 _QuestionTexts = msgspec.defstruct(
     "_QuestionTexts",
-    [
-        ("padding", str, ""),
-        *((f"level_{level}_{field}", str | None, None) for level in LEVELS for field in ("text", "position")),
-    ],
+    [("padding", str, ""), *((f"level_{level}_text", str | None, None) for level in LEVELS)],
     bases=(QuestionRow,),
 )
 
@@ -158,15 +147,7 @@ def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | 
         raise DataError(
             path, "expected level_1_text to level_7_text, and found none.", line=line, where=where
         )
-    positions = {level: getattr(item, f"level_{level}_position") for level in texts}
-    return Question(
-        str(item.question_id),
-        item.domain,
-        lang,
-        texts,
-        padding=item.padding,
-        positions={level: position for level, position in positions.items() if position},
-    )
+    return Question(str(item.question_id), item.domain, lang, texts, padding=item.padding)
 
 
 def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[int] = ()) -> list[Sample]:
@@ -193,10 +174,8 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
                 del tags["domain"]
             if question.padding:
                 tags["padding"] = question.padding
-                # The neutral prompts are the plain ones; both kinds of one question are in one group.
-                sample_id += "" if question.padding == "neutral" else f"-{question.padding}"
-            if level in question.positions:
-                tags["position"] = question.positions[level]
+                # The elaborate prompts are the plain ones; both kinds of one question are in one group.
+                sample_id += "" if question.padding == "elaborate" else f"-{question.padding}"
             samples.append(Sample(id=sample_id, group=question.id, tags=tags, inputs=inputs))
     return samples
 
@@ -228,7 +207,7 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
             "levels_analyzed": level_span,
         }
         # The last word of a published name is the language: a second kind of padding goes before it.
-        kind = f"_{slug(padding)}" if padding not in ("", "neutral") else ""
+        kind = f"_{slug(padding)}" if padding not in ("", "elaborate") else ""
         name = f"MIRAE_{slug(model)}{kind}_results_{slug(language.lower())}.json"
         yield name, _results(metadata, (each for each in records() if _part(each) == part))
 
@@ -255,12 +234,14 @@ def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterat
 
 def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
     detail = record.score.detail
+    matrix = detail.pairwise_similarities
     return {
         "level": record.sample.tags["level"],
         "question_text": abbreviated(record.sample.inputs.question_text),
         "num_responses": len(detail.responses),
         "similarity_analysis": {name: record.score.values[name] for name in METRICS},
-        "pairwise_similarities": detail.pairwise_similarities,
+        "pairwise_similarities": matrix,
+        "pairwise_comparison_values": [cosine for i, row in enumerate(matrix) for cosine in row[i + 1 :]],
         "responses": [record.answers[index].text for index in detail.responses],
     }
 

@@ -1,78 +1,208 @@
-"""How MIRAE is shown: its metrics, pictures and tables, and its notes."""
+"""What MIRAE shows: its metrics, pictures and tables, and its notes."""
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import get_args
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES
-from evenkeel.benchmarks.mirae.meanings import Method
-from evenkeel.page.format import capitalised
 from evenkeel.page.layout import Column, Curve, Heatmap, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.types import MIXED, RunSpec, Summary
+from evenkeel.types import RunSpec, Summary
 
 READS = 0.9
 """The share of translated sentences from which an embedder counts as reading a language."""
-
-MIN_QUESTIONS = 4
-"""Questions that are asked together for a chance floor: every one has three others at least."""
-
-FURTHER = {"embedder-2": "2nd", "embedder-3": "3rd", "embedder-4": "4th"}
-"""The embedders beside the first, by role."""
-
-BY_FURTHER = {"mean_similarity": "", "chance_floor": ", floor", "corrected_similarity": ", corrected"}
-
+IDENTICAL = 0.5
+"""The share of prompts with identical answers from which the repeats do not count as independent."""
 HIGH_FLOOR = 0.5
 """The cosine of answers to different questions from which a language needs another embedder."""
 MULTILINGUAL = "sbert:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 """An embedder that reads fifty languages."""
 
+FLOOR = "chance floor: other questions of the same language, domain and level"
 NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the prompts"
 """What a trend is fitted over."""
-
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
-METRICS = (
-    Metric("mean_similarity", "Answer consistency", "cosine", "higher"),
-    Metric("std_similarity", "spread of the cosines", "cosine", "lower", by_repeats=True),
-    Metric("max_similarity", "cosine of the two most similar answers", "cosine", "higher", by_repeats=True),
-    Metric("min_similarity", "cosine of the two least similar answers", "cosine", "higher", by_repeats=True),
-    Metric("chance_floor", "cosine of answers to different questions", "cosine", None, by_others=True),
-    Metric("corrected_similarity", "consistency corrected for chance", "cosine", "higher", by_others=True),
-    Metric("whole_similarity", "consistency with long answers read whole", "cosine", "higher"),
+PUBLISHED = (
     Metric(
-        "similarity_to_shortest",
-        "similarity to the answers at the shortest level",
+        "mean_similarity",
+        "Answer consistency",
         "cosine",
         "higher",
-        against="level",
+        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt.",
+        caution="It says how alike answers are, not whether one is right, and it does not begin at 0: "
+        "answers to different questions have a cosine too.",
+        main=True,
     ),
-    Metric("drift", "change because of the longer prompt", "cosine", "lower", against="level"),
-    Metric("across_*", "the same question in two languages", "cosine", "higher"),
     Metric(
-        "meanings",
-        "distinct meanings (chains of cosines; @nli, @judge: entailment)",
-        "count",
+        "std_similarity",
+        "spread of the cosines",
+        "cosine",
         "lower",
+        meaning="The population standard deviation of the cosines of the pairs of answers to one prompt.",
+        caution="It grows with the number of answers.",
         by_repeats=True,
     ),
-    Metric("semantic_entropy", "semantic entropy (of the same groups)", "nats", "lower", by_repeats=True),
-    Metric("cut_pairs", "pairs of answers not read whole when meanings were compared", "share", "lower"),
-    Metric("duplicates", "answers that are the same text", "share", None, by_repeats=True),
-    Metric("cut_by_embedder", "answers longer than the embedder reads", "share", "lower"),
-    Metric("cut_by_max_tokens", "answers cut at max-tokens", "share", "lower"),
-    Metric("empty", "empty answers", "share", "lower"),
-    Metric("refusals", "refusals", "share", "lower"),
-    Metric("disclaimers", "answers after a disclaimer", "share", None),
-    Metric("answer_tokens", "tokens of an answer, as the model counts them", "tokens", None),
-    Metric("estimated_tokens", "tokens of an answer, estimated", "tokens", None),
-    Metric("prompt_tokens", "tokens of a prompt, estimated", "tokens", None),
-    Metric("embedder_reads", "translated sentences that the embedder matches", "share", "higher"),
-    Metric("trend_per_doubling", "consistency per doubling of the prompt", "cosine", "higher"),
-    Metric("last_minus_first_level", "longest level minus shortest", "cosine", "higher"),
-    Metric("rank_correlation", "rank correlation with another embedder", "correlation", None),
+    Metric(
+        "max_similarity",
+        "cosine of the two most similar answers",
+        "cosine",
+        "higher",
+        meaning="The highest cosine of two answers to one prompt.",
+        caution="It grows with the number of answers, and two equal texts give 1.",
+        by_repeats=True,
+    ),
+    Metric(
+        "min_similarity",
+        "cosine of the two least similar answers",
+        "cosine",
+        "higher",
+        meaning="The lowest cosine of two answers to one prompt.",
+        caution="It falls with the number of answers, and one refusal among them decides it.",
+        by_repeats=True,
+    ),
 )
+"""The figures of the published script."""
+
+ADDED = (
+    Metric(
+        "corrected_similarity",
+        "consistency corrected for chance",
+        "cosine",
+        "higher",
+        meaning="1 − (1 − s)/(1 − F) with the consistency s and the chance floor F: 0 where answers to one "
+        "prompt are as alike as answers to different questions, 1 where all are the same.",
+        caution="It depends on the other questions of the run: runs over other questions are not compared.",
+        main=True,
+        by_others=True,
+    ),
+    Metric(
+        "chance_floor",
+        "cosine of answers to different questions",
+        "cosine",
+        None,
+        meaning="The mean cosine of answers to different questions of the same language, domain and level.",
+        caution="It belongs to the embedder, the language and the questions, and needs three questions of a "
+        "domain.",
+        main=True,
+        by_others=True,
+    ),
+    Metric(
+        "trend_per_doubling",
+        "consistency per doubling of the prompt",
+        "cosine",
+        "higher",
+        meaning="The slope of the consistency over log₂ of the prompt's tokens, the mean over questions.",
+        caution="It assumes a straight line; the chance floor changes with the length too.",
+        main=True,
+    ),
+    Metric(
+        "drift",
+        "change because of the longer prompt",
+        "cosine",
+        "lower",
+        meaning="(W₁ + Wₖ)/2 − C₁ₖ: the similarity within the shortest level and within level k, less that "
+        "across them.",
+        caution="Zero where the longer prompt changes nothing beyond sampling, also if both levels are "
+        "inconsistent.",
+        main=True,
+        against="level",
+    ),
+    Metric(
+        "across_*",
+        "the same question in two languages",
+        "cosine",
+        "higher",
+        meaning="The mean cosine of an answer in one language and one in the other, at the same level.",
+        caution="It is not corrected for chance, and left out for languages that the embedder does not read.",
+    ),
+    Metric(
+        "meanings",
+        "distinct meanings",
+        "count",
+        "lower",
+        meaning="How many meanings the answers to one prompt have: chains of cosines of 0.8 or more; "
+        "with @judge, answers that entail each other (Kuhn, Gal & Farquhar 2023).",
+        caution="By cosine, paraphrases may count as several meanings, and different answers in like words "
+        "as one.",
+        main=True,
+        by_repeats=True,
+    ),
+    Metric(
+        "semantic_entropy",
+        "semantic entropy",
+        "nats",
+        "lower",
+        meaning="−Σ pₖ ln pₖ over the shares of the answers in each meaning (Kuhn, Gal & Farquhar 2023, the "
+        "discrete form).",
+        caution="Shares of a few answers underestimate the entropy, and the meanings have their faults.",
+        by_repeats=True,
+    ),
+    Metric(
+        "identical_answers",
+        "prompts whose answers are all the same text",
+        "share",
+        None,
+        meaning="The share of prompts to which every answer is the same, to the letter.",
+        caution="Where it is high the repeats were not independent: a cache, a fixed seed, temperature 0.",
+        main=True,
+        by_repeats=True,
+    ),
+    Metric(
+        "refusals",
+        "refusals",
+        "share",
+        "lower",
+        meaning="The share of requests that the server refused or a text declined, saying little else.",
+        caution="Texts are recognised by a short list of phrases in each language, not by a reader.",
+        main=True,
+    ),
+    Metric(
+        "cut_by_embedder",
+        "answers longer than the embedder reads",
+        "share",
+        "lower",
+        meaning="The share of answers whose ends do not count in the cosines.",
+        caution="An embedder on a server may not say what it cut: the figure is then unknown, not 0.",
+        main=True,
+    ),
+    Metric(
+        "cut_by_max_tokens",
+        "answers cut at max-tokens",
+        "share",
+        "lower",
+        meaning="The share of answers that ended because max-tokens was reached.",
+        caution="They are scored as far as they go, as the published script does; of recorded answers it is "
+        "unknown.",
+        main=True,
+    ),
+    Metric(
+        "estimated_tokens",
+        "tokens of an answer, estimated",
+        "tokens",
+        None,
+        meaning="The mean length of an answer in tokens, estimated in one way for all models.",
+        caution="It is an estimate, fitted to a tokenizer for English.",
+    ),
+    Metric(
+        "prompt_tokens",
+        "tokens of a prompt, estimated",
+        "tokens",
+        None,
+        meaning="The length of a prompt in tokens, estimated from its text.",
+        caution="It is unknown where a recorded file has only the beginning of a prompt.",
+    ),
+    Metric(
+        "embedder_reads",
+        "translated sentences that the embedder matches",
+        "share",
+        "higher",
+        meaning="The share of eight translated sentences whose nearest English sentence is the one they "
+        "translate.",
+        caution="Below 90 % the figures of that language cannot be read.",
+    ),
+)
+METRICS = (*PUBLISHED, *ADDED)
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -129,64 +259,18 @@ LAYOUT = Layout(
             metrics=tuple(Column(f"across_{a}_{b}", f"{a}–{b}") for a, b in combinations(LANGUAGES, 2)),
         ),
         Table(
-            title="The same answers by other measures",
-            rows="level",
-            several=True,
-            metrics=(
-                Column("mean_similarity", "headline"),
-                Column("whole_similarity", "read whole"),
-                *(
-                    Column(f"{metric}@{role}", f"{nth} embedder{what}")
-                    for role, nth in FURTHER.items()
-                    for metric, what in BY_FURTHER.items()
-                ),
-            ),
-        ),
-        Table(
-            title="What changes because the prompt grew",
-            rows="level",
-            metrics=(
-                Column("similarity_to_shortest", "to the shortest"),
-                Column("drift", "drift"),
-            ),
-        ),
-        Table(
             title="Distinct meanings among the answers",
             rows="level",
             metrics=(
                 Column("meanings", "by cosine"),
                 Column("semantic_entropy", "entropy"),
-                *(
-                    Column(f"{metric}@{method}", f"{title} {method}")
-                    for method in get_args(Method)
-                    for metric, title in (
-                        ("meanings", "by"),
-                        ("semantic_entropy", "entropy"),
-                        ("cut_pairs", "cut"),
-                    )
-                ),
+                Column("meanings@judge", "by judge"),
+                Column("semantic_entropy@judge", "entropy by judge"),
             ),
         ),
         Table(
-            title="How long the prompts are",
-            rows="level",
-            total=False,
-            metrics=(Column("prompt_tokens", "tokens (est.)"),),
-        ),
-        Table(
-            title="Padding that only adds length, and padding that adds wishes",
+            title="What surrounds the question",
             rows="padding",
-            total=False,
-            metrics=(
-                Column("mean_similarity", "consistency"),
-                Column("drift", "drift"),
-                Column("trend_per_doubling", "per doubling"),
-                Column("prompt_tokens", "prompt (est.)"),
-            ),
-        ),
-        Table(
-            title="Where the question is in the prompt",
-            rows="position",
             total=False,
             metrics=(
                 Column("mean_similarity", "consistency"),
@@ -199,39 +283,24 @@ LAYOUT = Layout(
             title="What the similarity hides",
             rows="level",
             metrics=(
-                Column("answer_tokens", "tokens"),
-                Column("estimated_tokens", "tokens (est.)"),
+                Column("prompt_tokens", "prompt (est.)"),
+                Column("estimated_tokens", "answer (est.)"),
                 Column("cut_by_max_tokens", "at max-tokens"),
                 Column("cut_by_embedder", "past embedder"),
-                Column("duplicates", "duplicates"),
+                Column("identical_answers", "identical"),
                 Column("refusals", "refusals"),
-                Column("disclaimers", "disclaimers"),
-                Column("empty", "empty"),
             ),
         ),
     ),
-    facts=(
-        Column("corrected_similarity", "consistency corrected for chance"),
-        Column("chance_floor", "chance floor: cosine of answers to different questions"),
-        Column("trend_per_doubling", "consistency per doubling of the prompt"),
-        Column("last_minus_first_level", "longest level minus shortest"),
-        Column("whole_similarity", "consistency with long answers read whole"),
-        *(
-            Column(f"rank_correlation@{role}", f"rank correlation with the {nth} embedder")
-            for role, nth in FURTHER.items()
-        ),
-    ),
+    facts=tuple(Column(metric.name, metric.title) for metric in ADDED if metric.main),
     cautions=(
         "The cosine says how similar two answers are, not whether either is right.",
         "The published cosine does not begin at 0: answers to different questions have one too, the chance "
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
         "Answers cut by max-tokens are scored as far as they go, as the published script does.",
-        "Meanings by cosine are chains of answers whose cosine is at least 1 − --meaning-distance: "
-        "paraphrases may count as several, and different answers in like words as one. --meanings nli:SPEC "
-        "or judge:SPEC asks whether answers entail each other.",
-        "Refusals are recognised by the server's status and by how an answer begins, with patterns of the "
-        "same reach in English, Korean and Chinese; one that declines and then answers is a disclaimer.",
+        "Meanings by cosine join answers in chains: paraphrases may count as several, and different answers "
+        "in like words as one. --judge SPEC asks whether answers entail each other.",
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
@@ -239,62 +308,62 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """Warnings where figures may mislead, and what those of this run depend on."""
-    warnings = _embedder_warnings(spec, summary)
-    if spec.options.get("chunked") and _unknown(summary, "cut_by_embedder"):
+    warnings = _embedder_warnings(summary)
+    if are_identical(summary):
         warnings.append(
-            "--chunked: the embedder does not say which answers it cut, so that none can be read whole. "
-            "Use an embedder on this machine (embedded-embedder, sbert: or hf:)."
+            f"In {summary['identical_answers'].value:.0%} of the prompts all answers are the same text: the "
+            "repeats were not independent (a cache, a fixed seed, temperature 0), and the consistency is 1 "
+            "there by construction."
         )
     facts = []
     if spec.data.get("source") == "recorded":
         facts.append("A file of recorded answers does not say whether max-tokens cut them: that is unknown.")
     if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
-    if _unknown(summary, "chance_floor"):
-        facts.append(
-            f"The chance floor is unknown: it takes at least {MIN_QUESTIONS} questions in a language, with "
-            "answers."
-        )
-    elif (floor := summary.get("chance_floor")) and floor.basis.startswith(MIXED):
-        facts.append(f"Portions of the run have floors of different kinds. {capitalised(floor.basis)}.")
-    elif floor and "domain" not in floor.basis:
-        facts.append(f"There are too few questions for a floor in each domain. {capitalised(floor.basis)}.")
+    if (floor := summary.get("chance_floor")) and floor.value is None:
+        facts.append("The chance floor is unknown: it takes three questions of a domain, with answers.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
         facts.append(f"Drift and trend are those of this padding: {', '.join(paddings)}.")
     return [*(Note(text, warning=True) for text in warnings), *map(Note, facts)]
 
 
-def _embedder_warnings(spec: RunSpec, summary: Summary) -> list[str]:
+def are_identical(summary: Summary) -> bool:
+    """Whether most prompts have identical answers."""
+    figure = summary.get("identical_answers")
+    return figure is not None and figure.value is not None and figure.value >= IDENTICAL
+
+
+def unread_languages(summary: Summary) -> list[str]:
+    """The languages that the embedder does not read."""
+    prefix = "embedder_reads/lang="
+    return [
+        name.removeprefix(prefix)
+        for name, figure in summary.items()
+        if name.startswith(prefix) and figure.value is not None and figure.value < READS
+    ]
+
+
+def _embedder_warnings(summary: Summary) -> list[str]:
     """For each language that the embedder does not read, or where its cosines begin high, a sentence."""
-    embedders = spec.options.get("embedder") or ("embedded-embedder",)
     warnings = []
     langs = dict.fromkeys(each.scope["lang"] for each in summary.values() if set(each.scope) == {"lang"})
+    unread = unread_languages(summary)
     for lang in langs:
-        reads, floor = (summary.get(f"{name}/lang={lang}") for name in ("embedder_reads", "chance_floor"))
-        sentences = []
-        if reads and reads.value is not None and reads.value < READS:
-            sentences.append(
-                f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} "
-                "translated sentences. Its figures there say how similar the wording is, not the meaning."
+        floor = summary.get(f"chance_floor/lang={lang}")
+        if lang in unread:
+            reads = summary[f"embedder_reads/lang={lang}"]
+            warnings.append(
+                f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} translated "
+                "sentences. Its figures there cannot be read, the corrected ones neither; meanings by cosine "
+                "and figures across languages are left out. Score again with a multilingual embedder: "
+                f"--embedder {MULTILINGUAL}."
             )
-            if len(langs) > 1:
-                sentences.append(f"Figures across languages are left out for '{lang}' because of it.")
-        if floor and floor.value is not None and floor.value >= HIGH_FLOOR:
-            sentences.append(
+        elif floor and floor.value is not None and floor.value >= HIGH_FLOOR:
+            warnings.append(
                 f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "
-                "published figure says little there, see the corrected one."
+                f"published figure says little there. Recommended: --embedder {MULTILINGUAL}."
             )
-        if sentences and len(embedders) < 2:
-            sentences.append(
-                "Recommended: a multilingual embedder, beside this one "
-                f"(--embedder {embedders[0]} --embedder {MULTILINGUAL}) or in its place."
-            )
-        if sentences:
-            warnings.append(" ".join(sentences))
+    if unread and len(langs) > 1:
+        warnings.append("There is no figure over all languages because of it: see each language by itself.")
     return warnings
-
-
-def _unknown(summary: Summary, metric: str) -> bool:
-    """Whether a run has a figure of a metric that has no value."""
-    return metric in summary and summary[metric].value is None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections import Counter
 from collections.abc import Sequence
-from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,15 +23,7 @@ from evenkeel.benchmarks.mirae.files import (
     repeated,
 )
 from evenkeel.errors import DataError, Fault, explain, shown
-from evenkeel.files.jsonfile import (
-    BOM,
-    convert,
-    described,
-    read_bytes,
-    read_json,
-    replace_half_pairs,
-    shallow,
-)
+from evenkeel.files.jsonfile import convert, described, read_json
 from evenkeel.harness.benchmark import Recorded
 from evenkeel.types import Response
 
@@ -43,8 +32,6 @@ MOST_WARNINGS = 8
 """Places in a file that warnings name one by one."""
 MOST_ANSWERS = 1000
 """To a prompt."""
-MOST_DIGITS = 4000
-"""Of a whole number: Python reads no more than 4,300."""
 _LEVEL_BY_NAME: dict[int | str, int] = {name: level for level in LEVELS for name in (level, str(level))}
 
 
@@ -162,7 +149,7 @@ def combine(recordings: Sequence[Recorded]) -> Recorded | None:
 
 def _entries(path: Path) -> tuple[Metadata, list[Any], str]:
     """What a file states of itself, its entries, and the name of their list in messages."""
-    raw = _read(path)
+    raw = read_json(path)
     if isinstance(raw, dict) and "experiment_results" in raw:
         file = convert(path, raw, _ResultsFile)
         return file.metadata or Metadata(), file.experiment_results, "experiment_results"
@@ -170,21 +157,6 @@ def _entries(path: Path) -> tuple[Metadata, list[Any], str]:
         return Metadata(), raw, "entries"
     expected = "an object with 'experiment_results', or a list of objects with 'level_responses'"
     raise DataError(path, f"expected recorded MIRAE answers: {expected}. {described(raw)}")
-
-
-def _read(path: Path) -> Any:
-    """A JSON file; NaN, Infinity and numbers out of range, which Python writes, are read too."""
-    try:
-        return read_json(path)
-    except DataError:
-        with contextlib.suppress(ValueError, RecursionError):
-            text = replace_half_pairs(read_bytes(path).removeprefix(BOM).decode())
-            return json.loads(shallow(text), parse_int=_whole_number)
-        raise
-
-
-def _whole_number(digits: str) -> float:
-    return int(digits) if len(digits) <= MOST_DIGITS else inf
 
 
 class _Reading:
@@ -315,11 +287,7 @@ class _Reading:
 def _figures(raw: Any) -> dict[str, float]:
     """The numbers among the figures that a file gives of a prompt."""
     figures = raw.items() if isinstance(raw, dict) else ()
-    return {name: float(value) for name, value in figures if type(value) in (int, float) and _fits(value)}
-
-
-def _fits(value: float) -> bool:
-    return isfinite(value) if isinstance(value, float) else abs(value) < 2**63
+    return {name: float(value) for name, value in figures if type(value) in (int, float)}
 
 
 def _without_language(stem: str) -> str:

@@ -1,35 +1,39 @@
-"""MIRAE's scores: the published cosines and the measures beside them as formulas, then prompt by prompt."""
+"""MIRAE's scores: the published cosines, the measures beside them, and how a prompt's answers get both."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel.benchmarks.mirae import chance
 from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
-from evenkeel.benchmarks.mirae.meanings import group_answers, parse_methods
+from evenkeel.benchmarks.mirae.meanings import group_answers
 from evenkeel.benchmarks.mirae.page import READS
+from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.benchmark import Scoring
 from evenkeel.models.vectors import usable
-from evenkeel.text.answers import Rule, is_blank, opening_of
+from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
 
-if TYPE_CHECKING:
-    from evenkeel.benchmarks.mirae.benchmark import MiraeOptions
-
-HEADLINE_ROLE = "embedder"
-"""The role whose vectors give the headline; those of further embedders are shown beside it."""
+MEANING_DISTANCE = 0.2
+"""Answers closer than this (1 − cosine) have the same meaning."""
 
 
-# Formulas
+# Published: https://github.com/greatgompang/MIRAE
+
+
+def cosine_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """All pairwise cosines: Sᵢⱼ = vᵢ·vⱼ / (‖vᵢ‖‖vⱼ‖), in float32 as the published script computes them."""
+    normed = unit(vectors)
+    return normed @ normed.T
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -37,12 +41,6 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: NDArray[np.float32] = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32, copy=False)
     return result
-
-
-def cosine_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All pairwise cosines: Sᵢⱼ = vᵢ·vⱼ / (‖vᵢ‖‖vⱼ‖), in float32 as the published script computes them."""
-    normed = unit(vectors)
-    return normed @ normed.T
 
 
 def similarity(matrix: NDArray[np.float32]) -> dict[str, float] | None:
@@ -62,6 +60,9 @@ def similarity(matrix: NDArray[np.float32]) -> dict[str, float] | None:
     }
 
 
+# Added
+
+
 def cross_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
     """The mean cosine of all pairs of one answer from `first` and one from `second`."""
     return float((unit(first) @ unit(second).T).mean())
@@ -75,7 +76,7 @@ def drift(within_first: float, within_second: float, across: float) -> float:
     return (within_first + within_second) / 2 - across
 
 
-def meanings(matrix: NDArray[np.float32], distance: float) -> list[int]:
+def meanings(matrix: NDArray[np.float32], distance: float = MEANING_DISTANCE) -> list[int]:
     """A group number for each answer: two have the same meaning if a chain of steps no longer than
     `distance` (1 − cosine) leads from one to the other."""
     near = matrix >= 1 - distance
@@ -95,17 +96,6 @@ def semantic_entropy(groups: Sequence[int]) -> float:
     return abs(sum(share * log(share) for share in shares))
 
 
-def duplicates(texts: Sequence[str]) -> float:
-    """The share of answers that repeat an earlier one to the letter."""
-    return 1 - len(set(texts)) / len(texts)
-
-
-def mean_of_windows(vectors: NDArray[np.float32], lengths: Sequence[int]) -> NDArray[np.float32]:
-    """One vector for a text from those of its windows, weighted by their lengths."""
-    average: NDArray[np.float32] = np.average(unit(vectors), axis=0, weights=lengths).astype(np.float32)
-    return average
-
-
 # Scores
 
 
@@ -116,10 +106,6 @@ class Prompt(NamedTuple):
     indexes: list[int]
     vectors: NDArray[np.float32]
     values: dict[str, float | None]
-    floors: dict[str, float]
-    """By role of an embedder: the chance floor that the prompt is corrected by."""
-    corrected: dict[str, float]
-    """By role: the prompt's similarity corrected by that floor."""
     failures: list[str]
 
     @property
@@ -135,47 +121,32 @@ class Prompt(NamedTuple):
         return self.item.sample.tags.get("padding", "")
 
 
-def score_prompts(
-    answered: Sequence[Answered[MiraeInputs]], rule: Rule, embedders: Sequence[str], options: MiraeOptions
-) -> Scoring:
-    """Have each distinct answer embedded once by every embedder (a role), then score each prompt."""
-    texts = _distinct(r.text for item in answered for r in item.responses if rule.counts(r))
+def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judged: bool) -> Scoring:
+    """Have each distinct answer embedded once, then score each prompt, and have a judge group its answers."""
+    texts = list(dict.fromkeys(r.text for item in answered for r in item.responses if rule.counts(r)))
     sentences = probe_sentences()
-    langs = _distinct(str(item.sample.tags["lang"]) for item in answered)
+    langs = dict.fromkeys(str(item.sample.tags["lang"]) for item in answered)
     probed = [lang for lang in langs if lang != "en" and lang in sentences]
     probe_langs = ["en", *probed] if probed else []
     inputs = [*texts, *(sentence for lang in probe_langs for sentence in sentences[lang])]
-    responses = iter((yield [Embed(text=text, role=role) for role in embedders for text in inputs]))
-    embedded = {
-        role: dict(zip(inputs, usable(islice(responses, len(inputs))), strict=True)) for role in embedders
-    }
-    headline = embedded.pop(HEADLINE_ROLE)
-    whole = (yield from _embed_whole(texts, headline)) if options.chunked else None
-    shares = {lang: _share_matched(lang, headline) for lang in probed}
-    prompts = [_prompt(item, headline, rule, options.meaning_distance) for item in answered]
-    counted = any(r.tokens_out is not None for item in answered for r in item.responses)
-    bases = chance.bases(item.sample for item in answered)
-    _add_chance(prompts, bases, HEADLINE_ROLE, [prompt.vectors for prompt in prompts])
-    for role, others in embedded.items():
-        vectors = [_stack(others[text].vector for text in prompt.texts) for prompt in prompts]
-        for prompt, rows in zip(prompts, vectors, strict=True):
-            prompt.values[f"mean_similarity@{role}"] = _mean_similarity(rows)
-        _add_chance(prompts, bases, role, vectors)
+    responses = yield [Embed(text=text) for text in inputs]
+    embedded = dict(zip(inputs, usable(responses), strict=True))
+    shares = {lang: _share_matched(lang, embedded) for lang in probed}
+    unread = {lang for lang, share in shares.items() if share is not None and share < READS}
+    prompts = [_prompt(item, embedded, rule, unread) for item in answered]
     for prompt in prompts:
-        if counted:
-            prompt.values["answer_tokens"] = _counted_tokens(prompt.item, rule)
-        if whole is not None:
-            prompt.values["whole_similarity"] = _mean_similarity(_stack(map(whole.get, prompt.texts)))
         if (share := shares.get(prompt.lang)) is not None:
             prompt.values["embedder_reads"] = share
+    _add_chance(prompts)
     _add_drift(prompts)
-    _add_across_languages(prompts, {lang for lang, s in shares.items() if s is not None and s < READS})
-    yield from _add_meanings(prompts, options)
-    return [_score(prompt, headline, rule, bases.get(prompt.lang, ())) for prompt in prompts]
+    _add_across_languages(prompts, unread)
+    if judged:
+        yield from _add_judged_meanings(prompts)
+    return [_score(prompt, embedded, rule) for prompt in prompts]
 
 
 def _prompt(
-    item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, meaning_distance: float
+    item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, unread: Collection[str]
 ) -> Prompt:
     """One prompt with the values that its answers give by themselves."""
     answers = [(index, r) for index, r in enumerate(item.responses) if rule.counts(r)]
@@ -184,23 +155,21 @@ def _prompt(
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, values, {}, {}, [])
-    groups = meanings(matrix, meaning_distance) if figures else None
-    arrived = [r for r in item.responses if r.status not in ("error", "refused")]
-    openings = [opening_of(r.text, prompt.lang) for r in arrived]
-    lengths = [estimate_tokens(r.text) for _, r in answers]
-    inputs = item.sample.inputs
-    values["meanings"] = len(set(groups)) if groups else None
-    values["semantic_entropy"] = semantic_entropy(groups) if groups else None
-    values["duplicates"] = duplicates(prompt.texts) if figures else None
+    prompt = Prompt(item, indexes, vectors, values, [])
+    if prompt.lang not in unread:  # there the cosine says nothing of the meaning
+        groups = meanings(matrix) if figures else None
+        values["meanings"] = len(set(groups)) if groups else None
+        values["semantic_entropy"] = semantic_entropy(groups) if groups else None
+    values["identical_answers"] = float(len(set(prompt.texts)) == 1) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
     # A file of recorded answers does not say how they ended.
+    inputs = item.sample.inputs
     recorded = inputs.published is not None
+    arrived = [r for r in item.responses if r.status not in ("error", "refused")]
     values["cut_by_max_tokens"] = None if recorded else _share(r.status == "truncated" for r in arrived)
-    values["empty"] = _share(is_blank(r.text) for r in arrived)
     refused = [True for r in item.responses if r.status == "refused"]
-    values["refusals"] = _share([*refused, *(opening == "refusal" for opening in openings)])
-    values["disclaimers"] = _share(opening == "disclaimer" for opening in openings)
+    values["refusals"] = _share([*refused, *(refuses(r.text, prompt.lang) for r in arrived)])
+    lengths = [estimate_tokens(r.text) for _, r in answers]
     values["estimated_tokens"] = float(np.mean(lengths)) if lengths else None
     text = inputs.question_text
     whole = bool(text) and not (recorded and is_abbreviated(text))
@@ -208,42 +177,25 @@ def _prompt(
     return prompt
 
 
-def _counted_tokens(item: Answered[MiraeInputs], rule: Rule) -> float | None:
-    """The mean of the counts that came with the answers; None where one of them came without."""
-    counts = [r.tokens_out for r in item.responses if rule.counts(r)]
-    known = [count for count in counts if count is not None]
-    return float(np.mean(known)) if known and len(known) == len(counts) else None
-
-
-def _add_chance(
-    prompts: Sequence[Prompt],
-    bases: Mapping[str, chance.Basis],
-    role: str,
-    vectors: Sequence[NDArray[np.float32]],
-) -> None:
-    """The chance floor of an embedder, and its similarity corrected for it, stratum by stratum."""
-    suffix = "" if role == HEADLINE_ROLE else f"@{role}"
-    strata: defaultdict[Hashable, list[tuple[Prompt, NDArray[np.float32]]]] = defaultdict(list)
-    for prompt, rows in zip(prompts, vectors, strict=True):
-        prompt.values[f"chance_floor{suffix}"] = prompt.values[f"corrected_similarity{suffix}"] = None
-        key = chance.stratum(prompt.item.sample.tags, bases.get(prompt.lang, ("",)))
-        if key is not None and prompt.values[f"mean_similarity{suffix}"] is not None:
-            strata[key].append((prompt, rows))
+def _add_chance(prompts: Sequence[Prompt]) -> None:
+    """The chance floor, and the similarity corrected for it, stratum by stratum."""
+    strata: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        prompt.values["chance_floor"] = prompt.values["corrected_similarity"] = None
+        if prompt.values["mean_similarity"] is not None:
+            strata[chance.stratum(prompt.item.sample)].append(prompt)
     for members in strata.values():
         corrected = chance.corrected_for_chance(
-            [prompt.item.sample.group for prompt, _ in members],
-            np.stack([unit(rows).mean(axis=0, dtype=np.float64) for _, rows in members]),
-            np.array([prompt.values[f"mean_similarity{suffix}"] for prompt, _ in members], dtype=float),
+            [prompt.item.sample.group for prompt in members],
+            np.stack([unit(prompt.vectors).mean(axis=0, dtype=np.float64) for prompt in members]),
+            np.array([prompt.values["mean_similarity"] for prompt in members], dtype=float),
         )
         if corrected is None:
             continue
-        for index, (prompt, _) in enumerate(members):
-            prompt.floors[role] = corrected.floor
-            prompt.values[f"chance_floor{suffix}"] = float(corrected.floors[index])
+        for index, prompt in enumerate(members):
+            prompt.values["chance_floor"] = float(corrected.floors[index])
             if corrected.similarity is not None:
-                prompt.values[f"corrected_similarity{suffix}"] = float(corrected.similarity[index])
-                distance = 1 - (prompt.values[f"mean_similarity{suffix}"] or 0.0)
-                prompt.corrected[role] = 1 - distance / (1 - corrected.floor)
+                prompt.values["corrected_similarity"] = float(corrected.similarity[index])
 
 
 def _add_drift(prompts: Sequence[Prompt]) -> None:
@@ -262,11 +214,10 @@ def _add_drift(prompts: Sequence[Prompt]) -> None:
         shortest, *longer = sorted(levels, key=lambda prompt: prompt.item.sample.tags["level"])
         for prompt in longer:
             first, second = shortest.values["mean_similarity"], prompt.values["mean_similarity"]
-            across = gap = None
+            gap = None
             if first is not None and second is not None:
-                across = cross_similarity(shortest.vectors, prompt.vectors)
-                gap = drift(first, second, across)
-            prompt.values.update(similarity_to_shortest=across, drift=gap)
+                gap = drift(first, second, cross_similarity(shortest.vectors, prompt.vectors))
+            prompt.values["drift"] = gap
 
 
 def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) -> None:
@@ -285,8 +236,8 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
-def _add_meanings(prompts: Sequence[Prompt], options: MiraeOptions) -> Asking[None]:
-    """Group the answers by what they entail, with every model that --meanings names.
+def _add_judged_meanings(prompts: Sequence[Prompt]) -> Asking[None]:
+    """Group the answers by what they entail.
 
     The question is that of the shortest level: a longer prompt asks the same and is too long to be read.
     """
@@ -297,19 +248,14 @@ def _add_meanings(prompts: Sequence[Prompt], options: MiraeOptions) -> Asking[No
         (questions[prompt.item.sample.group, prompt.lang], prompt.texts if len(prompt.texts) > 1 else [])
         for prompt in prompts
     ]
-    for method in parse_methods(options.meanings):
-        for prompt, groups in zip(prompts, (yield from group_answers(asked, method)), strict=True):
-            numbers = groups.numbers
-            prompt.values[f"meanings@{method}"] = len(set(numbers)) if numbers else None
-            prompt.values[f"semantic_entropy@{method}"] = semantic_entropy(numbers) if numbers else None
-            prompt.values[f"cut_pairs@{method}"] = groups.cut / groups.pairs if groups.pairs else None
-            if groups.reason:
-                prompt.failures.append(f"meanings not compared by {method}: {groups.reason}")
+    for prompt, (numbers, reason) in zip(prompts, (yield from group_answers(asked)), strict=True):
+        prompt.values["meanings@judge"] = len(set(numbers)) if numbers else None
+        prompt.values["semantic_entropy@judge"] = semantic_entropy(numbers) if numbers else None
+        if reason:
+            prompt.failures.append(f"meanings not judged: {reason}")
 
 
-def _score(
-    prompt: Prompt, embedded: Mapping[str, Response], rule: Rule, floor_over: chance.Basis
-) -> Score[MiraeDetail]:
+def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Score[MiraeDetail]:
     sample, responses = prompt.item.sample, prompt.item.responses
     failures = list(prompt.failures)
     for response in responses:
@@ -325,29 +271,16 @@ def _score(
         statuses=Counter(rule.status(response) for response in responses),
         answered=len(prompt.indexes) if prompt.values["mean_similarity"] is not None else 0,
         failures=tuple(failures),
-        basis=" ".join(floor_over),
         detail=MiraeDetail(
             responses=prompt.indexes,
             pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
-            floors=prompt.floors,
-            corrected=prompt.corrected,
-            floor_over=floor_over,
         ),
     )
-
-
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
 
 
 def _stack(vectors: Iterable[bytes | None]) -> NDArray[np.float32]:
     rows = [np.frombuffer(vector, dtype="<f4") for vector in vectors if vector is not None]
     return np.stack(rows) if rows else np.zeros((0, 1), np.float32)
-
-
-def _mean_similarity(vectors: NDArray[np.float32]) -> float | None:
-    figures = similarity(cosine_matrix(vectors))
-    return figures["mean_similarity"] if figures else None
 
 
 def _share(facts: Iterable[bool | None]) -> float | None:
@@ -356,35 +289,7 @@ def _share(facts: Iterable[bool | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-# Long answers and other languages
-
-
-def _embed_whole(texts: Sequence[str], embedded: Mapping[str, Response]) -> Asking[dict[str, bytes]]:
-    """A vector of the whole of every text: what the embedder cut is halved until nothing is cut.
-
-    A text of which the embedder does not say whether it was cut has none.
-    """
-    known = dict(embedded)
-    windows = {text: [text] for text in texts}
-    while cut := [w for parts in windows.values() for w in parts if known[w].cut and len(w) > 1]:
-        halves = {window: halved(window) for window in _distinct(cut)}
-        new = [half for pair in halves.values() for half in pair if half not in known]
-        known.update(zip(new, (yield [Embed(text=half) for half in new]), strict=True))
-        known = dict(zip(known, usable(known.values()), strict=True))
-        windows = {text: [h for w in parts for h in halves.get(w, (w,))] for text, parts in windows.items()}
-    return {
-        text: mean_of_windows(_stack(known[w].vector for w in parts), list(map(len, parts))).tobytes()
-        for text, parts in windows.items()
-        if all(known[w].vector and known[w].cut is not None for w in parts)
-    }
-
-
-def halved(text: str) -> tuple[str, str]:
-    """Both halves of a text, split at a space near its middle, or in the middle where there is none."""
-    middle = len(text) // 2
-    space = text.find(" ", middle, middle + len(text) // 4)
-    at = space if space > 0 else middle
-    return text[:at], text[at:]
+# Does the embedder read a language?
 
 
 def probe_sentences() -> dict[str, list[str]]:

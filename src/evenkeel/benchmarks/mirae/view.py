@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.mirae.files import MiraeRecord
 from evenkeel.benchmarks.mirae.page import LAYOUT
+from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.page.differences import MOST_WORDS, differences, marked
 from evenkeel.page.examples import extremes, shortened
 from evenkeel.page.format import known
@@ -26,7 +27,6 @@ from evenkeel.page.view import (
     related_facts,
     value_facts,
 )
-from evenkeel.text.answers import opening_of
 from evenkeel.types import Records, Tag
 
 MOST_COMPARED = 10
@@ -79,9 +79,8 @@ def _answers(record: MiraeRecord) -> list[Text]:
             texts.append(text)
             continue
         answer, number = record.answers[number], number + 1
-        opening = "refusal" if answer.status == "refused" else opening_of(answer.text, lang)
-        if answer.text and opening != "answer":
-            text = replace(text, heading=f"{text.heading}, {opening}", kind="refusal")
+        if answer.text and (answer.status == "refused" or refuses(answer.text, lang)):
+            text = replace(text, heading=f"{text.heading}, refusal", kind="refusal")
         if number - 1 == nearest:
             heading = f"{text.heading}, nearest to the others"
             text = replace(text, heading=heading, kind=text.kind or "nearest")

@@ -107,6 +107,7 @@ class MiraeBuilder:
 
     Options = BuildOptions
     folder = False
+    asks = True
     roles: Mapping[str, frozenset[Capability]] = {
         "model": frozenset({"generate"}),
         "reader": frozenset({"generate"}),

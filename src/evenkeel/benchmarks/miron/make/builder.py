@@ -36,6 +36,7 @@ class MironBuilder:
 
     Options = BuildOptions
     folder = True
+    asks = False
     roles: Mapping[str, frozenset[Capability]] = {}
     helpers: Mapping[str, str] = {}
 

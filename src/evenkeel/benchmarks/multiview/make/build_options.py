@@ -39,7 +39,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="A known document set with its criteria, or one of them (gsm8k__arithmetic): "
-            f"{', '.join(document_sets())}; see `evenkeel list sets`."
+            f"{', '.join(document_sets())}."
         ),
     ] = None
     criterion: Annotated[

@@ -68,6 +68,7 @@ class MultiviewBuilder:
 
     Options = BuildOptions
     folder = True
+    asks = True
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options

@@ -114,7 +114,7 @@ def choose_set(name: str) -> ChosenSet:
         available = [each for each in names if each.startswith(f"{docset}__")] or [*sets]
         raise UsageError(
             f"--set {name}: this is not a known document set.{suggestion(name, [*sets, *names])} "
-            f"Available: {', '.join(available)}. `evenkeel list sets` describes them."
+            f"Available: {', '.join(available)}."
         )
     return ChosenSet(docset, chosen, criteria)
 

@@ -87,6 +87,7 @@ class RgbBuilder:
 
     Options = BuildOptions
     folder = True
+    asks = True
     roles: Mapping[str, frozenset[Capability]] = {
         "model": frozenset({"generate"}),
         "embedder": frozenset({"embed"}),
