@@ -158,61 +158,27 @@ def test_a_text_as_long_as_another_is_counted_by_the_server_then_written() -> No
     assert response.tokens_out == tokens
 
 
-class Shown(Writer):
-    """One that shows the tokens of what it writes, or something else."""
-
-    tokens: Any = (" un", "sink", "able", ",", " they", " say", " so", " still")
+class Words(Writer):
+    """One that always writes the same."""
 
     def _completion(self, body: Any, key: str) -> bytes:
-        tokens = list(self.tokens[: body.max_tokens])
-        text = "".join(tokens).replace("\ufffd\ufffd", "д")
-        choice: dict[str, Any] = {"text": text, "finish_reason": "length"}
-        if body.logprobs:
-            choice["logprobs"] = {"tokens": tokens, "token_logprobs": [-1.0] * len(tokens)}
-        return msgspec.json.encode({"choices": [choice], "usage": {"prompt_tokens": 3}})
+        text = "".join((" un", "sink", "able", ",", " they", " say", " so")[: body.max_tokens])
+        choice = {"text": text, "finish_reason": "length"}
+        usage = {"prompt_tokens": 3, "completion_tokens": body.max_tokens}
+        return msgspec.json.encode({"choices": [choice], "usage": usage})
 
 
-def test_a_text_goes_beyond_its_length_where_the_server_shows_tokens() -> None:
-    request = as_long_as("The ship", " is", beyond=4, words=1)
-    with Shown(record=True) as server:
-        model = model_of(server)
-        first, second = one(model, request), one(model, request)
-        asked = [body["max_tokens"] for body in server.bodies if "echo" not in body]
-    assert asked == [1, 5, 5]  # the first reply shows whether tokens are shown
-    for response in (first, second):
-        assert (response.status, response.text, response.other) == ("ok", " un", " unsinkable, they")
-    with Shown() as server:  # within so few tokens the word does not end
+def test_a_text_goes_beyond_its_length_by_a_second_request() -> None:
+    with Words(record=True) as server:
+        response = one(model_of(server), as_long_as("The ship", " is", beyond=4, words=1))
+        asked = [body for body in server.bodies if "echo" not in body]
+    assert [body["max_tokens"] for body in asked] == [1, 5]
+    assert not any("logprobs" in body for body in asked)
+    assert (response.status, response.text, response.other) == ("ok", " un", " unsinkable, they")
+    assert (response.tokens_in, response.tokens_out) == (6, 6)
+    with Words() as server:  # within so few tokens the word does not end
         response = one(model_of(server), as_long_as("The ship", " is", beyond=1, words=1))
     assert (response.text, response.other) == (" un", None)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "requests"),
-    [
-        (("Ġun", "sink", "Ġit"), [1, 5, 1, 5]),  # not what the text has: how it goes on is asked for
-        (("\ufffd", "\ufffd", "а", " и"), [1, 5, 1, 5, 1]),  # halves of a letter: its length is asked for
-    ],
-)
-def test_tokens_that_do_not_spell_the_text_do_not_cut_it(
-    tokens: tuple[str, ...], requests: list[int]
-) -> None:
-    class Odd(Shown):
-        def _completion(self, body: Any, key: str) -> bytes:
-            reply = msgspec.json.decode(super()._completion(body, key))
-            reply["choices"][0]["text"] = reply["choices"][0]["text"].replace("Ġ", " ")
-            return msgspec.json.encode(reply)
-
-    Odd.tokens = tokens
-    with Odd(record=True) as server:
-        model = model_of(server)
-        request = as_long_as("The ship", " is", beyond=4, words=1)
-        first, second = one(model, request), one(model, request)
-        assert [body["max_tokens"] for body in server.bodies if "echo" not in body] == requests
-    text = "".join(tokens).replace("Ġ", " ").replace("\ufffd\ufffd", "д")
-    other = (
-        text if text.startswith(tokens[0].replace("Ġ", " ")) else None
-    )  # half a letter is not its beginning
-    assert (first.text, first.other) == (second.text, second.other) == (tokens[0].replace("Ġ", " "), other)
 
 
 def test_how_a_text_goes_on_is_unknown_where_the_server_writes_another() -> None:
@@ -228,12 +194,27 @@ def test_how_a_text_goes_on_is_unknown_where_the_server_writes_another() -> None
 
 def test_a_text_says_where_it_has_as_many_tokens_as_another() -> None:
     request = Generate(prompt="The ship", sampling=Sampling(max_tokens=6, marked=" is not"))
-    with Shown(record=True) as server:
+    with Words(record=True) as server:
         response = one(model_of(server), request)
-        assert len(server.bodies) == 2  # counted, and written
+    assert [body["max_tokens"] for body in server.bodies if "echo" not in body] == [6, 2]
     assert (response.text, response.other) == (" unsinkable, they say", " unsink")
-    with Writer() as server:
-        assert one(model_of(server), request).other is None
+
+
+@pytest.mark.parametrize("status", ["500", "501", "404"])
+def test_a_probe_that_fails_means_that_there_are_no_log_probabilities(status: str) -> None:
+    with Loopback(fail=1.0, faults=(status,), says="max_tokens must be positive") as server:
+        with pytest.raises(CapabilityError) as raised:
+            model_of(server, retries=1).probe(frozenset({"loglikelihood"}))
+        assert raised.value.lacking == {"loglikelihood"}
+
+
+@pytest.mark.parametrize("status", ["401", "503"])
+def test_a_server_that_is_not_available_is_not_probed(status: str) -> None:
+    with (
+        Loopback(fail=1.0, faults=(status,)) as server,
+        pytest.raises(ModelUnreachable),
+    ):
+        model_of(server, retries=0).probe(frozenset({"loglikelihood"}))
 
 
 def test_a_text_as_long_as_another_keeps_its_limit() -> None:

@@ -211,7 +211,10 @@ class Client:
 
     async def before_next(self, error: RequestError, tries: Tries, health: ServerHealth) -> None:
         """Wait until a request is worth its next try; RequestFailed where there is to be none."""
-        if (error.wait or 0.0) > LONGEST_WAIT_S or tries.count > self._retries:
+        if (error.wait or 0.0) > LONGEST_WAIT_S:
+            error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
+            raise RequestFailed(error, tries.count) from None
+        if tries.count > self._retries:
             raise RequestFailed(error, tries.count) from None
         delay = pause_before(error, tries.count, at_start=not health.ever_answered)
         if self._health.is_worth_a_note(error, self._clock()):
@@ -346,7 +349,7 @@ class ServerHealth:
         """Count a request that failed for good; raise where no further call can succeed."""
         self._failures[failure.error.kind] += 1
         self._last_failure = failure
-        refused = failure.error.status in THIS_REQUEST or failure.error.kind == NOT_SENT
+        refused = fate_of(failure.error, answered=False) is Fate.FAIL
         if refused and self.ever_answered:
             return  # a refusal of one request is no sign of a dead server
         self._in_a_row += 1
@@ -357,7 +360,9 @@ class ServerHealth:
     def ended(self) -> None:
         """Raise after a short stream of which every request failed: the server is not there."""
         last = self._last_failure
-        if not self.ever_answered and last is not None and last.error.status not in THIS_REQUEST:
+        if last is None or self.ever_answered:
+            return
+        if fate_of(last.error, answered=False) is not Fate.FAIL:
             self._give_up()
 
     def _give_up(self) -> None:

@@ -120,9 +120,9 @@ class Reply(NamedTuple):
 
     def parse(self, read: Callable[[bytes], R]) -> R:
         """What `read` makes of a successful reply; RequestError where it is not what the protocol has."""
-        if self.is_page:
-            raise RequestError(PAGE, self.message())
         if self.data.lstrip()[:1] not in (b"{", b"["):
+            if self.is_page:
+                raise RequestError(PAGE, self.message())
             raise RequestError(BROKEN, f"it is not JSON: {self.message() or 'it is empty'}")
         try:
             try:

@@ -345,10 +345,10 @@ class Session:
                 await self._insist(partial(self._read, path, batch, failures))
             if status.problem is not None:
                 self._relay.note(f"batch {batch.id} was refused: {status.problem.detail}")
-        batch.fetched = True
-        self._stored.save()
         left = [name for name in self._pending if name in names]
-        if status is None:
+        was_read, batch.fetched = batch.fetched, True
+        self._stored.save()
+        if status is None or was_read:  # it is gone, or an earlier process has dealt with its failures
             return left
         missing = RequestError("no result", "the results of its batch hold no line for it")
         usual = _Failure(status.problem or missing, status.cancelled)
@@ -368,17 +368,22 @@ class Session:
     async def _read(self, path: str, batch: Batch, failures: dict[str, _Failure]) -> None:
         """Hand over the answers of a file of results, and collect its failures. One that breaks off is read
         again from its beginning: what was handed over is skipped."""
-        unusable = 0
+        names = set(batch.requests)
+        usable = unusable = 0
         try:
             async with contextlib.aclosing(self._client.transport.lines(path)) as lines:
                 async for line in lines:
                     await self._outbox.room()
                     if line.strip():
-                        unusable += not self._take(line, set(batch.requests), failures)
+                        is_ours = self._take(line, names, failures)
+                        usable, unusable = usable + is_ours, unusable + (not is_ours)
         except RequestError as error:
             if error.status not in GONE:
                 raise
             self._relay.note(f"batch {batch.id}: a file of results is gone: {error}")
+            return
+        if not usable:  # a gateway's page, say: what the file holds is paid for
+            raise RequestError(BROKEN, "a file of results without any line of its batch")
         if unusable:
             self._relay.note(
                 f"batch {batch.id}: lines of its results that cannot be read, or are of no request: "
@@ -440,7 +445,7 @@ class Session:
     def _end(self, name: str, error: RequestError) -> None:
         """A request that failed for good."""
         self._last_failure = reason = str(RequestFailed(error, max(1, self._attempts[name])))
-        if error.status in THIS_REQUEST or error.kind == NOT_SENT:
+        if error.kind == NOT_SENT or (error.status in THIS_REQUEST and error.kind.startswith("HTTP")):
             self._refused += 1
         else:
             self._failed += 1
@@ -471,6 +476,10 @@ class Session:
             return await self._client.insist(action)
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
+        except ModelUnreachable as error:
+            if isinstance(error.__cause__, RequestError) and is_no_api(error.__cause__):
+                raise self._unreachable(error.__cause__) from None
+            raise
 
     def _unreachable(self, error: RequestError) -> ModelUnreachable:
         hint = " Does this server have batches? Without --batch it is asked live." if is_no_api(error) else ""
