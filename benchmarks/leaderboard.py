@@ -25,7 +25,8 @@ import numpy as np
 import evenkeel as ek
 from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.files import MiraeInputs
-from evenkeel.harness.folder import FORMAT, RunFolder
+from evenkeel.harness.folder import FORMAT
+from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score
 from table import Row, show
 

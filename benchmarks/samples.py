@@ -23,7 +23,8 @@ import numpy as np
 from evenkeel.benchmarks.miron.page import METRICS as MIRON_METRICS
 from evenkeel.files.cache import cache_dir
 from evenkeel.files.record_index import record_index
-from evenkeel.harness.folder import FORMAT, Run, RunFolder
+from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score
 from table import Row, show
 

@@ -55,7 +55,7 @@ export runs/multiview --to mteb --out exports/mteb
 tokenizers embedded --data data/miron --out pages/tokenizers.html
 """
 RAY = """
-run miron --model embedded --limit 1 --lang en --engine ray --workers 1 --out runs/ray
+run miron --model embedded --limit 1 --lang en --engine ray --engine-arg workers=1 --out runs/ray
 """
 
 

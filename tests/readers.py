@@ -30,7 +30,6 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.multiview.names import read_methods
 from evenkeel.benchmarks.rgb.files import load_judge_prompts, load_prompts, read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.errors import DataError
@@ -38,7 +37,6 @@ from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
-from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_names
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
@@ -196,7 +194,6 @@ DOCUMENT = {"text": "a", "id": 1, "label": "x"}
 PROMPTS = b"en:\n  system: s\n  instruction: '{DOCS} {QUERY}'\n  closed: '{QUERY}'\n"
 JUDGE_PROMPTS = b"rejection:\n  prompt: '{REPLY}'\n  yes: [a, b]\ndetection: {prompt: '{REPLY} {QUERY}'}\n"
 CRITERIA = b"plot: What happens.\nplace:\n  description: Where.\n  hints: [a, b]\n"
-METHODS = b"- bm25\n- name: strict\n  method: judge:openai:m+reason\n  args: {temperature: 0}\n"
 SUITE = b"""models:
   - embedded
   - {spec: "openai:m", name: m, args: {timeout: 5}}
@@ -277,7 +274,6 @@ BATCH = {
 }
 BATCHES = {"format": 1, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
-ACCOUNT = {"requests": 3, "spent": [1, 2], "reserved": {"p": [1, 2]}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
@@ -522,7 +518,6 @@ READERS = [
             for name, body in whole(yaml.load(text_of(content), Loader=yaml.BaseLoader)).items()
         ],
     ),
-    Reader("methods", read_methods, "x.yaml", METHODS),
     Reader("rgb-prompts", lambda path: load_prompts(str(path)), "x.yaml", PROMPTS),
     Reader("rgb-judge", lambda path: load_judge_prompts(str(path)), "x.yaml", JUDGE_PROMPTS),
     Reader(
@@ -566,7 +561,6 @@ READERS = [
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
     Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
-    Reader("ledger", lambda path: Ledger(path).read(), "budget.json", json.dumps(ACCOUNT).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(

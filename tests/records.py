@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.harness.folder import FORMAT, Run, RunFolder
+from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
 
 

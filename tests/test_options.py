@@ -7,8 +7,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct
 
-import evenkeel as ek
-from evenkeel.errors import OptionError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.options import RUNTIME, describe, identity_options, parse
 
 
@@ -44,11 +43,3 @@ def test_descriptions_are_found_where_they_are_written() -> None:
         ("fast", "In a hurry.", True),
         ("name", "What it is called.", False),
     ]
-
-
-def test_a_text_of_the_wrong_form_is_answered_with_the_description_and_no_pattern() -> None:
-    with pytest.raises(OptionError) as caught:
-        parse(ek.MironOptions, {"stop": "sentence"}, of="the benchmark 'miron'")
-    assert "target (as many tokens as the target has)" in caught.value.on_command_line
-    assert "regex" not in str(caught.value)
-    assert caught.value.on_command_line.endswith("at a line break.")

@@ -53,6 +53,7 @@ class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `length_of`: write at most so many tokens more, until the text has so many whole `words`. What is
     longer is `Response.other`; the text itself is the same."""
     words: int = 0
+    """Stop when the text has so many whole words, where the backend sees each token as it comes."""
     marked: str = ""
     """Give as `Response.other` what of the text has as many tokens as this one after the prompt."""
     seed: int = 0

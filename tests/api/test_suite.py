@@ -18,6 +18,7 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
+from evenkeel.harness.ledger import Cost, Ledger
 from evenkeel.harness.stored.listing import list_runs
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
@@ -30,7 +31,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
-    """One of the four benchmarks: `benchmarks/suite.py` has all, on three models."""
+    """One of the four benchmarks."""
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
         proof(tmp_path, servers, "\n".join([*FOUR.splitlines()[:2], ""]))
 
@@ -122,9 +123,8 @@ def test_all_runs_together_keep_within_the_budget(tmp_path: Path, questions: Pat
         assert sum(generated) == 11
         path.write_text(path.read_text().replace("requests: 11", "requests: 16"))
         assert outcome(path).exit_code == 0
-    account = msgspec.json.decode((tmp_path / "runs" / "suite" / "budget.json").read_bytes())
-    assert account["requests"] == 16
-    assert account["reserved"] == {}
+    account = Ledger(tmp_path / "runs" / "suite" / "budget.sqlite").read()
+    assert (account.requests, account.reserved) == (16, Cost())
 
 
 def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:

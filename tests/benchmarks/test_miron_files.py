@@ -10,12 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, language_of_name, read_examples
+from evenkeel.benchmarks.miron.files import (
+    CATEGORIES,
+    Example,
+    balanced,
+    facts_of,
+    language_of_name,
+    read_examples,
+)
 from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.benchmarks.miron.matching import script_of, with_clean_versions
+from evenkeel.benchmarks.miron.matching import with_clean_versions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file
@@ -82,13 +88,6 @@ def test_what_our_data_files_know_besides_survives_parquet(tmp_path: Path) -> No
     )
 
 
-def test_ids_may_be_numbers(tmp_path: Path) -> None:
-    numbered = [{**OURS[0], "id": 0}, {**OURS[1], "id": 1, "twin": 0}]
-    first, second = samples([write(tmp_path / "miron_en.jsonl", numbered)])
-    assert (first.id, second.id) == ("0", "1")
-    assert first.group == second.group == "0"
-
-
 @pytest.mark.parametrize(
     ("name", "lang"),
     [
@@ -131,6 +130,42 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
+def test_the_clean_version_may_be_in_another_file_whose_ids_collide(tmp_path: Path) -> None:
+    clean, noisy = [{**OURS[0], "id": "1"}], [{**OURS[1], "id": "1", "twin": "1"}]
+    paths = [write(tmp_path / "clean_en.jsonl", clean), write(tmp_path / "noise_en.jsonl", noisy)]
+    first, second = samples(paths)
+    assert (first.id, second.id) == ("clean_en-1", "noise_en-1")
+    assert first.group == second.group == "clean_en-1"
+    # Which of two clean ones it is, is not known: the text decides, or nothing does.
+    other = write(tmp_path / "other_en.jsonl", [{**GOOD, "id": "1", "prefix": "Two keels, three"}])
+    assert [sample.group for sample in samples([*paths, other])][1] == "noise_en-1"
+    near = write(tmp_path / "noise_en.jsonl", [{**noisy[0], "prefix": "One shpi, two"}])
+    assert [sample.group for sample in samples([paths[0], near, other])][1] == "clean_en-1"
+
+
+def test_languages_are_told_by_field_name_and_script(tmp_path: Path) -> None:
+    greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
+    rows = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "English"}, {**GOOD, "lang": "en-GB"}, NUMBERS]
+    mixed = read_examples(write(tmp_path / "mixed.jsonl", rows))
+    assert [example.lang for example in mixed] == ["en", "ru", "en", "en", "en"]
+    assert [example.lang_by_script for example in mixed] == [True, True, False, False, True]
+    # A name that says otherwise is not believed, and neither is --lang.
+    named = read_examples(write(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS]))
+    assert [example.lang for example in named] == ["en", "ru", "ru"]
+    path = write(tmp_path / "b.jsonl", [GOOD, greek, NUMBERS])
+    assert [example.lang for example in read_examples(path, "de")] == ["de", "de", "de"]
+    with pytest.raises(DataError, match="line 2: the language is not stated"):
+        read_examples(path)
+
+
+def test_a_run_reports_what_its_files_do_not_state(tmp_path: Path) -> None:
+    rows = [{**GOOD, "generated": " ships"}, {**GOOD, "category": "Noise", "generated": " x", "target": " y"}]
+    path = write(tmp_path / "x_ru.jsonl", rows)
+    assert facts_of(read_examples(path)) == {"lang_by_script": {"en": 2}, "no_clean_version": 1}
+    recorded = Miron(MironOptions()).recorded(path, lang=None)
+    assert [warning.split()[1] for warning in recorded.warnings] == ["The", "Drift"]
+
+
 def broken(**changes: Any) -> bytes:
     """Two good rows, a blank line, and one that is not."""
     bad = {name: value for name, value in {**GOOD, **changes}.items() if value != "gone"}
@@ -149,14 +184,12 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
             "line 4: the field 'target' is missing. Available: prefix, cat",
         ),
         ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
-        ("x_en.jsonl", broken(target=" \t"), "line 4: the target is empty"),
         ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),
         (
             "x_en.jsonl",
             broken(category="Poetry"),
             "line 4: 'Poetry' is not a category. Available: Morph",
         ),
-        ("x_en.jsonl", broken(category="facts"), "line 4: 'facts' is not a category"),
         ("x_en.jsonl", broken(prefix=["a"]), "line 4: the field 'prefix' should be text, not a list."),
         ("x_en.jsonl", broken(target=None), "line 4: the field 'target' should be text, not nothing."),
         ("x_en.jsonl", broken(edits="many"), "line 4, field 'edits': expected a whole number, got 'many'."),
@@ -164,10 +197,8 @@ CSV = b"prefix,target,category\nOne,two,Logic\n"
         ("x_en.jsonl", broken()[:-9], "line 4: this line is not JSON"),
         ("x_en.jsonl", b"\n", "x_en.jsonl: there is no example in it."),
         ("x_en.csv", CSV + b"Three,four\n", "line 3: this row has 2 cells, the first line 3."),
-        ("x_en.csv", CSV + b"Three,,Logic\n", "line 3: the target is empty"),
         ("x_en.csv", b"prefix,category\na,Logic\n", "line 2: the field 'target' is missing"),
         ("x_en.parquet", b"PAR1 no more", "x_en.parquet: cannot be read"),
-        ("x_en.txt", b"", "x_en.txt: expected a file that ends in"),
         ("mine.jsonl", broken(prefix="1", target="2")[-51:], "line 1: the language is not stated"),
     ],
 )
@@ -185,76 +216,11 @@ def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "said"),
-    [("target", "", "row 2: the target is empty"), ("category", "Verse", "row 2: 'Verse' is not a category")],
-)
-def test_a_row_of_parquet_is_named_by_its_number(tmp_path: Path, column: str, value: str, said: str) -> None:
-    import polars
-
-    polars.DataFrame([GOOD, {**GOOD, column: value}]).write_parquet(tmp_path / "x_en.parquet")
-    with pytest.raises(DataError, match=f"at {said}"):
-        read_examples(tmp_path / "x_en.parquet")
-
-
-def test_a_language_without_a_starter_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert evenkeel("run", "miron", "--model", "embedded", "--lang", "tlh").code == 2
-    assert "miron has no starter set in 'tlh'. Available: en, ru." in capsys.readouterr().err
-
-
 # Files of others
 
 
 RUSSIAN = {"prefix": "Один корабль, два", "target": " корабля", "category": "Morphology"}
 NUMBERS = {"prefix": "72 / 8 =", "target": " 9", "category": "Logic"}
-
-
-def test_a_mixed_file_is_split_by_script(tmp_path: Path) -> None:
-    mixed = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "en"}, NUMBERS]
-    plain = samples([write(tmp_path / "mixed.jsonl", mixed)])
-    assert [sample.tags["lang"] for sample in plain] == ["en", "ru", "en", "en"]
-    assert [sample.inputs.lang_by_script for sample in plain] == [True, True, False, True]
-    # A name, or --lang, that says otherwise is not believed; a row without letters goes with the others.
-    named = samples([write(tmp_path / "mixed_ru.jsonl", [GOOD, GOOD, NUMBERS])])
-    assert [sample.tags["lang"] for sample in named] == ["en", "en", "en"]
-    half = samples([write(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS])])
-    assert [sample.tags["lang"] for sample in half] == ["en", "ru", "ru"]
-    assert [sample.inputs.lang_by_script for sample in half] == [True, False, False]
-    assert [s.id for s in samples([tmp_path / "mixed.jsonl"], langs=["ru"])] == ["ru-2", "ru-4"]
-
-
-@pytest.mark.parametrize(
-    ("text", "lang"),
-    [
-        ("кот", "ru"),
-        ("cat", "en"),
-        ("кoт", "ru"),
-        ("Das Café", "en"),
-        ("12 + 3", None),
-        ("", None),
-        ("aя", None),
-        ("北京是中国的首都", "zh"),
-        ("東京は日本の首都", "ja"),
-        ("Η πρωτεύουσα", "el"),
-    ],
-)
-def test_the_script_of_a_text_is_that_of_most_letters(text: str, lang: str | None) -> None:
-    assert script_of(text) == lang
-
-
-def test_languages_are_codes_and_a_stated_one_holds_for_its_script_alone(tmp_path: Path) -> None:
-    names = ["English", "english", "EN", "en-GB", "RU", "Russian", "DE"]
-    rows = [{**GOOD, "lang": name} for name in names]
-    codes = [sample.tags["lang"] for sample in samples([write(tmp_path / "a.jsonl", rows)])]
-    assert codes == ["en", "en", "en", "en", "ru", "ru", "de"]
-    greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
-    german = write(tmp_path / "b.jsonl", [GOOD, RUSSIAN, greek, NUMBERS])
-    assert [example.lang for example in read_examples(german, "de")] == ["de", "ru", "el", "de"]
-    assert [example.lang for example in read_examples(german, "uk")] == ["en", "uk", "el", "uk"]
-    amharic = write(tmp_path / "c.jsonl", [GOOD, {**GOOD, "prefix": "የኢትዮጵያ ዋና ከተማ", "target": " አዲስ አበባ"}])
-    with pytest.raises(DataError, match="line 2: the language is not stated"):
-        read_examples(amharic)
-    assert [example.lang for example in read_examples(amharic, "am")] == ["am", "am"]
 
 
 def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -> None:
@@ -274,7 +240,10 @@ def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -
     assert [sample.group for sample in read] == [
         "en-2", "en-2", "en-3", "en-4", "en-5", "en-6", "en-7", "en-7", "en-9",
     ]  # fmt: skip
-    assert [sample.id for sample in read if sample.inputs.clean_by_text] == ["en-1", "en-8"]
+    assert [e.id for e in with_clean_versions(read_examples(tmp_path / "x_en.jsonl")) if e.clean_by_text] == [
+        "en-1",
+        "en-8",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -313,15 +282,6 @@ def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     assert [example.id for example in with_clean_versions(without) if example.clean_id] == []
 
 
-def test_a_file_without_clean_versions_says_that_drift_cannot_be_computed(tmp_path: Path) -> None:
-    rows = [{**GOOD, "generated": " ships"}, {**GOOD, "category": "Noise", "generated": " x", "target": " y"}]
-    run = ek.score("miron", write(tmp_path / "x_ru.jsonl", rows), out=tmp_path / "run")
-    texts = [note.text for note in Miron.notes(run.spec, run.summary)]
-    assert "Drift cannot be computed: no clean version is in this run for 1 examples with typos." in texts
-    assert any("is told by their script alone: 2 en." in text for text in texts)
-    assert not any(name.startswith("score_drift") for name in run.summary)
-
-
 def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
     (tmp_path / "miron_ru.json").write_bytes(
         msgspec.json.format(msgspec.json.encode([RUSSIAN, RUSSIAN]), indent=1)
@@ -330,25 +290,6 @@ def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
     (tmp_path / "bad_ru.json").write_bytes(msgspec.json.encode([RUSSIAN, {**RUSSIAN, "target": ""}]))
     with pytest.raises(DataError, match="bad_ru.json, at row 2: the target is empty"):
         samples([tmp_path / "bad_ru.json"])
-
-
-def test_a_clone_of_a_repository_is_read_without_its_readme(tmp_path: Path) -> None:
-    import polars
-
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    for name in ("README.md", "LICENSE", ".gitattributes"):
-        (clone / name).write_text("no data\n")
-    (clone / "dataset_infos.json").write_text("{}")
-    (clone / ".git").mkdir()
-    polars.DataFrame([GOOD]).write_parquet(clone / "miron_en.parquet")
-    polars.DataFrame([RUSSIAN]).write_parquet(clone / "miron_ru.parquet")
-    files = datasets.find("miron", str(clone), None, starter=Miron.starter)
-    assert [file.path.name for file in files] == ["miron_en.parquet", "miron_ru.parquet"]
-    assert [sample.id for sample in Miron(MironOptions()).samples(Data(files))] == ["en-1", "ru-1"]
-    (clone / "miron_ru.parquet").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
-    with pytest.raises(DataError, match="miron_ru.parquet: is a pointer of Git LFS.*git lfs pull"):
-        samples([clone / "miron_ru.parquet"])
 
 
 def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path) -> None:
@@ -366,15 +307,6 @@ def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path
     files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
     with pytest.raises(DataError, match="no file in it has rows with 'prefix' and 'target'"):
         benchmark.samples(Data(files))
-
-
-def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path: Path) -> None:
-    for split in ("test", "train"):
-        (tmp_path / split).mkdir()
-        write(tmp_path / split / "en.jsonl", [GOOD])
-    files = datasets.find("miron", str(tmp_path), None, starter=Miron.starter)
-    ids = [sample.id for sample in Miron(MironOptions()).samples(Data(files))]
-    assert ids == ["test/en.jsonl-en-1", "train/en.jsonl-en-1"]
 
 
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:

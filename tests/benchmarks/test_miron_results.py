@@ -70,7 +70,7 @@ def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Pa
     assert confidence.value == pytest.approx(6.25)
     assert confidence.n == 2
     # The confidence is a mean over tokens, whose number the file does not have.
-    assert not {"knows", "target_probability"} & set(run.summary)
+    assert not {"knows", "answer_probability"} & set(run.summary)
     # What has no figure is exported as null, and the export can be read again.
     assert [line["generated"] for line in exported(run)] == [" ships", " ships", None]
     assert [line["target_confidence"] for line in exported(run)] == [12.5, None, 0.0]
@@ -124,5 +124,5 @@ def test_a_confidence_that_cannot_be_is_named_by_its_line(tmp_path: Path, confid
 
 def test_what_is_about_asking_cannot_be_set_for_recorded_answers(tmp_path: Path) -> None:
     file = results(tmp_path, {"target_confidence": 50})
-    with pytest.raises(UsageError, match="'stop' is about asking a model"):
-        ek.score("miron", file, out=tmp_path / "run", stop="word")
+    with pytest.raises(UsageError, match="'confidence' is about asking a model"):
+        ek.score("miron", file, out=tmp_path / "run", confidence="no")

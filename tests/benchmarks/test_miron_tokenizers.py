@@ -39,10 +39,10 @@ PLANTED = [
     Planted("en", "The captain sees the ship", "s", merged=True, lost=True),
     Planted("en", "One city is Par", "is", merged=True, lost=True),
     Planted("en", "One city is Par", "is, the other is not", merged=True),
-    Planted("en", "The hull is un", "sinkable"),  # goes on with a word, and no piece spans the boundary
+    Planted("en", "The hull is", " unsinkable"),
     Planted("ru", "Капитан видит", " море"),
     Planted("ru", "Капитан видит мор", "е", merged=True, lost=True),
-    Planted("ru", "Капитан видит кор", "абль"),
+    Planted("ru", "Капитан не видит", " корабль"),
 ]
 WORDS = (" ships", " ship", " Paris", " Par", " the", " море", " мор")
 
@@ -133,8 +133,8 @@ def runs(
 
 
 class Naive(NamedTuple):
-    generated: str
-    lev_score: float
+    text: str
+    """Written greedily, for longer than any target."""
     target_confidence: float
     tokens: int
 
@@ -159,16 +159,15 @@ class Published:
             new = self.model.generate(
                 torch.tensor([before]),
                 attention_mask=torch.ones(1, len(before), dtype=torch.long),
-                max_new_tokens=max(1, count),
+                max_new_tokens=40,
                 do_sample=False,
                 pad_token_id=0,
             )[0].tolist()
         logs = [math.log(odds[place - 1, whole[place]]) for place in range(len(before), len(whole))]
         confidence = math.exp(sum(logs) / len(logs)) * 100 if logs else 0.0
         # What is new, with the space in front that SentencePiece drops from a text's beginning.
-        generated = self.text(new).removeprefix(self.text(before)).split("\n")[0]
-        longest = max(len(generated), len(target))
-        return Naive(generated, (1 - levenshtein(generated, target) / longest) * 100, confidence, count)
+        text = self.text(new).removeprefix(self.text(before)).split("\n")[0]
+        return Naive(text, confidence, count)
 
     def text(self, ids: list[int]) -> str:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
@@ -187,10 +186,14 @@ def check(run: ek.Run, published: Published) -> int:
     """Compare every example of a run; how many there were."""
     records = list(run.records())
     for record in records:
-        naive = published(record.sample.inputs.prefix, record.sample.inputs.target)
-        values = record.score.values
-        assert record.score.detail.generated == naive.generated, record.sample.id
-        assert values["lev_score"] == pytest.approx(naive.lev_score, abs=0.02)
+        target = record.sample.inputs.target
+        naive = published(record.sample.inputs.prefix, target)
+        values, generated = record.score.values, record.score.detail.generated
+        assert naive.text.startswith(generated), record.sample.id
+        assert len(generated.split()) <= len(target.split())
+        longest = max(len(generated), len(target))
+        score = (1 - levenshtein(generated, target) / longest) * 100
+        assert values["lev_score"] == pytest.approx(score, abs=1e-9)
         assert values["target_confidence"] == pytest.approx(naive.target_confidence, abs=0.02)
         assert values["target_tokens"] == naive.tokens
     return len(records)
@@ -256,19 +259,9 @@ def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, run
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_start_token_is_the_tokenizers_own(kind: str, runs: dict[str, ek.Run]) -> None:
-    starts = kind == "sentencepiece"
-    assert runs[kind].summary["start_token"].value == float(starts)
-    said = f"The tokenizer puts {'a' if starts else 'no'} start token before "
-    assert any(note.text.startswith(said) for note in Miron.notes(runs[kind].spec, runs[kind].summary))
-
-
 def test_a_token_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None:
     for record, row in zip(runs["bytes"].records(), PLANTED, strict=True):
-        last = row.prefix.split()[-1]
         assert record.score.values["target_tokens"] == len(row.target.encode())
-        assert record.score.values["last_word_tokens"] == len(f" {last}".encode())
 
 
 # Tokenizers by themselves
@@ -302,14 +295,9 @@ def test_tokenizers_are_compared_without_their_models(
     )
     assert bpe["tokens_per_word"]["value"] < naive["tokens_per_word"]["value"]
     assert naive["bytes_per_token"]["value"] == 1
-    assert naive["usual_split"] == {str(digits): "+".join("1" * digits) for digits in range(1, 9)}
     letters = [len(text) / len(text.encode()) for text in whole]
     assert naive["characters_per_token"]["value"] == pytest.approx(sum(letters) / 8)
-    # Every byte of a Cyrillic letter is part of a character, and " Капитан видит море" has 15 such letters.
-    cyrillic = [sum(2 for letter in text if letter > "z") / len(text.encode()) for text in whole]
-    assert naive["byte_tokens"]["value"] == pytest.approx(sum(cyrillic) / 8)
-    assert naive["byte_tokens/lang=en"]["value"] == naive["whole_words"]["value"] == 0
-    assert sentencepiece["byte_tokens"]["value"] == sentencepiece["unknown_tokens/lang=en"]["value"] == 0
+    assert naive["whole_words"]["value"] == 0
     # "The captain sees the ships": of five words two are tokens, in the first example.
     of_words = [sum(f" {word}" in WORDS for word in re.findall(r"[^\W\d_]+", text)) for text in whole]
     shares = [
@@ -325,7 +313,7 @@ def test_the_comparison_is_shown_as_tables(
     assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted, "--out", "t.html").code == 0
     shown = capsys.readouterr().out
     page = Path("t.html").read_text()
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 4
     assert "<script" not in page
     assert "hf:bpe" in page
     for text in (
@@ -337,7 +325,6 @@ def test_the_comparison_is_shown_as_tables(
         "ru together",
         "all",
         "Words that are one token",
-        "1+1+1+1+1+1+1+1",
         "Page: t.html",
     ):
         assert text in shown
@@ -376,11 +363,3 @@ def test_what_has_no_tokenizer_is_refused(
     data = [] if "--data" in args or "--lang" in args else ["--data", str(planted)]
     assert evenkeel("tokenizers", *args, *data).code == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_folder_whose_tokenizer_is_broken_is_named(
-    light: dict[str, Path], planted: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (light["bpe"] / "tokenizer.json").write_text("{}")
-    assert evenkeel("tokenizers", f"hf:{light['bpe']}", "--data", planted).code == 2
-    assert "its tokenizer cannot be loaded" in capsys.readouterr().err

@@ -33,7 +33,7 @@ TEXTS = [reader for reader in READERS if not reader.name.endswith(BINARY)]
 IN_JSON = [reader for reader in TEXTS if reader.name.endswith((".json", ".jsonl"))]
 OPTIONAL = ("documents-folder",)
 """What need not be there: of a folder only files are read."""
-WRITTEN_HERE = ("suite-state", "ledger")
+WRITTEN_HERE = ("suite-state",)
 """Files that no editor has touched."""
 ODD: list[Any] = [
     None,

@@ -1,15 +1,33 @@
-"""Limits: stop in time, whatever is still on its way."""
+"""Limits: stop in time, whatever is still on its way, failed, or was asked in an earlier start."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+import evenkeel as ek
+from evenkeel.errors import BudgetReached
 from evenkeel.harness.budget import Budget, Limits, estimate
-from evenkeel.types import Embed, Generate, Response, Sampling
+from evenkeel.journal.writer import Usage
+from evenkeel.types import Embed, Generate, Request, Response, Sampling
+from loopback import Loopback
 
 
 def ask(number: int) -> Generate:
     return Generate(prompt=f"{number} words to read here", sampling=Sampling(max_tokens=100))
+
+
+class Spent:
+    """What a budget stores."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.usage = Usage()
+        budget.resume({}, self.add)
+
+    def add(self, role: str, usage: Usage) -> None:
+        self.usage = self.usage.plus(usage)
 
 
 def test_no_more_requests_pass_than_allowed() -> None:
@@ -19,28 +37,48 @@ def test_no_more_requests_pass_than_allowed() -> None:
 
 
 def test_requests_in_flight_count_with_the_most_they_may_write() -> None:
-    budget = Budget(Limits(max_tokens_total=250))
+    budget = Budget(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
+    spent = Spent(budget)
     passed = list(budget.admit([ask(n) for n in range(10)]))
     assert len(passed) == 2
     for request in passed:
         budget.spend(request, Response(status="ok", tokens_in=5, tokens_out=10))
-    assert budget.tokens_in + budget.tokens_out == 30
+    assert spent.usage == Usage(2, 10, 20)
     assert len(list(budget.admit([ask(n) for n in range(10)]))) == 2
 
 
-def test_a_failure_costs_nothing() -> None:
-    budget = Budget(Limits(max_tokens_total=1000))
+@pytest.mark.parametrize(
+    ("response", "tokens_in", "tokens_out"),
+    [
+        (Response(status="error", reason="HTTP 500"), 0, 0),
+        (Response(status="error", reason="no text", tokens_in=7, tokens_out=9), 7, 9),
+        (Response(status="ok", text="four words or so"), estimate(ask(1))[0], 4),
+    ],
+)
+def test_a_reply_costs_what_it_reports_or_an_estimate(
+    response: Response, tokens_in: int, tokens_out: int
+) -> None:
+    budget = Budget(Limits(max_usd=1.0, price_in=1.0))
+    spent = Spent(budget)
     (request,) = budget.admit([ask(1)])
-    budget.spend(request, Response(status="error", reason="HTTP 500"))
-    assert budget.tokens_in + budget.tokens_out == 0
+    budget.spend(request, response)
+    assert spent.usage == Usage(1, tokens_in, tokens_out)
 
 
-def test_a_server_that_reports_no_usage_is_estimated() -> None:
-    budget = Budget(Limits(max_tokens_total=1000))
+def test_every_try_and_every_paid_reply_counts() -> None:
+    budget = Budget(Limits(max_requests=3, max_usd=1.0, price_in=1.0, price_out=2.0))
+    meter = budget.meter("model")
     (request,) = budget.admit([ask(1)])
-    budget.spend(request, Response(status="ok", text="four words or so"))
-    assert budget.tokens_in == estimate(request)[0] > 0
-    assert 0 < budget.tokens_out < 10
+    meter.used(1000, 500)
+    assert meter.may_retry()
+    meter.used(1000, 500)
+    assert meter.may_retry()
+    meter.used(1000, 500)
+    assert not meter.may_retry()
+    assert budget.exhausted == "--max-requests 3"
+    assert budget.usd == pytest.approx(3 * 0.002)
+    budget.spend(request, Response(status="error", reason="no text"))
+    assert list(budget.admit([ask(2)])) == []
 
 
 def test_dollars_are_per_million_tokens() -> None:
@@ -53,8 +91,25 @@ def test_dollars_are_per_million_tokens() -> None:
 
 def test_embedding_is_not_counted() -> None:
     budget = Budget(Limits(max_requests=1))
-    texts = [Embed(text=f"text {n}") for n in range(3)]
-    assert len(list(budget.admit([*texts, ask(1), ask(2)]))) == 4
-    for text in texts:
-        budget.spend(text, Response(status="ok", tokens_in=5))
-    assert budget.tokens_in == 0
+    requests: list[Request] = [*(Embed(text=f"text {n}") for n in range(3)), ask(1), ask(2)]
+    assert len(list(budget.admit(requests))) == 4
+    assert budget.requests == 1
+
+
+@pytest.mark.parametrize("limit", [{"max_requests": 5}, {"max_usd": 0.002, "price_out": 10.0}])
+def test_a_runs_budget_holds_over_all_its_starts(
+    questions: Path, tmp_path: Path, limit: dict[str, Any]
+) -> None:
+    settings: dict[str, Any] = {
+        "data": questions, "levels": "1", "samples": 5, "embedder": "openai:embed", "concurrency": 1,
+        "max_tokens": 64,         "out": tmp_path / "run", "progress": False,
+    }  # fmt: skip
+    with Loopback(words=30) as server:
+        for start in range(3):
+            with pytest.raises(BudgetReached):
+                ek.run("mirae", "openai:loop", base_url=server.url, **settings, **limit)
+            if not start:
+                asked = server.requests
+                assert 0 < asked <= 6  # one of them may be a probe
+        assert server.requests <= asked + 2
+        ek.run("mirae", "openai:loop", base_url=server.url, **settings)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evenkeel.errors import DataError, RunConflict, StorageError
-from evenkeel.harness.folder import FORMAT, Run, RunFolder, spec_differences
+from evenkeel.files.lock import LOCK
+from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.writing import RunFolder, spec_differences
 from evenkeel.types import RunSpec
+from killing import contents
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
 
 
 def spec(**changes: object) -> RunSpec:
@@ -36,18 +41,6 @@ def test_the_same_spec_goes_on_and_time_and_versions_do_not_count(tmp_path: Path
         assert Run(folder.path).spec.provenance == {"created": "now"}
 
 
-def test_an_option_that_an_older_version_did_not_have_is_at_its_default(tmp_path: Path) -> None:
-    with RunFolder.open(tmp_path / "run", spec()):
-        pass
-    with RunFolder.open(tmp_path / "run", spec(options={"levels": "1-7", "chunked": False})):
-        pass
-    with (
-        pytest.raises(RunConflict, match=r"options.chunked is false there and true here"),
-        RunFolder.open(tmp_path / "run", spec(options={"levels": "1-7", "chunked": True})),
-    ):
-        pass
-
-
 def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass
@@ -58,42 +51,51 @@ def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
         pass
 
 
-def test_fresh_discards_the_run_and_nothing_else(tmp_path: Path) -> None:
+def test_fresh_discards_what_the_run_wrote_and_nothing_else(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()) as folder:
-        folder.write_bytes("export/old.json", b"{}")
+        folder.write_bytes("export/published.json", b"{}")
+        folder.add_exported(["published.json", "../notes.txt"])
+        folder.write_bytes("records.jsonl", b"{}")
+        (folder.path / "export" / "mine.csv").write_text("mine")
         (folder.path / "notes.txt").write_text("mine")
     with RunFolder.open(tmp_path / "run", spec(seed=1), fresh=True) as folder:
-        assert sorted(os.listdir(folder.path)) == [".lock", "notes.txt", "spec.json"]
+        assert names(folder.path) == [LOCK, "export", "notes.txt", "spec.json"]
+        assert names(folder.path / "export") == ["mine.csv"]
 
 
-def test_a_folder_of_something_else_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(RunConflict, match="not empty"), RunFolder.open(tmp_path, spec(), fresh=True):
-        pass
-    assert os.listdir(tmp_path) == ["thesis.tex"]
+STRANGERS = {
+    "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.draft"],
+    "a file": ["thesis.tex"],
+    "progress of something else": ["progress.json"],
+    "a stop that says something": ["stop"],
+    "another spec": ["spec.json", "report.html", "export/mine.csv", ".records.jsonl.0123456789ab.draft"],
+}
 
 
-def test_a_second_process_is_told_that_the_run_is_being_written(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from evenkeel.files.lock import writing\n"
-        "with writing(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
-    )
-    with RunFolder.open(tmp_path / "run", spec()) as folder:
-        pass
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code, folder.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == b"held\n"
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("kind", STRANGERS)
+def test_a_folder_of_something_else_is_left_as_it_is(tmp_path: Path, kind: str, fresh: bool) -> None:
+    for name in STRANGERS[kind]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"openapi": "3.1.0"}')
+    before = contents(tmp_path)
     with (
-        pytest.raises(RunConflict, match=f"use by process {holder.pid} on"),
-        RunFolder.open(tmp_path / "run", spec()),
+        pytest.raises(RunConflict, match="not a run|not the spec of a run"),
+        RunFolder.open(tmp_path, spec(), fresh=fresh),
     ):
         pass
-    holder.kill()
-    holder.communicate()
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_link_among_the_files_of_a_run_is_refused(tmp_path: Path, fresh: bool) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / "export").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunConflict, match="link"), RunFolder.open(tmp_path / "run", spec(), fresh=fresh):
+        pass
+    assert (tmp_path / "run" / "export").is_symlink()
 
 
 def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
             file.write(b"ne")
             raise RuntimeError
         assert (folder.path / "summary.json").read_bytes() == b"old"
-        assert sorted(os.listdir(folder.path)) == [".lock", "spec.json", "summary.json"]
+        assert names(folder.path) == [LOCK, "spec.json", "summary.json"]
 
 
 def test_a_name_from_elsewhere_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
@@ -124,8 +126,13 @@ def test_differences_are_named_field_by_field() -> None:
     assert spec_differences(there, here) == ["seed is 0 there and 2 here", "limit is 8 there and null here"]
 
 
-def test_what_a_killed_process_was_writing_is_swept_away(tmp_path: Path) -> None:
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / ".spec.json.x1y2").write_text("half")
+    (tmp_path / "run" / ".spec.json.0123456789ab.draft").write_text("half")
     with RunFolder.open(tmp_path / "run", spec()) as folder:
-        assert sorted(os.listdir(folder.path)) == [".lock", "spec.json"]
+        folder.write_bytes("export/whole.json", b"{}")
+    for name in (".records.jsonl.0123456789ab.draft", "export/.whole.json.0123456789ab.draft"):
+        (tmp_path / "run" / name).write_text("half")
+    with RunFolder.open(tmp_path / "run", spec()) as folder:
+        assert names(folder.path) == [LOCK, "export", "spec.json"]
+        assert names(folder.path / "export") == ["whole.json"]

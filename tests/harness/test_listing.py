@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
 from pathlib import Path
 
 import msgspec
@@ -100,18 +98,3 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name: str, tmp_path: Pat
         open_run(tmp_path / "runs", name)
     with pytest.raises(UsageError):
         open_run(tmp_path / "runs", f"{tmp_path}/elsewhere")
-
-
-def test_a_writer_waits_for_one_who_only_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looking = contextlib.ExitStack()
-    looking.enter_context(lock.reading(tmp_path))
-    waits: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        looking.close()
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    with lock.writing(tmp_path), lock.reading(tmp_path) as unwritten:
-        assert len(waits) == 1
-        assert not unwritten

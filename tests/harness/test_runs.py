@@ -159,7 +159,7 @@ def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "limit",
-    [{"max_requests": 25}, {"max_tokens_total": 9000}, {"max_usd": 0.009, "price_in": 1.0, "price_out": 1.0}],
+    [{"max_requests": 25}, {"max_usd": 0.009, "price_in": 1.0, "price_out": 1.0}],
 )
 def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(
     questions: Path, tmp_path: Path, limit: dict[str, Any]
@@ -296,7 +296,7 @@ def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, 
 def test_no_request_is_sent_twice_however_tight_the_limit(questions: Path, tmp_path: Path) -> None:
     """A limit that lets few requests fly at once makes several passes over the same stream."""
     with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
-        run(questions, server, tmp_path / "run", max_tokens=40, max_tokens_total=700)
+        run(questions, server, tmp_path / "run", max_tokens=40, max_usd=7e-4, price_in=1, price_out=1)
     assert chats(server) == stored(tmp_path / "run") > 3
 
 
@@ -376,5 +376,5 @@ def test_a_request_that_fails_under_a_tight_limit_is_not_asked_for_ever(
     content["questions"][0]["level_1_text"] = "[poison]"
     questions.write_bytes(msgspec.json.encode(content))
     with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
-        run(questions, server, tmp_path / "run", max_tokens=40, max_tokens_total=400)
+        run(questions, server, tmp_path / "run", max_tokens=40, max_usd=4e-4, price_in=1, price_out=1)
     assert chats(server) < 100

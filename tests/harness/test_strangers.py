@@ -64,7 +64,7 @@ def role(folder: Path, name: str, identity: dict[str, Any]) -> None:
         spec["models"]["embedder"] = {
             "name": "x", "spec": name, "identity": {"spec": name, **identity}
         }  # fmt: skip
-        spec["options"]["embedder"] = [name]
+        spec["options"]["embedder"] = name
 
     alter(folder, change)
 
@@ -219,22 +219,6 @@ def test_a_link_among_the_published_files_is_not_copied(run: Path, tmp_path: Pat
     assert [path.name for path in written] == ["MIRAE_loop_results_english.json"]
 
 
-def test_start_over_removes_a_link_and_not_what_it_leads_to(
-    run: Path, questions: Path, server: Loopback, tmp_path: Path
-) -> None:
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious" / "file").write_text("mine")
-    for child in (run / "export").iterdir():
-        child.unlink()
-    (run / "export").rmdir()
-    (run / "export").symlink_to(tmp_path / "precious")
-    ek.run(
-        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
-        embedder="openai:embed", out=run, fresh=True,
-    )  # fmt: skip
-    assert os.listdir(tmp_path / "precious") == ["file"]
-
-
 def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> None:
     alter(run, lambda spec: spec["models"]["model"].update(name="../../../escaped"))
     for child in (run / "export").iterdir():
@@ -302,20 +286,6 @@ def test_formats_of_another_version_are_refused_by_every_command(
         assert "format 99" in capsys.readouterr().err
     evenkeel("list", "runs", tmp_path)
     assert "broken: " in capsys.readouterr().err
-
-
-def test_answers_of_a_run_of_the_older_format_are_reused(
-    run: Path, questions: Path, server: Loopback, tmp_path: Path
-) -> None:
-    alter(run, lambda spec: spec.update(format=1))
-    with pytest.raises(DataError, match="has format 1; .* Take its answers into a new run with --reuse"):
-        _ = ek.load_run(run).spec
-    again = ek.run(
-        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
-        embedder="openai:embed", out=tmp_path / "new", reuse=run,
-    )  # fmt: skip
-    assert again.headline.coverage == 1.0
-    assert server.requests == 0
 
 
 def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:

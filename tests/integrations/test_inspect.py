@@ -24,7 +24,7 @@ VENV = Path(os.environ.get("EVENKEEL_INSPECT_VENV", ROOT / ".venv-inspect"))
 RGB: dict[str, Any] = {"limit": 1, "ability": "noise,rejection,counterfactual", "noise_rates": "0,0.8"}
 MIRAE: dict[str, Any] = {"limit": 2, "levels": "1-2", "samples": 3}
 MULTIVIEW: dict[str, Any] = {"limit": 1}
-MIRON: dict[str, Any] = {"limit": 8, "confidence": "no", "stop": "word"}
+MIRON: dict[str, Any] = {"limit": 8, "confidence": "no"}
 JUDGED: dict[str, Any] = {"limit": 2, "ability": "rejection", "repeats": 2}
 
 pytestmark = pytest.mark.skipif(

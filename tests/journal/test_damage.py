@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.errors import DataError, RunConflict
+from evenkeel.errors import RunConflict
 from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -97,46 +97,30 @@ def leaf_pages(path: Path) -> list[int]:
     return [n for n in range(2, found + 1) if n != root and content[(n - 1) * 4096] == 13]
 
 
-def test_a_damaged_page_costs_its_own_answers_only(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    requests = filled(path, 300)
-    pages = leaf_pages(path)
-    scribbled(path, pages[len(pages) // 2])
-    damaged = path.read_bytes()
-    with closing(Journal(path)) as journal:
-        assert "was damaged" in journal.rescued
-        missing = list(journal.unanswered(MODEL, requests))
-        assert 0 < len(missing) < 40
-        for asked in missing:
-            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
-        journal.flush()
-        texts = [response.text for response in journal.read(MODEL, requests)]
-    assert texts == [answer(asked) for asked in requests]
-    assert (tmp_path / "journal.damaged.sqlite").read_bytes() == damaged
-
-
-def test_the_order_of_the_samples_survives_a_rescue(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["page", "head", "cut off"])
+def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "journal.sqlite"
     filled(path, 300)
-    samples: list[Sample] = [Sample(id=name, group="g", tags={}, inputs={}) for name in ("b", "a", "c")]
-    with closing(Journal(path)) as journal:
-        journal.put_samples(samples)
-    scribbled(path, leaf_pages(path)[2])
-    with closing(Journal(path)) as journal:
-        assert journal.rescued
-        assert journal.samples() == samples
-
-
-def test_a_file_without_its_head_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    filled(path)
-    scribbled(path, 1)
+    if damage == "cut off":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 9 // 10 + 1])
+    else:
+        scribbled(path, 1 if damage == "head" else leaf_pages(path)[2])
     before = path.read_bytes()
-    with pytest.raises(RunConflict, match="not a sound journal.*Nothing in it was destroyed"):
+    with pytest.raises(RunConflict, match=r"is damaged.*\.recover.*--reuse"):
         Journal(path)
-    assert path.read_bytes() == before
-    with pytest.raises(DataError, match="cannot be read"):
-        Recording(path)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [(path.name, before)]
+
+
+def test_what_can_be_read_of_a_damaged_journal_is_reused(questions: Path, tmp_path: Path) -> None:
+    with Loopback(words=200) as server:
+        options = {**settings(questions, server), "samples": 5}
+        ek.run("mirae", "openai:loop", out=tmp_path / "a", **options)
+        pages = leaf_pages(tmp_path / "a" / "journal.sqlite")
+        scribbled(tmp_path / "a" / "journal.sqlite", pages[len(pages) // 2])
+        asked = server.requests
+        again = ek.run("mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", **options)
+        assert 0 < server.requests - asked < asked
+    assert again.headline.coverage == 1.0
 
 
 def test_a_recording_reads_round_a_damaged_page(tmp_path: Path) -> None:

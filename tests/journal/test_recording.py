@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.errors import RunConflict
 from evenkeel.files import lock
 from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
@@ -123,20 +122,6 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(folder: Path) -> No
             journal.flush()
             assert recording.find(request("second")) is not None
     assert found(path, "second") == "to second"
-
-
-def test_nobody_writes_a_recording_while_it_is_read(folder: Path) -> None:
-    path = folder / "journal.sqlite"
-    with closing(Journal(path)) as journal:
-        put(journal, "why?")
-    with (
-        closing(Recording(path, MODEL)),
-        pytest.raises(RunConflict, match="in use by another process"),
-        lock.writing(folder),
-    ):
-        pass
-    with lock.writing(folder):
-        pass
 
 
 class Notes(Silent):

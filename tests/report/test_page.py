@@ -458,13 +458,13 @@ def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:
         "judge": None,
         "dataset": "",
         "method": ["bm25", "embed:x"],
-        "instruct_template": [],
+        "model_arg": [],
         "cut": False,
     }
     page = render(store_run(tmp_path / "run", {"mean_similarity": np.full((3, 2), 0.5)}, options=options))
     assert "<dt>method</dt><dd>bm25, embed:x</dd>" in page
     assert "<dt>cut</dt><dd>no</dd>" in page
-    assert not re.search("<dt>(judge|dataset|instruct-template|limit|packages)</dt>|None|<dd></dd>", page)
+    assert not re.search("<dt>(judge|dataset|model-arg|limit|packages)</dt>|None|<dd></dd>", page)
 
 
 def levels(unit: Unit) -> dict[str, Figure]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenkeel.api.run import note_stored_answers, open_journal
+from evenkeel.api.run import note_stored_answers
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import DRAFT, naming, resolved, write_whole
+from evenkeel.files.cache import drafts_in, naming, resolved, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.control import assigned_folder, controlled
@@ -20,8 +20,9 @@ from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
 from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
+from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
-from evenkeel.models.engines.engine import EngineOptions, load_engine
+from evenkeel.models.engines.engine import load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import ModelRef
@@ -38,12 +39,9 @@ def build(
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -59,7 +57,7 @@ def build(
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
     beside `out`, so that a build that was stopped goes on.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):
@@ -71,8 +69,8 @@ def build(
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    with load_engine(where, concurrency=concurrency) as running, contextlib.ExitStack() as stack:
+    loaded_engine = load_engine(engine, engine_args, concurrency=concurrency)
+    with loaded_engine as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
         if (watched := assigned_folder()) is not None:
@@ -88,7 +86,7 @@ def build(
         beside = target / "journal.sqlite" if in_folder else target.with_name(f"{target.stem}.journal.sqlite")
         if not models:
             beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
-        journal = stack.enter_context(open_journal(beside, watching))
+        journal = stack.enter_context(contextlib.closing(Journal(beside)))
         requests = RequestPath(
             journal,
             {role: model.identity() for role, model in models.items()},
@@ -120,8 +118,8 @@ def _locked(target: Path, *, folder: bool) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             with naming(target):
                 stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
-            for draft in parent.glob(f".*{DRAFT}"):
-                if draft.is_file() and (folder or draft.name.startswith(f".{target.stem}")):
+            for draft, name in drafts_in(parent):
+                if folder or name.startswith(target.stem):
                     draft.unlink()
             yield
     finally:

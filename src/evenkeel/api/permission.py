@@ -18,7 +18,6 @@ from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.harness.folder import served_at
 from evenkeel.harness.model import Model
 from evenkeel.harness.runner import Refusal
-from evenkeel.journal.journal import without_address
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import BACKENDS, backend, backend_class, own_preset
 from evenkeel.options import describe
@@ -72,7 +71,7 @@ class Permitted:
         identity = opened.identity()
         if differences := [
             f"{name} is {there.get(name)} there and {identity.get(name)} here"
-            for there in (without_address(stored["identity"]),)
+            for there in (stored["identity"],)
             for name in {**there, **identity}
             if there.get(name) != identity.get(name)
         ]:

@@ -67,7 +67,6 @@ def dry_run(
     top_p: float | None = None,
     top_k: int | None = None,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -80,7 +79,7 @@ def dry_run(
     plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
     plan.requests, plan.usd
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if ref is not None:
         check_spec(ref.spec, ref.args)

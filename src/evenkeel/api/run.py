@@ -33,14 +33,15 @@ from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark, Recorded
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import OlderFormat, Run, RunFolder, member, read_spec
+from evenkeel.harness.folder import Run, member, read_spec
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
+from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
-from evenkeel.models.engines.engine import EngineOptions, load_engine
+from evenkeel.models.engines.engine import load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
@@ -71,14 +72,11 @@ def run(
     fresh: bool = False,
     reuse: str | Path | None = None,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     batch: bool = False,
     wait: bool = True,
     max_requests: int | None = None,
-    max_tokens_total: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
     price_out: float = 0.0,
@@ -99,9 +97,8 @@ def run(
     without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
     and on a terminal; False shows none.
     """
-    limits = Limits.of(max_requests, max_tokens_total, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
@@ -110,7 +107,7 @@ def run(
     refs = model_refs(loaded, name, ref, base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
-    with load_engine(where, concurrency=concurrency) as running:
+    with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running,
             loaded,
@@ -147,9 +144,7 @@ def score(
     out: str | Path | None = None,
     fresh: bool = False,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     progress: Progress | bool | None = True,
     **benchmark_options: Any,
@@ -175,8 +170,7 @@ def score(
     }
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    with load_engine(where, concurrency=concurrency) as running:
+    with load_engine(engine, engine_args, concurrency=concurrency) as running:
         models = {
             "model": answers,
             **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
@@ -240,9 +234,7 @@ def rescore(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = True,
 ) -> Run:
     """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
@@ -255,12 +247,11 @@ def rescore(
     loaded = load_stored(spec)
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     with (
-        load_engine(where) as running,
+        load_engine(engine, engine_args) as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
-        open_journal(folder.journal, watching) as journal,
+        contextlib.closing(Journal(folder.journal)) as journal,
     ):
         permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
         requests = RequestPath(
@@ -318,14 +309,6 @@ def default_folder(benchmark: str, model: str) -> Path:
 
 
 @contextlib.contextmanager
-def open_journal(path: Path, progress: Progress) -> Iterator[Journal]:
-    with contextlib.closing(Journal(path)) as journal:
-        if journal.rescued:
-            progress.note(journal.rescued)
-        yield journal
-
-
-@contextlib.contextmanager
 def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
     """Where a run is stopped, say where its answers are, if there are any."""
     try:
@@ -356,7 +339,7 @@ def _carry_out(
         recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
         progress = stack.enter_context(controlled(path, progress))
-        journal = stack.enter_context(open_journal(folder.journal, progress))
+        journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
         note_moved_server(folder, setup.spec, progress)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
@@ -384,14 +367,9 @@ def _carry_out(
 @contextlib.contextmanager
 def _recording(folder: Path, current: RunSpec, progress: Progress) -> Iterator[Recording]:
     """Another run's answers."""
-    try:
-        other_spec = read_spec(folder) if member(folder, "spec.json") is not None else None
-    except OlderFormat:  # its answers are found by what was asked of whom
-        other_spec = None
-    if other_spec is not None:
-        note_other_server(other_spec, current, progress)
-    known = list(identities(other_spec).values()) if other_spec is not None else []
-    with contextlib.closing(Recording(folder / "journal.sqlite", identities=known)) as recording:
+    if member(folder, "spec.json") is not None:
+        note_other_server(read_spec(folder), current, progress)
+    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
         yield recording
 
 

@@ -16,16 +16,16 @@ import msgspec
 from msgspec import Struct
 
 import evenkeel
-from evenkeel.errors import CapabilityError, DataError, EvenkeelError, UsageError, place_of
+from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget, Limits
-from evenkeel.harness.folder import FORMAT, RunFolder, served_at
+from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.journal.journal import without_address
+from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
@@ -142,7 +142,12 @@ def open_models(
     """The models of all roles, refused here if one cannot do what its role needs. Loads none of them."""
     models = {}
     for role, ref in refs.items():
-        models[role] = engine.open(ref)
+        try:
+            models[role] = engine.open(ref)
+        except MissingExtra as error:
+            if role != "model" and ":" not in role:  # the option of its name says who has a role
+                error.add_note(f"Or ask a server for it: --{role} openai:NAME.")
+            raise
         lacking = frozenset(benchmark.roles[role] - models[role].capabilities)
         if lacking:
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
@@ -289,7 +294,7 @@ def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress)
     """Say where a model was reached whose answers are taken over, if that was elsewhere."""
     for role, model in current.models.items():
         for other, former in other_spec.models.items():
-            if without_address(former["identity"]) == without_address(model["identity"]):
+            if former["identity"] == model["identity"]:
                 old, new = served_at(other_spec).get(other, []), served_at(current).get(role, [])
                 if old != new:
                     progress.note(

@@ -58,7 +58,7 @@ VARIABLES = {
     "OLLAMA_HOST": "the address of ollama: models, if it is not the usual one",
     "AZURE_OPENAI_ENDPOINT": "the address of your resource, for azure: models",
     "OPENAI_API_VERSION": "the api-version of azure: models, if it is not the usual one",
-    "RAY_ADDRESS": "the Ray cluster of --engine ray, unless --ray-address gives it",
+    "RAY_ADDRESS": "the Ray cluster of --engine ray, unless --engine-arg address=HOST:PORT gives it",
     "OMP_NUM_THREADS": "how many threads a model on CPU uses",
     "HF_TOKEN": "for gated models of the Hugging Face Hub",
     "HF_HUB_OFFLINE": "1: load models only from this machine",

@@ -161,7 +161,7 @@ def tokenizers_command(
     specs: tuple[str, ...], data: tuple[str, ...], lang: str | None, out: Path | None, json: bool
 ) -> None:
     """Compare tokenizers on MIRON's examples: tokens per word, characters and bytes per token, words that are
-    one token, bytes and unknown tokens, boundary merges, and how numbers are split.
+    one token, and boundary merges.
 
     A tokenizer is named by its model (embedded, hf:ID-or-path, of which no weights are loaded), or it is a
     file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file; or tiktoken:NAME.
@@ -179,7 +179,7 @@ def tokenizers_command(
             show_table(console, grid)
             console.print()
 
-    print_result(tokenizers.figures(comparison), show, json=json)
+    print_result(comparison.summaries, show, json=json)
     for note in comparison.notes:
         say(note, err=True)
     if out:

@@ -13,10 +13,10 @@ from evenkeel.cli.output import check_coverage, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
-from evenkeel.models.engines.engine import EngineOptions
+from evenkeel.models.engines.engine import engine_options
 from evenkeel.page.format import FLOOR, as_json
 
-NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
+NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
 """Options of `run` that change nothing in what a dry run counts."""
 
 MODEL_OPTIONS = compose(
@@ -130,7 +130,7 @@ def _run(
     settings["model_args"] = parse_args(model_args)
     if not dry_run:
         return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
-    EngineOptions.of(*(settings[name] for name in EngineOptions.__struct_fields__))
+    engine_options(settings["engine"], settings["engine_args"])
     counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
     plan = api.dry_run(name, **counted)
     click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])

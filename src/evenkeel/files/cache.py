@@ -5,21 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import msgspec
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-DRAFT = ".draft"
-"""The ending of the name of a file that is being written."""
-
+DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.draft")
+"""The name of a file that is being written: only `replacing` gives such names."""
 
 DEVICES = frozenset(
     [
@@ -89,20 +84,23 @@ def distinct_slug(name: str, taken: set[str], *, longest: int = 80) -> str:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not.
-
-    What a killed process left of an earlier attempt is removed first.
-    """
-    name = lambda: target.with_name(f".{target.name}.{secrets.token_hex(6)}{DRAFT}")  # noqa: E731
+    """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.draft")
     with naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(target)
-        with _new_file(name) as draft:
-            try:
-                yield draft
-                draft.replace(target)
-            finally:
-                draft.unlink(missing_ok=True)
+        draft.touch(exist_ok=False)
+        try:
+            yield draft
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def drafts_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """What killed processes left of `replacing`, each with the name of the file that it was to become."""
+    for path in folder.iterdir():
+        if (match := DRAFT.fullmatch(path.name)) and path.is_file() and not path.is_symlink():
+            yield path, match["name"]
 
 
 class NotWritten(OSError):
@@ -122,54 +120,6 @@ def naming(target: Path) -> Iterator[None]:
         if error.errno is None or not (path == target or path in target.parents):
             raise  # of another file, which is read meanwhile
         raise NotWritten(error.errno, error.strerror, str(path)) from error
-
-
-@contextlib.contextmanager
-def _new_file(name: Callable[[], Path]) -> Iterator[Path]:
-    """An empty file under a name that nothing has, which `_remove_abandoned` leaves alone in the meantime."""
-    while True:
-        path = name()
-        # Created like any new file, so that the umask decides who may read it.
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        if fcntl is None:  # Windows renames no file that is open
-            os.close(handle)
-            yield path
-            return
-        try:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if _is_open_in(handle, path):  # else another process took it for abandoned before it was locked
-                yield path
-                return
-        finally:
-            os.close(handle)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove drafts of `target` whose processes have ended; where that cannot be known, they stay."""
-    if fcntl is None:
-        return
-    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
-        for name in [entry.name for entry in entries]:
-            if name.startswith(f".{target.name}.") and name.endswith(DRAFT):
-                _remove_unless_locked(target.with_name(name))
-
-
-def _remove_unless_locked(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-        finally:
-            os.close(handle)
-
-
-def _is_open_in(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def write_whole(target: Path, content: str | bytes) -> None:

@@ -297,8 +297,8 @@ class Benchmark:
         """What a sample asks, made short: runs are paired by samples that ask the same. Default: a digest."""
         fields = msgspec.to_builtins(inputs)
         # The figures that a recorded file gives of its answers are not part of the question, and neither are
-        # baselines that are made from the other samples.
-        fields = {name: value for name, value in fields.items() if name not in ("published", "baselines")}
+        # a baseline that is made from the other samples.
+        fields = {name: value for name, value in fields.items() if name not in ("published", "baseline")}
         return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).digest()
 
     @classmethod

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from math import ceil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
-from evenkeel.harness.ledger import BILLIONTH, Cost, Ledger
+from evenkeel.harness.ledger import ROUNDING, Cost, Ledger
 from evenkeel.harness.model import Meter
+from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
 from evenkeel.page.notebook import Displayed
 from evenkeel.text.token_estimate import estimate_tokens
@@ -39,9 +39,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
     max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
-    max_tokens_total: Annotated[
-        Count | None, Meta(description="Stop before this many tokens, in and out.")
-    ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Stop before this many dollars, by known prices or those given."),
@@ -86,12 +83,13 @@ class Plan(Displayed, Struct, frozen=True):
 
 
 class Budget:
-    """Counts what was spent and lets requests through while the limits hold.
+    """Counts what a run has asked and lets requests through while the limits hold.
 
-    A request in flight is counted with what it may cost at most, so that a limit is not overrun by
-    answers that are still on their way. Generation and log-likelihoods are counted, in any role;
-    embedding and ranking, which cost next to nothing, are not. Backends read the stream in threads of their
-    own, hence the lock. With `shared`, the limits of several processes together hold besides.
+    What counts is every try, and the tokens of every reply, over all starts of the run: the journal keeps
+    them. A request in flight is counted with what it may cost at most, so that a limit is not overrun by
+    answers that are still on their way. Generation and log-likelihoods are counted, in any role; embedding
+    and ranking, which cost next to nothing, are not. Backends read the stream in threads of their own, hence
+    the lock. With `shared`, the limits of several processes together hold besides.
     """
 
     def __init__(
@@ -103,26 +101,35 @@ class Budget:
         shared: Ledger | None = None,
     ) -> None:
         self.limits = limits
+        self.exhausted = ""
+        """The limit that held the last request back."""
         self._shared = shared
         self._others = False
         """Whether only the requests of other processes held the last one back."""
         self._prices = prices or {}
         self._thinking = thinking or {}
         """By role: tokens that a model may write beside its answer."""
-        self._usual_price = limits.price or Price(0.0, 0.0)
-        self.usd = 0.0
-        self._flying_usd = 0.0
-        self.requests = 0
-        self.tokens_in = 0
-        self.tokens_out = 0
-        self.exhausted = ""
-        self._counts_tokens = (
-            limits.max_tokens_total is not None or limits.max_usd is not None or shared is not None
-        )
-        self._in_flight: dict[int, tuple[int, int]] = {}
-        self._flying_in = 0
-        self._flying_out = 0
+        self._default_price = limits.price or Price(0.0, 0.0)
+        self._usage: dict[str, Usage] = {}
+        self._store: Callable[[str, Usage], None] = lambda role, usage: None
+        self._counts_tokens = limits.max_usd is not None or shared is not None
+        self._estimates: dict[int, Usage] = {}
+        """Of the requests in flight, by their identity."""
+        self._in_flight: dict[str, Usage] = {}
+        """Their sum, by role."""
         self._lock = threading.Lock()
+
+    def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None]) -> None:
+        """Count from what the run has asked before, by role; what is counted from now on goes to `store`."""
+        self._usage, self._store = dict(usage), store
+
+    @property
+    def requests(self) -> int:
+        return sum(usage.requests for usage in self._usage.values())
+
+    @property
+    def usd(self) -> float:
+        return sum(self._cost(role, usage) for role, usage in self._usage.items())
 
     def admit(self, requests: Iterable[Request]) -> Iterator[Request]:
         """Pass requests on until one would break a limit; `exhausted` then says which."""
@@ -131,39 +138,28 @@ class Budget:
             if isinstance(request, FREE):
                 yield request
                 continue
-            cost = estimate(request, self._thinking) if self._counts_tokens else (0, 0)
+            tokens = estimate(request, self._thinking) if self._counts_tokens else (0, 0)
             with self._lock:
-                self.exhausted = self._broken_by(request.role, *cost) or self._reserve(request.role, *cost)
-                if self.exhausted:
+                if not self._reserve(request.role, Usage(1, *tokens)):
                     return
-                self.requests += 1
                 if self._counts_tokens:
-                    self._in_flight[id(request)] = cost
-                    self._flying_in += cost[0]
-                    self._flying_out += cost[1]
-                    self._flying_usd += self._cost(request.role, *cost)
+                    self._estimates[id(request)] = Usage(0, *tokens)
+                    _add_to(self._in_flight, request.role, Usage(0, *tokens))
             yield request
 
     def spend(self, request: Request, response: Response) -> None:
-        """Settle a request: what it really cost takes the place of what it might have."""
+        """Settle a request: what it did cost takes the place of what it might have."""
         if isinstance(request, FREE):
             return
         with self._lock:
-            foreseen_in, foreseen_out = self._in_flight.pop(id(request), (0, 0))
-            self._flying_in -= foreseen_in
-            self._flying_out -= foreseen_out
-            self._flying_usd -= self._cost(request.role, foreseen_in, foreseen_out)
+            estimated = self._estimates.pop(id(request), Usage())
+            _add_to(self._in_flight, request.role, Usage(0, -estimated.tokens_in, -estimated.tokens_out))
             failed = response.status == "error"
-            tokens_in = response.tokens_in or (0 if failed else foreseen_in)
+            tokens_in = response.tokens_in or (0 if failed else estimated.tokens_in)
             tokens_out = response.tokens_out or 0
-            if not tokens_out and foreseen_out and not failed:
-                tokens_out = min(foreseen_out, estimate_tokens(response.text))
-            self.tokens_in += tokens_in
-            self.tokens_out += tokens_out
-            self.usd += self._cost(request.role, tokens_in, tokens_out)
-            if self._shared is not None:
-                reserved = self._shared_cost(request.role, foreseen_in, foreseen_out)
-                self._shared.settle(reserved, self._shared_cost(request.role, tokens_in, tokens_out))
+            if not tokens_out and estimated.tokens_out and not failed:
+                tokens_out = min(estimated.tokens_out, estimate_tokens(response.text))
+            self._add(request.role, Usage(0, tokens_in, tokens_out), reserved=estimated)
 
     def meter(self, role: str) -> Meter:
         """Counts what is sent and paid for beside the responses of a role."""
@@ -172,19 +168,12 @@ class Budget:
     def may_retry(self, role: str) -> bool:
         """Count one more try of a request that is under way; False where a limit allows none."""
         with self._lock:
-            if self._broken_by(role, 0, 0):
-                return False
-            self.requests += 1
-            return True
+            return self._reserve(role, Usage(1))
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that gave no response."""
         with self._lock:
-            self.tokens_in += tokens_in
-            self.tokens_out += tokens_out
-            self.usd += self._cost(role, tokens_in, tokens_out)
-            if self._shared is not None:
-                self._shared.settle(Cost(0, 0), self._shared_cost(role, tokens_in, tokens_out))
+            self._add(role, Usage(0, tokens_in, tokens_out))
 
     def wait_for_others(self) -> bool:
         """Wait a moment where only other processes' requests, still on their way, held the last one back."""
@@ -192,34 +181,48 @@ class Budget:
             time.sleep(WAIT_SECONDS)
         return self._others
 
-    def _reserve(self, role: str, tokens_in: int, tokens_out: int) -> str:
-        """The limit of the shared budget that a request would break; it is reserved where there is none."""
+    def _reserve(self, role: str, usage: Usage) -> bool:
+        """Count a try, if neither the run's limits nor the shared ones forbid it."""
         self._others = False
-        if self._shared is None:
-            return ""
-        refusal, self._others = self._shared.reserve(self._shared_cost(role, tokens_in, tokens_out))
-        return refusal
+        refusal = self._broken_by(role, usage)
+        if not refusal and self._shared is not None:
+            refusal, self._others = self._shared.reserve(self._shared_cost(role, usage))
+        if refusal:
+            self.exhausted = refusal
+            return False
+        self._count(role, Usage(1))
+        return True
 
-    def _shared_cost(self, role: str, tokens_in: int, tokens_out: int) -> Cost:
-        """In whole billionths of a dollar; a part of one counts as one."""
-        usd = self._cost(role, tokens_in, tokens_out)
-        return Cost(ceil(round(usd * BILLIONTH, 3)), tokens_in + tokens_out)
+    def _add(self, role: str, usage: Usage, *, reserved: Usage | None = None) -> None:
+        self._count(role, usage)
+        if self._shared is not None:
+            before = self._shared_cost(role, reserved) if reserved else Cost()
+            self._shared.settle(before, self._shared_cost(role, usage))
 
-    def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:
-        return self._prices.get(role, self._usual_price).usd(tokens_in, tokens_out)
+    def _count(self, role: str, usage: Usage) -> None:
+        _add_to(self._usage, role, usage)
+        self._store(role, usage)
 
-    def _broken_by(self, role: str, tokens_in: int, tokens_out: int) -> str:
+    def _shared_cost(self, role: str, usage: Usage) -> Cost:
+        return Cost(self._cost(role, usage), usage.tokens_in + usage.tokens_out)
+
+    def _cost(self, role: str, usage: Usage) -> float:
+        return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
+
+    def _broken_by(self, role: str, usage: Usage) -> str:
+        """The run's own limit that one more try would break, with all that is in flight."""
         limits = self.limits
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             return f"--max-requests {limits.max_requests}"
-        total_in = self.tokens_in + self._flying_in + tokens_in
-        total_out = self.tokens_out + self._flying_out + tokens_out
-        if limits.max_tokens_total is not None and total_in + total_out > limits.max_tokens_total:
-            return f"--max-tokens-total {limits.max_tokens_total}"
-        usd = self.usd + self._flying_usd + self._cost(role, tokens_in, tokens_out)
-        if limits.max_usd is not None and usd > limits.max_usd:
-            return f"--max-usd {limits.max_usd:g}"
-        return ""
+        if limits.max_usd is None:
+            return ""
+        usages = [*self._usage.items(), *self._in_flight.items(), (role, usage)]
+        usd = sum(self._cost(name, each) for name, each in usages)
+        return f"--max-usd {limits.max_usd:g}" if usd > limits.max_usd + ROUNDING else ""
+
+
+def _add_to(usages: dict[str, Usage], role: str, usage: Usage) -> None:
+    usages[role] = usages.get(role, Usage()).plus(usage)
 
 
 class _RoleMeter(NamedTuple):

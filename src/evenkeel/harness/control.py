@@ -67,8 +67,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
     """How far a run is: `ek.read_progress("runs/today")`. None where no process is writing it."""
     folder = Path(path)
     try:
-        with lock.reading(folder) as unwritten:
-            file = None if unwritten else member(folder, PROGRESS)
+        file = member(folder, PROGRESS) if lock.is_written(folder) else None
         return msgspec.json.decode(file.read_bytes(), type=RunProgress) if file else None
     except (OSError, DataError, ValueError, RecursionError):
         return None  # gone in the meantime, or not ours
@@ -82,9 +81,8 @@ def stop(path: str | Path) -> None:
     folder = Path(path)
     if not folder.is_dir():
         raise UsageError(f"{path}: there is no such folder.")
-    with lock.reading(folder) as unwritten:
-        if unwritten and (folder / "spec.json").exists():
-            raise UsageError(f"{path}: no process is writing this run.")
+    if (folder / "spec.json").exists() and not lock.is_written(folder):
+        raise UsageError(f"{path}: no process is writing this run.")
     with contextlib.suppress(FileExistsError):  # it was asked before
         os.close(os.open(folder / STOP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
 

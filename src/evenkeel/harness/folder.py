@@ -1,4 +1,4 @@
-"""A run's folder: what lies in it, how it is written so that a kill harms nothing, how it is read.
+"""A run's folder: what lies in it and how it is read.
 
 A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
 followed.
@@ -7,19 +7,16 @@ followed.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, EvenkeelError, MissingExtra, RunConflict, StorageError, UsageError
-from evenkeel.files import lock
-from evenkeel.files.cache import DRAFT, replacing
+from evenkeel.errors import DataError, EvenkeelError, MissingExtra, UsageError
 from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
@@ -53,10 +50,6 @@ ROUNDED = 1e-4
 """Figures of the same embedder differ by less."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""
-
-
-class OlderFormat(DataError):
-    """The run was written by an older version, whose journal can still be read."""
 
 
 class ScoredLine(Struct, frozen=True):
@@ -329,6 +322,7 @@ class _Provenance(Struct):
     servers: dict[str, list[str]] = {}
     samples: int = 0
     records_bytes: int = 0
+    exported: list[str] = []
 
 
 class _Parts(Struct):
@@ -353,10 +347,11 @@ def read_spec(folder: Path) -> RunSpec:
         raise DataError(path, "this is not the spec of a run.")
     version = raw.get("format")
     if type(version) is not int or version != FORMAT:
-        problem = f"the run has format {_shown(version)}; this Evenkeel reads format {FORMAT}."
-        if version == 1:
-            raise OlderFormat(path, f"{problem} Take its answers into a new run with --reuse.")
-        raise DataError(path, f"{problem} Use the Evenkeel that made it.")
+        raise DataError(
+            path,
+            f"the run has format {shown(version)}; this Evenkeel reads format {FORMAT}. "
+            "Use the Evenkeel that made it.",
+        )
     spec: RunSpec = convert(path, raw, RunSpec)
     convert(path, raw, _Parts)
     _check_options(path, spec)
@@ -387,139 +382,17 @@ def load_run(path: str | Path) -> Run:
     return Run(path)
 
 
-class RunFolder:
-    """The folder of a run that this process is writing."""
-
-    def __init__(self, path: Path, spec: RunSpec) -> None:
-        self.path = path
-        self.spec = spec
-        """As it is stored: that of the run's beginning, where this is a resumed one."""
-
-    @classmethod
-    @contextlib.contextmanager
-    def open(cls, path: Path, spec: RunSpec, *, fresh: bool = False) -> Iterator[RunFolder]:
-        """Begin a run, or go on with it if its spec is the same. One process at a time."""
-        with _writing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        with lock.writing(path):
-            folder = cls(path, spec)
-            folder._begin(spec, fresh=fresh)
-            yield folder
-
-    def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
-        for name in (*FILES, *LOGS):
-            if (self.path / name).is_symlink() and not fresh:
-                raise RunConflict(
-                    f"{self.path / name} is a link. The files of a run must lie in its own folder: "
-                    "choose another --out."
-                )
-        existing = self.path / "spec.json"
-        for draft in self.path.glob(".*"):  # what a killed process was writing; the folder is ours alone now
-            if draft.is_file() and draft.name[1:].startswith(FILES):
-                draft.unlink()
-        if not (self.path / "export").is_symlink():
-            for draft in self.path.glob(f"export/**/.*{DRAFT}"):
-                draft.unlink()
-        if existing.is_file() and fresh:
-            # The spec goes last: as long as it is there, the folder is known to be a run.
-            for name in (*FILES[1:], *LOGS, "spec.json"):
-                target = self.path / name
-                folder = target.is_dir() and not target.is_symlink()
-                shutil.rmtree(target) if folder else target.unlink(missing_ok=True)
-        elif existing.is_file():
-            self.spec = read_spec(self.path)
-            differences = spec_differences(_with_new_options(self.spec, spec), spec)
-            if differences:
-                raise RunConflict(
-                    f"{self.path} holds another run: {'; '.join(differences)}. "
-                    "Choose another --out, or start over with --fresh."
-                )
-            return
-        elif any(
-            path.name not in (MARKS, *CONTROL) and not path.name.startswith(lock.OWNER)
-            for path in self.path.iterdir()
-        ):
-            raise RunConflict(f"{self.path} is not empty and is not a run. Choose another --out.")
-        self.write_json("spec.json", spec)
-
-    @property
-    def journal(self) -> Path:
-        return self.path / "journal.sqlite"
-
-    def add_sample_count(self, count: int) -> None:
-        """Keep in the spec's provenance how many records a whole records.jsonl has."""
-        self._add_provenance(samples=count)
-
-    def add_records_size(self) -> None:
-        """Keep in the spec's provenance how large the finished records.jsonl is."""
-        self._add_provenance(records_bytes=(self.path / "records.jsonl").stat().st_size)
-
-    def add_notes(self, notes: Mapping[str, list[str]]) -> None:
-        """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
-        if notes:
-            self._add_provenance(notes={**self.spec.provenance.get("notes", {}), **notes})
-
-    def _add_provenance(self, **parts: Any) -> None:
-        provenance = {**self.spec.provenance, **parts}
-        if provenance != self.spec.provenance:
-            self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
-            self.write_json("spec.json", self.spec)
-
-    def write_summary(self, summary: Summary) -> None:
-        """summary.json: a figure's metric and scope are its key there."""
-        figures = {name: to_jsonable(figure) for name, figure in summary.items()}
-        for figure in figures.values():
-            del figure["metric"], figure["scope"]
-            if not figure["basis"]:
-                del figure["basis"]
-        self.write_json("summary.json", figures)
-
-    def write_json(self, name: str, value: Any) -> None:
-        self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-
-    def write_bytes(self, name: str, content: bytes) -> None:
-        with self.writing(name) as file:
-            file.write(content)
-
-    @contextlib.contextmanager
-    def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """A file of the run to write to: there as a whole when the block ends well, and not at all if not."""
-        target = self.path / name
-        if not target.resolve().is_relative_to(self.path.resolve()):
-            raise StorageError(f"refusing to write '{name}' outside the run's folder.")
-        with _writing(target), replacing(target) as draft, draft.open("wb") as file:
-            yield file
-
-
-def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
-    """What two specs ask differently, in words."""
-    changes = spec_changes(stored, current).items()
-    return [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, (there, here) in changes]
-
-
 def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]]:
-    """What two specs ask differently, by name; provenance and servers' addresses do not count."""
+    """What two specs ask differently, by name; provenance does not count."""
     old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name) and not _is_address(name)]
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return {name: (old.get(name), new.get(name)) for name in names}
-
-
-def _with_new_options(stored: RunSpec, current: RunSpec) -> RunSpec:
-    """A stored spec with the options that an older version did not have yet, at their defaults."""
-    defaults = to_jsonable(benchmark_class(stored.benchmark).Options())
-    new = {name: defaults[name] for name in current.options if name in defaults}
-    return msgspec.structs.replace(stored, options=new | stored.options)
-
-
-def _is_address(name: str) -> bool:
-    return name.startswith("models.") and name.endswith(".identity.base_url")
 
 
 def served_at(spec: RunSpec) -> dict[str, list[str]]:
     """By role: the addresses at which its model was reached, where it is on a server."""
-    before = {role: model["identity"].get("base_url") for role, model in spec.models.items()}
-    former = {role: [str(address)] for role, address in before.items() if address}
-    return {**former, **spec.provenance.get("servers", {})}
+    servers: dict[str, list[str]] = spec.provenance.get("servers", {})
+    return servers
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -528,17 +401,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
     return {prefix.rstrip("."): value}
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a spec in a message."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
-            "make room or fix the permissions, then run the same command again."
-        ) from error

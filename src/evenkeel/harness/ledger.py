@@ -1,4 +1,4 @@
-"""A budget that several processes share: one file that each reads and writes in turn, request by request.
+"""A budget that several processes share: a SQLite file in which each reserves and settles its requests.
 
 A request is reserved at what it may cost at most before it is sent, and settled at what it did cost. What a
 process had reserved when it ended counts as spent: its requests may have been answered and billed.
@@ -6,39 +6,45 @@ process had reserved when it ended counts as spent: its requests may have been a
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias
-
-import msgspec
-from msgspec import Meta, Struct
+from typing import NamedTuple
 
 from evenkeel.errors import DataError
-from evenkeel.files import lock
-from evenkeel.files.cache import write_whole
-from evenkeel.files.jsonfile import read_bytes
+from evenkeel.journal.journal import harden
 
 VARIABLE = "EVENKEEL_BUDGET"
 """The file of the budget that this process shares with others."""
-BILLIONTH = 10**9
-"""Of a dollar: whole numbers, so that a sum is the same in whatever order it is made."""
-LARGEST = 2**20
-"""Bytes of a file that is read."""
-
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
+ROUNDING = 1e-9
+"""Dollars that the sum of many costs may be off."""
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS ceiling (usd REAL, requests INTEGER, tokens INTEGER);
+CREATE TABLE IF NOT EXISTS spending (
+    holder TEXT PRIMARY KEY, requests INTEGER NOT NULL DEFAULT 0,
+    usd REAL NOT NULL DEFAULT 0, tokens INTEGER NOT NULL DEFAULT 0,
+    reserved_usd REAL NOT NULL DEFAULT 0, reserved_tokens INTEGER NOT NULL DEFAULT 0
+);
+"""
+SPEND_RESERVED = (
+    "UPDATE spending SET usd = usd + reserved_usd, tokens = tokens + reserved_tokens, reserved_usd = 0, "
+    "reserved_tokens = 0"
+)
 
 
 class Cost(NamedTuple):
     """What a request costs, or may cost at most."""
 
-    billionths: Count = 0
-    tokens: Count = 0
+    usd: float = 0.0
+    tokens: int = 0
 
 
-class Ceiling(Struct, frozen=True, kw_only=True):
+class Ceiling(NamedTuple):
     """What all processes together may spend; None is no limit."""
 
     usd: float | None = None
@@ -46,32 +52,12 @@ class Ceiling(Struct, frozen=True, kw_only=True):
     tokens: int | None = None
 
 
-class Account(Struct, kw_only=True):
-    """What was spent, and what is on its way."""
+class Account(NamedTuple):
+    """What all processes have spent, and what is on its way."""
 
-    ceiling: Ceiling = Ceiling()
-    requests: Count = 0
-    spent: Cost = Cost()
-    reserved: dict[str, Cost] = {}
-    """By process."""
-
-    @property
-    def usd(self) -> float:
-        return self.spent.billionths / BILLIONTH
-
-    def refusal(self, cost: Cost, *, flying: bool) -> str:
-        """The limit that one more request would break: with what is on its way, or by itself."""
-        ceiling = self.ceiling
-        held = self.reserved.values() if flying else ()
-        billionths = self.spent.billionths + cost.billionths + sum(each.billionths for each in held)
-        tokens = self.spent.tokens + cost.tokens + sum(each.tokens for each in held)
-        if ceiling.requests is not None and self.requests >= ceiling.requests:
-            return f"the suite's budget of {ceiling.requests:,} requests"
-        if ceiling.tokens is not None and tokens > ceiling.tokens:
-            return f"the suite's budget of {ceiling.tokens:,} tokens"
-        if ceiling.usd is not None and billionths > ceiling.usd * BILLIONTH:
-            return f"the suite's budget of ${ceiling.usd:g}"
-        return ""
+    requests: int
+    spent: Cost
+    reserved: Cost
 
 
 class Ledger:
@@ -84,77 +70,105 @@ class Ledger:
 
     def begin(self, ceiling: Ceiling) -> Account:
         """Set the limits. No process may be at work: what one left reserved is spent."""
-        with self._lock, lock.in_turn(self.path):
-            account = self._read() if self.path.exists() else Account()
-            account.ceiling = ceiling
-            for holder in list(account.reserved):
-                _close(account, holder)
-            self._write(account)
-            return account
+        with self._changing(create=True) as connection:
+            connection.execute("DELETE FROM ceiling")
+            connection.execute("INSERT INTO ceiling VALUES (?, ?, ?)", ceiling)
+            connection.execute(SPEND_RESERVED)
+            return _account(connection)
 
     def read(self) -> Account:
-        with self._lock, lock.in_turn(self.path):
-            return self._read()
+        with self._changing() as connection:
+            return _account(connection)
 
     def reserve(self, cost: Cost) -> tuple[str, bool]:
         """Reserve a request; or the limit that it would break, and whether only other processes' requests,
         which are still on their way, keep it from being sent."""
-        with self._changing() as account:
-            refusal = account.refusal(cost, flying=True)
-            if refusal:
-                alone = self._holder not in account.reserved
-                return refusal, alone and not account.refusal(cost, flying=False)
-            account.requests += 1
-            self._add(account, cost)
+        with self._changing() as connection:
+            ceiling = Ceiling(*connection.execute("SELECT usd, requests, tokens FROM ceiling").fetchone())
+            account = _account(connection)
+            if refusal := _refusal(ceiling, account, cost, account.reserved):
+                query = "SELECT reserved_usd, reserved_tokens FROM spending WHERE holder = ?"
+                usd, tokens = connection.execute(query, (self._holder,)).fetchone() or Cost()
+                holds_none = usd < ROUNDING and not tokens
+                return refusal, holds_none and not _refusal(ceiling, account, cost, Cost())
+            self._add(connection, requests=1, reserved=cost)
             return "", False
 
     def settle(self, reserved: Cost, cost: Cost) -> None:
         """Replace what was reserved by what it did cost."""
-        with self._changing() as account:
-            self._add(account, Cost(-reserved.billionths, -reserved.tokens))
-            account.spent = _sum(account.spent, cost)
+        with self._changing() as connection:
+            self._add(connection, spent=cost, reserved=Cost(-reserved.usd, -reserved.tokens))
 
     def close(self) -> None:
         """Count what the process has reserved and not settled as spent."""
-        with self._changing() as account:
-            _close(account, self._holder)
+        with self._changing() as connection:
+            connection.execute(f"{SPEND_RESERVED} WHERE holder = ?", (self._holder,))
 
-    def _add(self, account: Account, cost: Cost) -> None:
-        left = _sum(account.reserved.pop(self._holder, Cost()), cost)
-        if any(left):
-            account.reserved[self._holder] = left
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
+        weakref.finalize(self, connection.close)
+        harden(connection)
+        connection.execute("PRAGMA synchronous = OFF")  # a kill harms nothing; a power failure is rare
+        return connection
 
-    @contextmanager
-    def _changing(self) -> Iterator[Account]:
-        with self._lock, lock.in_turn(self.path):
-            account = self._read()
-            yield account
-            self._write(account)
-
-    def _read(self) -> Account:
-        problem = (
-            "this is not a suite's budget. Delete it to begin a new account: what was spent is then unknown."
+    def _add(
+        self,
+        connection: sqlite3.Connection,
+        *,
+        requests: int = 0,
+        spent: Cost = Cost(),  # noqa: B008  # immutable
+        reserved: Cost = Cost(),  # noqa: B008
+    ) -> None:
+        connection.execute("INSERT OR IGNORE INTO spending (holder) VALUES (?)", (self._holder,))
+        connection.execute(
+            "UPDATE spending SET requests = requests + ?, usd = usd + ?, tokens = tokens + ?, "
+            "reserved_usd = reserved_usd + ?, reserved_tokens = reserved_tokens + ? WHERE holder = ?",
+            (requests, *spent, *reserved, self._holder),
         )
-        try:
-            if self.path.is_symlink() or self.path.stat().st_size > LARGEST:
-                raise DataError(self.path, problem)
-            return msgspec.json.decode(read_bytes(self.path), type=Account)
-        except (OSError, DataError, ValueError, RecursionError):
-            raise DataError(self.path, problem) from None
 
-    def _write(self, account: Account) -> None:
-        write_whole(self.path, msgspec.json.encode(account) + b"\n")
+    @contextlib.contextmanager
+    def _changing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that no other process's overlaps."""
+        try:
+            if self.path.is_symlink() or (not create and not self.path.is_file()):
+                raise sqlite3.DatabaseError
+            with self._lock, self._connection:
+                if create:
+                    self._connection.executescript(SCHEMA)
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield self._connection
+        except (sqlite3.DatabaseError, TypeError):  # TypeError: there is no ceiling
+            raise DataError(
+                self.path,
+                "this is not a suite's budget. Delete it to begin a new one: what was spent is then unknown.",
+            ) from None
+
+
+def _account(connection: sqlite3.Connection) -> Account:
+    sums = ", ".join(
+        f"coalesce(sum({name}), 0)"
+        for name in ("requests", "usd", "tokens", "reserved_usd", "reserved_tokens")
+    )
+    requests, usd, tokens, reserved_usd, reserved_tokens = connection.execute(
+        f"SELECT {sums} FROM spending"
+    ).fetchone()
+    return Account(requests, Cost(usd, tokens), Cost(reserved_usd, reserved_tokens))
+
+
+def _refusal(ceiling: Ceiling, account: Account, cost: Cost, reserved: Cost) -> str:
+    """The limit that one more request would break, with what is reserved."""
+    if ceiling.requests is not None and account.requests >= ceiling.requests:
+        return f"the suite's budget of {ceiling.requests:,} requests"
+    if ceiling.tokens is not None and account.spent.tokens + reserved.tokens + cost.tokens > ceiling.tokens:
+        return f"the suite's budget of {ceiling.tokens:,} tokens"
+    usd = account.spent.usd + reserved.usd + cost.usd
+    if ceiling.usd is not None and usd > ceiling.usd + ROUNDING:
+        return f"the suite's budget of ${ceiling.usd:g}"
+    return ""
 
 
 def assigned_ledger() -> Ledger | None:
     """The ledger of whoever began this process, if it has one."""
     path = os.environ.get(VARIABLE, "")
     return Ledger(Path(path)) if path else None
-
-
-def _sum(a: Cost, b: Cost) -> Cost:
-    return Cost(max(0, a.billionths + b.billionths), max(0, a.tokens + b.tokens))
-
-
-def _close(account: Account, holder: str) -> None:
-    account.spent = _sum(account.spent, account.reserved.pop(holder, Cost()))

@@ -79,14 +79,3 @@ class Served(Protocol):
 def addresses_of(model: Model) -> list[str]:
     """Where a model is reached; nothing for one that computes here."""
     return list(model.addresses) if isinstance(model, Served) else []
-
-
-@runtime_checkable
-class Batched(Protocol):
-    """A model that computes several requests together; the last digits of an answer depend on which."""
-
-    window: int
-    """How many requests `answer` reads ahead and cuts into batches."""
-
-    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """A window as `answer` computes it: each portion, answered by itself, has the same digits."""

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from math import ceil
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict, place_of
 from evenkeel.files.cache import distinct_slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import Run, RunFolder, member
+from evenkeel.harness.folder import Run, member
 from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
+from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
@@ -58,29 +60,30 @@ class RequestPath:
         self._reuse = reuse
         self._refusals = refusals or {}
         self._damaged = 0
-        self._identities = identities
         self._asked: dict[str, Model] = {}
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
+        budget.resume(journal.usage(), journal.add_usage)
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
         """Have every request answered that the journal does not hold. `requests` may be iterated anew.
 
         Of a role that may not be asked, what failed before stays as it is; what was never asked is refused.
         """
-        total = sum(1 for _ in requests())
+        digest = self._digests[role]
+        total = len({make_key(digest, request).key for request in requests()})
         title = self._titles.get(role, role)
         if self._reuse is not None:
             self._take_over(self._reuse, title, role, requests, total)
         pending = total if self.journal.empty else sum(1 for _ in self._unanswered(role, requests()))
         refusal = self._refusals.get(role)
         if pending and refusal:
-            new = sum(1 for _ in self.journal.unanswered(self._digests[role], requests(), again=False))
+            new = self.count_missing(role, requests())
             if new:
                 raise refusal(new)
             pending = 0
-        self._tell_damage("asked again" if pending else "counted as errors")
+        self._note_damage("asked again" if pending else "counted as errors")
         self._progress.phase(title, total=total, done=total - pending)
         if not pending:
             return
@@ -88,7 +91,7 @@ class RequestPath:
         watch(model, self._progress)
         if isinstance(model, Metered):
             model.count_with(self.budget.meter(role))
-        with _lasting_objects_set_aside():
+        with _present_objects_frozen():
             while self._send(model, role, self._unanswered(role, requests())):
                 self.journal.flush()
             self.journal.flush()
@@ -98,14 +101,13 @@ class RequestPath:
     ) -> None:
         """File what another run was answered to these very requests, by this very model."""
         missing, copied = 0, 0
-        digest = reuse.digest_of(self._identities[role])
         stream = self._unanswered(role, requests())
         while chunk := list(islice(stream, LOOKUP)):
-            keys = {make_key(digest, r).key: (make_key(self._digests[role], r), r) for r in chunk}
+            keys = {make_key(self._digests[role], request).key: request for request in chunk}
             missing += len(keys)
             for name, response in reuse.find_keys(list(keys)).items():
                 if response.status != "error":
-                    self.journal.put(*keys[name], response)
+                    self.journal.put(make_key(self._digests[role], keys[name]), keys[name], response)
                     copied += 1
         self.journal.flush()
         if copied:
@@ -118,8 +120,8 @@ class RequestPath:
                 "from this model."
             )
 
-    def _tell_damage(self, fate: str) -> None:
-        """Say once of what cannot be read what becomes of it."""
+    def _note_damage(self, fate: str) -> None:
+        """Note, once, how many stored answers cannot be read and what happens to them."""
         if (new := len(self.journal.damaged) - self._damaged) > 0:
             self._progress.note(
                 f"{self.journal.path}: stored answers that cannot be read: {new:,}; they are {fate}"
@@ -138,7 +140,9 @@ class RequestPath:
         # A pass that settled nothing would be followed by the same again: what failed is for the next run.
         if self.budget.exhausted and not settled and not self.budget.wait_for_others():
             raise BudgetReached(
-                f"stopped at {self.budget.exhausted}: raise the limit, or leave it out, to go on."
+                f"stopped at {self.budget.exhausted}. Over all its starts the run has sent "
+                f"{self.budget.requests:,} requests{f', ${self.budget.usd:.4f}' if self.budget.usd else ''}: "
+                "raise the limit, or leave it out, to resume."
             )
         return bool(self.budget.exhausted)
 
@@ -171,7 +175,7 @@ class RequestPath:
         for request, response in zip(requests, responses, strict=True):
             if response.model or response.fingerprint:
                 self._versions[request.role].add((response.model, response.fingerprint))
-        self._tell_damage("counted as errors")
+        self._note_damage("counted as errors")
         return responses
 
 
@@ -191,7 +195,7 @@ def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
 
 
 @contextmanager
-def _lasting_objects_set_aside() -> Iterator[None]:
+def _present_objects_frozen() -> Iterator[None]:
     """Let Python's garbage collector pass over what is there already: modules, samples, a model.
 
     Looking through all of it again and again takes a third of the time of many small requests.
@@ -266,12 +270,13 @@ def score_chunks(benchmark: Benchmark, samples: Sequence[Sample], path: RequestP
 
 def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
     """The run in its published formats. One odd record costs a file, never the run."""
-    name, taken = "", set[str]()
+    name, taken, written = "", set[str](), list[str]()
     try:
         for title, chunks in benchmark.publish(spec, run.scored):
             name = f"export/{distinct_slug(title, taken, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)
+            written.append(Path(name).name)
     except UNCAUGHT:
         raise
     except Exception as error:  # noqa: BLE001  # the figures are whole, and it is told
@@ -280,6 +285,7 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
         run.problems.append(
             f"the published files could not be written: {place_of(error)}. The figures are whole."
         )
+    folder.add_exported(written)
 
 
 def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:

@@ -103,8 +103,8 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     benchmark = session.benchmark
     if "loglikelihood" in frozenset().union(*(benchmark.roles[role] for role in inspected_roles(session))):
         raise CapabilityError(
-            f"{name}: Inspect's models give no log-likelihoods. Leave that out (miron: -T confidence=no -T "
-            f"stop=word), or use `evenkeel run {name}`.",
+            f"{name}: Inspect's models give no log-likelihoods. Leave that out (miron: -T "
+            f"confidence=no), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
     data = parse_data(as_list(parameters["data"]))

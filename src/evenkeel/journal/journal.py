@@ -16,9 +16,7 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -28,7 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
-from evenkeel.journal.writer import Writer
+from evenkeel.journal.writer import Usage, Writer
 from evenkeel.types import (
     Embed,
     Entail,
@@ -41,7 +39,7 @@ from evenkeel.types import (
     StringLikelihood,
 )
 
-VERSION = 1
+VERSION = 2
 LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
 
 SCHEMA = f"""
@@ -60,6 +58,12 @@ CREATE TABLE responses (
     at REAL NOT NULL          -- when it came, in seconds since 1970
 );
 CREATE TABLE samples (id TEXT PRIMARY KEY, body BLOB NOT NULL);  -- what the run is about, as JSON
+CREATE TABLE usage (          -- what was asked over all starts, failed tries included
+    role TEXT PRIMARY KEY,
+    requests INTEGER NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL
+);
 CREATE INDEX responses_by_request ON responses (digest, repeat);
 PRAGMA user_version = {VERSION};
 COMMIT;
@@ -86,11 +90,6 @@ def model_digest(identity: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
-def without_address(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is, without where it is reached, which identities held once."""
-    return {name: value for name, value in identity.items() if name != "base_url"}
-
-
 def make_key(model: bytes, request: Request) -> Key:
     """The key of a request to the model with this digest."""
     # The role says whom to ask and the model's digest who that was, so the role itself stays out.
@@ -98,7 +97,8 @@ def make_key(model: bytes, request: Request) -> Key:
         case Generate():
             schema = [request.schema] if request.schema else []
             # What is to be given beside the text does not change the text.
-            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=0, marked="")
+            words = 0 if request.sampling.beyond else request.sampling.words
+            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=words, marked="")
             body = _encode(["generate", request.prompt, sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])
@@ -123,8 +123,6 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rescued = ""
-        """What was done where the file was damaged."""
         self.damaged: set[bytes] = set()
         """The keys of answers that are stored and cannot be read."""
         self.empty = True
@@ -135,15 +133,15 @@ class Journal:
                 f"{path} is the same file as another (a hard link), which would change with it: "
                 "copy the folder."
             )
-        with _storage_errors(path):
-            if path.exists() and not _is_sound(path):
-                from evenkeel.journal.recovery import rescue
-
-                self.rescued = rescue(path)
-            with contextlib.ExitStack() as stack:
-                self._reader = stack.enter_context(contextlib.closing(connect(path)))
-                self.empty = _prepare(self._reader, path)
-                stack.pop_all()
+        with _storage_errors(path), contextlib.ExitStack() as stack:
+            self._reader = stack.enter_context(contextlib.closing(connect(path)))
+            if not self._reader.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                self._reader.executescript(SCHEMA)
+            if (problem := self._reader.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(problem.splitlines()[-1])
+            self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
+            self._status = path.stat()
+            stack.pop_all()
         self._writer = Writer(path, connect, _storage_errors)
 
     def put(self, key: Key, request: Request, response: Response) -> None:
@@ -151,9 +149,21 @@ class Journal:
         self.empty = False
         self._writer.put((key, request, response))
 
+    def add_usage(self, role: str, usage: Usage) -> None:
+        """Add to what was asked of the model of a role, whether or not an answer came of it."""
+        self._writer.add_usage(role, usage)
+
+    def usage(self) -> dict[str, Usage]:
+        """What was asked of the model of each role, over all starts of the run."""
+        self.flush()
+        with _storage_errors(self.path):
+            rows = self._reader.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
+            return {role: Usage(*amounts) for role, *amounts in rows}
+
     def flush(self) -> None:
         """Return when everything put so far is on disk."""
         self._writer.flush()
+        self._check_place()
 
     def unanswered(
         self, model: bytes, requests: Iterable[Request], *, again: bool = True
@@ -224,6 +234,15 @@ class Journal:
         self._writer.close()
         self._reader.close()
         self._writer.raise_failure()
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """Raise StorageError where the file is no longer at its path: what is written then is lost."""
+        if not self.path.exists() or not os.path.samestat(self.path.stat(), self._status):
+            raise StorageError(
+                f"{self.path} was moved or removed while it was being written. Put the folder back and run "
+                "the same command again: what is missing is asked again."
+            )
 
     def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
         with _storage_errors(self.path):
@@ -241,12 +260,11 @@ def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> tuple[dict[by
         rows = connection.execute(query, keys).fetchall()
     except sqlite3.OperationalError:
         raise
-    except sqlite3.DatabaseError:  # a damaged page: what lies on others is found by itself
+    except sqlite3.DatabaseError:  # a damaged page: what lies on others is found one by one
         if len(keys) == 1:
             return {}, set(keys)
-        half = len(keys) // 2
-        (first, lost), (second, more) = find(connection, keys[:half]), find(connection, keys[half:])
-        return first | second, lost | more
+        parts = [find(connection, [key]) for key in keys]
+        return {key: r for found, _ in parts for key, r in found.items()}, set().union(*(d for _, d in parts))
     decoded = {key: decode(status, body) for key, status, body in rows}
     stored = {key: response for key, response in decoded.items() if response is not None}
     return stored, decoded.keys() - stored.keys()
@@ -275,13 +293,16 @@ def refuse_links(path: Path) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
+    """A connection to write with. A file that is not a whole journal is left as it is."""
     # A backend may pull the request stream, and with it the look-ups, from a thread of its own.
     connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
     try:
         harden(connection)
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    except sqlite3.Error:
+    except (sqlite3.Error, RunConflict):
         connection.close()
         raise
     return connection
@@ -291,63 +312,6 @@ def harden(connection: sqlite3.Connection) -> None:
     """The file may come from anywhere: its schema may call nothing, its cells are checked when read."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
-
-
-def _is_sound(path: Path) -> bool:
-    """Whether the file's structure is whole; a look at its pages, not at what they say."""
-    with contextlib.closing(sqlite3.connect(path, timeout=30)) as connection:
-        harden(connection)
-        try:
-            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return True
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            if missing_bytes(path):
-                return False
-            raise
-        check(connection, path)  # what is not a journal, or has no readable first page, is not ours to rescue
-        try:
-            return connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            return False
-
-
-def missing_bytes(path: Path) -> int:
-    """How much a database that was cut off lacks, by its own head; 0 where that is whole or cannot be read.
-
-    The head has the size of a page at byte 16 and, since it was last written, their number at byte 28.
-    """
-    with path.open("rb") as file:
-        head = file.read(100)
-    if len(head) < 100 or not head.startswith(b"SQLite format 3\0") or head[24:28] != head[92:96]:
-        return 0
-    page = int.from_bytes(head[16:18], "big")
-    page = 65536 if page == 1 else page
-    size = path.stat().st_size
-    return max(0, page * int.from_bytes(head[28:32], "big") - size) if size >= page else 0
-
-
-@contextlib.contextmanager
-def completed(path: Path) -> Iterator[Path]:
-    """A copy of a database that was cut off, with empty pages for those that are missing, and of its log."""
-    with tempfile.TemporaryDirectory(prefix="evenkeel-") as folder:
-        copy = Path(folder) / path.name
-        for suffix in ("", "-wal"):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(path.with_name(path.name + suffix), copy.with_name(copy.name + suffix))
-        os.truncate(copy, copy.stat().st_size + missing_bytes(copy))
-        yield copy
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
-    """Make the tables where there are none, check them where there are; True if nothing is filed."""
-    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        connection.executescript(SCHEMA)
-    check(connection, path)
-    return connection.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
 
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
@@ -391,6 +355,7 @@ def _storage_errors(path: Path) -> Iterator[None]:
         ) from error
     except sqlite3.DatabaseError as error:
         raise RunConflict(
-            f"{path} is not a sound journal ({error}). Nothing in it was destroyed: put back a copy, "
-            "start over with --fresh, or choose another --out and take what can be read over with --reuse."
+            f"{path} is damaged ({error}) and was left as it is. Put back a copy; or repair it with `sqlite3 "
+            f"{path.name} .recover | sqlite3 repaired.sqlite`; or choose another --out and take over what "
+            "can be read with --reuse."
         ) from None

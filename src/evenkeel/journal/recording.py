@@ -9,45 +9,25 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
-from evenkeel.journal.journal import (
-    check,
-    completed,
-    decode,
-    find,
-    harden,
-    make_key,
-    missing_bytes,
-    model_digest,
-    refuse_links,
-    without_address,
-)
+from evenkeel.journal.journal import check, decode, find, harden, make_key, refuse_links
 from evenkeel.types import Request, Response
 
 
 class Recording:
     """The answers of one model, or of whichever answered alone."""
 
-    def __init__(
-        self, path: Path, model: bytes | None = None, identities: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
+    def __init__(self, path: Path, model: bytes | None = None) -> None:
         self.path = path
         self.damaged = 0
         """Answers that are there and cannot be read."""
         self._model = model
-        self._identities = identities
         self._stack = contextlib.ExitStack()
         self._connection = self._stack.enter_context(reading(path))
-
-    def digest_of(self, identity: Mapping[str, Any]) -> bytes:
-        """Under which digest a model's answers are filed here, wherever it was reached."""
-        same = (former for former in self._identities if without_address(former) == without_address(identity))
-        return model_digest(next(same, identity))
 
     def find(self, request: Request) -> Response | None:
         """The answer to a request; None where there is none that can be read."""
@@ -106,15 +86,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def _uri(path: Path, stack: contextlib.ExitStack) -> str:
     """How to open a journal: as it changes, where a process writes it; else as a file that stays as it is,
     for which SQLite needs no files beside it."""
-    try:
-        unwritten = stack.enter_context(lock.reading(path.parent))
-    except PermissionError:  # a folder that may be passed through and not listed
-        unwritten = True
-    if not unwritten:
+    if lock.is_written(path.parent):
         return f"{path.resolve().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
-    if missing_bytes(path) and not log.is_file():
-        return f"{stack.enter_context(completed(path)).resolve().as_uri()}?mode=ro&immutable=1"
     if not log.is_file() or not log.stat().st_size:
         return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     # A process was killed before it could fold its log in. That is done on a copy.
@@ -129,4 +103,6 @@ def _reading_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as error:
-        raise DataError(path, f"this journal cannot be read ({error}). It was left as it is.") from None
+        raise DataError(
+            path, f"this journal cannot be read ({error}). `sqlite3 {path.name} .recover` may repair a copy."
+        ) from None

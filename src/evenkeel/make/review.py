@@ -12,7 +12,7 @@ import io
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,10 @@ from evenkeel.page.view import Facts, Text, View
 DECISIONS = "review.jsonl"
 ACCEPTED = "accepted"
 """The folder of what was accepted, beside the files."""
-COMPANIONS = ("manifest.json", "documents*", "dropped.jsonl", "sheet.csv", "progress.json", DECISIONS)
+COMPANIONS = (
+    "manifest.json", "documents*", "dropped.jsonl", "schema*.json", "annotations*.jsonl", "progress.json",
+    DECISIONS,
+)  # fmt: skip
 """What builders write beside the samples."""
 LONG = 600
 MOST_LINES = 12
@@ -154,7 +157,7 @@ class Review:
             raise UsageError(f"{self.path}: no row is accepted, so there is nothing to write.")
         target = Path(out) if out else self.folder / ACCEPTED
         if not out:
-            _clear(target)
+            _clear(target, {path.name for path in self.files})
         written = []
         for path in self.files:
             if rows[path.name]:
@@ -250,12 +253,12 @@ def _text(value: Any) -> str:
 # Writing
 
 
-def _clear(folder: Path) -> None:
-    """Remove the data files that an earlier export wrote."""
+def _clear(folder: Path, names: Collection[str]) -> None:
+    """Remove the data files that an earlier export wrote, which have the names of the reviewed ones."""
     if folder.is_symlink() or folder.is_file():
         raise DataError(folder, "this is not a folder: move it away.")
     for path in folder.iterdir() if folder.exists() else ():
-        if path.suffix.lower() in ENDINGS and path.is_file():
+        if path.name in names and path.is_file():
             path.unlink()
 
 

@@ -276,7 +276,7 @@ def parse_args(pairs: Iterable[str]) -> Mapping[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"'{key}' is not a model argument: write key=value.")
+            raise UsageError(f"'{key}' is not an argument: write key=value.")
         args[key] = value
     return args
 

@@ -90,7 +90,6 @@ class SentenceTransformer:
 
     Options: ClassVar[type[Struct]] = SentenceTransformerOptions
     capabilities: frozenset[Capability] = frozenset({"embed", "rank", "entail"})
-    window: ClassVar[int] = WINDOW
 
     def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
         require_packages("sentence_transformers", what="sbert:", extra="sbert")
@@ -158,32 +157,6 @@ class SentenceTransformer:
             elif vector is not None:
                 response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
             yield from ((request, response) for request in by_text[text.text])
-
-    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        by_text: dict[str, list[Request]] = {}
-        for request in requests:
-            if isinstance(request, Embed):
-                by_text.setdefault(request.text, []).append(request)
-        pairs = LATE_WINDOW if self._options.late else PAIR_WINDOW
-        ranks: list[Request] = [r for r in requests if isinstance(r, Rank)]
-        entails: list[Request] = [r for r in requests if isinstance(r, Entail)]
-        others: list[Request] = [r for r in requests if not isinstance(r, Embed | Rank | Entail)]
-        portions: list[list[Request]] = [
-            others,
-            *batching.windows(ranks, pairs),
-            *batching.windows(entails, PAIR_WINDOW),
-        ]
-        if by_text:
-            embedder = self._loaded_embedder()
-            with batching.planning() as parts:
-                list(embedder.embed(list(by_text)))
-            # As many batches as run side by side: those that follow one another are cut the same again.
-            portions += [
-                [request for batch in several for text in batch for request in by_text[text.text]]
-                for part in parts
-                for several in batching.windows(part, 2 * embedder.workers)
-            ]
-        return portions
 
     def _late(self, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
         """Late interaction (Khattab and Zaharia 2020, arXiv 2004.12832), as a mean over the query's tokens:

@@ -30,8 +30,8 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
     if to not in get_args(Form):
         raise UsageError(f"cannot export to '{to}'. Available: {', '.join(get_args(Form))}.")
     run = run if isinstance(run, Run) else Run(run)
-    with lock.reading_alone(run.path):  # a process that writes it may replace one file and not yet the other
-        return _export(run, to, out)
+    lock.refuse_written(run.path)  # it may replace one file and not yet the other
+    return _export(run, to, out)
 
 
 def _export(run: Run, to: Form, out: str | Path | None) -> list[Path]:

@@ -42,7 +42,7 @@ from evenkeel.models.registry import (
 from evenkeel.options import Option, describe
 from evenkeel.types import ModelRef
 
-RESERVED = ("suite.json", "budget.json", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
+RESERVED = ("suite.json", "budget.sqlite", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
 """Files in the folder of a suite: no run has such a name."""
 THIS_MACHINE = "this machine"
 SMALL = "embedded-embedder"
@@ -251,7 +251,7 @@ def _planned(
         paid = not all(map(is_local, refs.values()))
         if not paid:
             settings = {key: value for key, value in settings.items() if key not in PRICES}
-        given = Limits.of(None, None, None, *(settings.get(each) for each in PRICES))
+        given = Limits.of(None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(given, refs, loaded.roles)[1]
         settings |= options
         if under_test:

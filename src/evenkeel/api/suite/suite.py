@@ -25,7 +25,7 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
-BUDGET = "budget.json"
+BUDGET = "budget.sqlite"
 UNREACHED = 3
 """The exit code of a run whose model was not reached."""
 
@@ -191,7 +191,9 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
+        usd=ledger.read().spent.usd
+        if ledger is not None and file.definition.budget.usd is not None
+        else None,
         exit_code=code,
     )
 

@@ -13,32 +13,21 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.miron.matching import (
-    SCRIPTS,
-    in_unknown_script,
-    language,
-    script_of,
-    with_clean_versions,
-)
+from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
 from evenkeel.files.datasets import DataFile
 from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.benchmark import Data, Recorded
+from evenkeel.text.word_splitting import UNSPACED
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
 ATTACHED = ".,;:!?…)]»”-–"
 """Characters before which no space need come."""
+ATTACHING = "-–—([«“\"'/"
+"""Characters after which none need come."""
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
-
-
-class Baselines(Struct, frozen=True, kw_only=True):
-    """Continuations that need no model (`baselines.py`); empty where there is none."""
-
-    copy: str
-    closest_copy: str
-    majority: str
 
 
 class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,11 +41,8 @@ class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the same example without typos; empty where it has none."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
-    baselines: Baselines | None = None
-    lang_by_script: bool = False
-    """Whether the language is told by the letters alone, or against the file's name."""
-    clean_by_text: bool = False
-    """Whether the clean version was found by its text."""
+    baseline: str = ""
+    """A continuation that needs no model (`baseline.py`); empty where there is none."""
     no_logprobs: bool = False
     """Whether the recorded file has no confidence at all: none is missing then."""
     repeat: int = 0
@@ -70,8 +56,6 @@ class MironDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     generated: str | None
     """The continuation that was scored; None where there is no answer."""
-    other: str | None = None
-    """The same text to the end of the other stop rule; None where that is unknown."""
     tokens: tuple[str, ...] | None = None
     """The tokens of the target."""
 
@@ -97,9 +81,11 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
     lang_by_script: bool = False
-    """Whether the language is told by the letters alone, or against the file's name."""
+    """Whether the language is known by the letters alone, or against the file's name."""
     clean_by_text: bool = False
     """Whether the clean version was found by its text."""
+    spaced: bool = False
+    """Whether the space before its target was missing in the file."""
 
 
 class _Result(Struct, frozen=True, kw_only=True):
@@ -133,27 +119,79 @@ def read_files(data: Data) -> list[Example]:
     }
     if not by_file:
         raise DataError(data[0].folder or data[0].path, "no file in it has rows with 'prefix' and 'target'.")
+    by_file = {path: _spaced(of_file) for path, of_file in by_file.items()}
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
-        stems = len({path.stem for path in by_file}) == len(by_file)
-        roots = {file.path: file.folder or file.path.parent for file in data}
-        inside = {
-            path: path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
-            for path, root in roots.items()
-        }
-        names = {path: path.stem if stems else inside[path].as_posix() for path in by_file}
-        examples = [
-            replace(
-                example,
-                id=f"{names[path]}-{example.id}",
-                clean_id=f"{names[path]}-{example.clean_id}" if example.clean_id else "",
-            )
-            for path, of_file in by_file.items()
-            for example in of_file
-        ]
+        examples = _named_by_file(data, by_file)
     examples = with_clean_versions(examples)
     langs = data.choose_langs(example.lang for example in examples)
     return [example for example in examples if example.lang in langs]
+
+
+def _spaced(examples: Sequence[Example]) -> list[Example]:
+    """The examples of a file, with a space before each target where most of them lack it."""
+    if 2 * sum(map(_lacks_space, examples)) <= len(examples):
+        return list(examples)
+    return [
+        replace(
+            example,
+            target=f" {example.target}",
+            accepted=tuple(f" {answer.lstrip()}" for answer in example.accepted),
+            spaced=True,
+        )
+        if _lacks_space(example)
+        else example
+        for example in examples
+    ]
+
+
+def _lacks_space(example: Example) -> bool:
+    """Whether prefix and target meet without a space, in a script that has spaces and not at a mark."""
+    last, first = example.prefix[-1], example.target[0]
+    spaced = last.isspace() or first.isspace()
+    return not (spaced or last in ATTACHING or first in ATTACHED or UNSPACED.match(first))
+
+
+def _named_by_file(data: Data, by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
+    """Examples of files whose ids collide, each id with its file's name.
+
+    A clean version is an example without typos: of the same file, or else of the one other that has the id.
+    """
+    stems = len({path.stem for path in by_file}) == len(by_file)
+    roots = {file.path: file.folder or file.path.parent for file in data}
+    inside = {
+        path: path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+        for path, root in roots.items()
+    }
+    names = {path: path.stem if stems else inside[path].as_posix() for path in by_file}
+    clean = {
+        path: {example.id for example in of_file if example.category != "Noise"}
+        for path, of_file in by_file.items()
+    }
+
+    def clean_id(example: Example, path: Path) -> str:
+        homes = [each for each in clean if example.clean_id in clean[each]]
+        home = path if path in homes else homes[0] if len(homes) == 1 else None
+        return f"{names[home]}-{example.clean_id}" if home else ""
+
+    return [
+        replace(example, id=f"{names[path]}-{example.id}", clean_id=clean_id(example, path))
+        for path, of_file in by_file.items()
+        for example in of_file
+    ]
+
+
+def facts_of(examples: Sequence[Example]) -> dict[str, Any]:
+    """What the files of some examples did not state, as numbers of examples."""
+    ids = {example.id for example in examples}
+    noise = [example for example in examples if example.category == "Noise"]
+    facts = {
+        "lang_by_script": dict(Counter(example.lang for example in examples if example.lang_by_script)),
+        "clean_by_text": sum(example.clean_by_text for example in examples),
+        "no_clean_version": sum(not example.clean_id or example.clean_id not in ids for example in noise),
+        "spaced": sum(example.spaced for example in examples),
+    }
+    return {name: count for name, count in facts.items() if count}
 
 
 def is_settings(file: DataFile) -> bool:
@@ -171,18 +209,17 @@ def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
     """The examples of a file with their rows; ids must be unique.
 
     The language of a row that does not state it is that of its script. Where it has no letters it is the one
-    that the file's name or `lang` says, unless all other rows are in another.
+    that the file's name or `lang` says, or that of most other rows.
     """
     stated = language_of_name(path) or (lang and code_of(lang))
     rows = list(read_rows(path))
     scripts = [None if row.fields.get("lang") else script_of(_letters(row)) for row in rows]
     counts = Counter(script for script in scripts if script)
-    others = not counts or stated not in SCRIPTS or stated in counts
-    default = stated if stated and others else max(counts, key=lambda script: counts[script], default=None)
+    default = stated or max(counts, key=lambda script: counts[script], default=None)
     ids: set[str] = set()
     for number, (row, script) in enumerate(zip(rows, scripts, strict=True), 1):
         lang_of_row = language(script, stated) if script else default
-        if not script and in_unknown_script(_letters(row)):
+        if not script and any(map(str.isalpha, _letters(row))):  # of another script
             lang_of_row = stated
         by_script = not row.fields.get("lang") and lang_of_row != stated
         example = replace(_example(row, number, lang_of_row), lang_by_script=by_script)
@@ -293,8 +330,7 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     if example.clean_id and example.edited:
         tags["edited"] = example.edited
     names = ("prefix", "target", "category", "kind", "clean_id", "accepted")
-    unstated = ("lang_by_script", "clean_by_text")
-    inputs = MironInputs(**{name: getattr(example, name) for name in (*names, *unstated)}, **fields)
+    inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
     # An example with typos is not independent of its clean version: they are one group.
     return Sample(id=example.id, group=example.clean_id or example.id, tags=tags, inputs=inputs)
 
@@ -302,8 +338,9 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
 # Results
 
 
-def read_results(path: Path, lang: str | None = None) -> Recorded:
-    """The rows of a results file: an example, what was generated, and the scores of the file."""
+def read_results(path: Path, lang: str | None = None) -> tuple[Recorded, dict[str, Any]]:
+    """The rows of a results file: an example, what was generated, and the scores of the file; and what the
+    file did not state."""
     rows = list(_rows(path, lang))
     if not rows:
         raise DataError(path, "there is no result in it.")
@@ -327,7 +364,7 @@ def read_results(path: Path, lang: str | None = None) -> Recorded:
         text = Response(status="ok", text=result.generated or "")
         generated = text if result.generated is not None else Response(status="error", reason="not recorded")
         responses.append([generated] if no_logprobs else [_logprobs(example, result), generated])
-    return Recorded(path.stem, samples, responses)
+    return Recorded(path.stem, samples, responses), facts_of(examples)
 
 
 def _result(row: Row) -> _Result:

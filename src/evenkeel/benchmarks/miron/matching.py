@@ -9,35 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from evenkeel.text.word_splitting import HAN, HANGUL
-
 if TYPE_CHECKING:
     from evenkeel.benchmarks.miron.files import Example
 
 SCRIPTS = {
     "en": re.compile(r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"),
     "ru": re.compile(r"[\u0400-\u052f]"),
-    "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
-    "he": re.compile(r"[\u0590-\u05ff]"),
-    "ar": re.compile(r"[\u0600-\u077f]"),
-    "hi": re.compile(r"[\u0900-\u097f]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-    "ka": re.compile(r"[\u10a0-\u10ff]"),
-    "hy": re.compile(r"[\u0530-\u058f]"),
-    "ko": HANGUL,
-    "ja": re.compile(r"[\u3040-\u30ff]"),
-    "zh": HAN,
 }
-"""The letters of each script, by the language that it stands for where none is stated."""
-SHARED = {
-    "ru": ["uk", "be", "bg", "mk", "sr", "kk", "ky", "mn", "tg", "tt", "ba", "cv"],
-    "he": ["yi"],
-    "ar": ["fa", "ur", "ps", "ckb", "ug"],
-    "hi": ["mr", "ne", "sa"],
-    "zh": ["ja", "yue"],
-    "en": ["sr", "kk"],
-}
-"""Further languages of a script; those that are named nowhere here are written in Latin letters."""
+"""Latin and Cyrillic letters, by the language that they stand for where none is stated."""
 NEAR = 0.2
 """Edits between a prefix with typos and its clean version, as a share of the characters."""
 FEW = 2
@@ -50,25 +29,13 @@ MOST_CANDIDATES, LONGEST_PREFIX, LONGEST_WORD = 1000, 5000, 100
 
 def script_of(text: str) -> str | None:
     """The language whose script most letters of a text are in; None where there are as many of each."""
-    counts = {lang: len(letters.findall(text)) for lang, letters in SCRIPTS.items()}
-    if counts["ja"]:  # Japanese has Chinese characters too
-        counts["ja"] += counts.pop("zh")
-    first, second = sorted(counts, key=lambda lang: -counts[lang])[:2]
-    return first if counts[first] > counts[second] else None
-
-
-def in_unknown_script(text: str) -> bool:
-    """Whether a text has letters, all of which are of no script that is known here."""
-    known = any(letters.search(text) for letters in SCRIPTS.values())
-    return not known and any(char.isalpha() for char in text)
+    latin, cyrillic = (len(letters.findall(text)) for letters in SCRIPTS.values())
+    return None if latin == cyrillic else "en" if latin > cyrillic else "ru"
 
 
 def language(script: str, stated: str | None) -> str:
     """The language of a row: what its file states, unless the row is written in another script."""
-    if stated is None or stated == script or stated in SHARED.get(script, ()):
-        return stated or script
-    elsewhere = stated in SCRIPTS or any(stated in langs for langs in SHARED.values())
-    return stated if script == "en" and not elsewhere else script
+    return script if stated is None or (stated in SCRIPTS and stated != script) else stated
 
 
 def with_clean_versions(examples: Sequence[Example]) -> list[Example]:

@@ -1,57 +1,179 @@
-"""How MIRON is shown: its metrics, pictures and tables, and its notes."""
+"""What MIRON shows: its metrics, pictures and tables, and its notes."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from evenkeel.benchmarks.miron import strings
 from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.page.tables import values_of
 from evenkeel.types import RunSpec, Summary
 
-METRICS = (
-    Metric("lev_score", "Levenshtein score", "score", "higher"),
-    Metric("target_confidence", "target confidence", "score", "higher"),
-    Metric("exact_match", "exact match", "share", "higher"),
-    Metric("accepted_match", "right: the target or another accepted answer", "share", "higher"),
-    Metric("lev_score_by_words", "Levenshtein score of as many words as the target has", "score", "higher"),
-    Metric("lev_score_by_tokens", "Levenshtein score of as many tokens as the target has", "score", "higher"),
-    Metric("target_probability", "probability of the whole target", "share", "higher"),
-    Metric("answer_probability", "probability of a right continuation", "share", "higher"),
-    Metric("bits_per_byte", "bits per byte of the target", "bits", "lower"),
-    Metric("target_tokens", "tokens of the target", "count", None),
-    Metric("last_word_tokens", "tokens of the last word before the target", "count", None),
-    Metric("boundary_merges", "tokens that merge across the boundary", "share", "lower"),
-    Metric("targets_merged_into_prefix", "targets that merge wholly into the prefix", "share", "lower"),
-    Metric("start_token", "texts before which the tokenizer puts a start token", "share", None),
-    Metric("knows", "right and sure", "share", "higher"),
-    Metric("doubts", "right and not sure", "share", None),
-    Metric("slips", "sure and not right", "share", "lower"),
-    Metric("does_not_know", "neither right nor sure", "share", "lower"),
-    Metric("score_drift", "score lost to typos", "points", "lower"),
-    Metric("confidence_drift", "confidence lost to typos", "points", "lower"),
-    Metric("tokens_and_*", "rank correlation with the number of tokens", "correlation", None),
-    Metric("rescaled_score", "score between the baseline (0) and all right (100)", "points", "higher"),
-    Metric("copy_score", "score of copying the rarest word of the prefix", "score", None),
-    Metric("copy_match", "right by copying the rarest word of the prefix", "share", None),
-    Metric("closest_copy_score", "score of copying the words closest to the target", "score", None),
-    Metric("closest_copy_match", "right by copying the words closest to the target", "share", None),
-    Metric("majority_score", "score of the most frequent target of the others", "score", None),
-    Metric("majority_match", "right by the most frequent target of the others", "share", None),
-    Metric("lang_by_script", "examples whose language is told by their script", "share", None),
-    Metric("clean_by_text", "examples whose clean version was found by its text", "share", None),
-    Metric("no_clean_version", "examples with typos without a clean version", "share", None),
-    *strings.METRICS,
+PUBLISHED = (
+    Metric(
+        "lev_score",
+        "Levenshtein score",
+        "score",
+        "higher",
+        meaning="(1 − Lev(generated, target) / the longer one's length) × 100, of as many words as the "
+        "target has.",
+        caution="A wrong form of the right word gets most of its points: see what copying scores.",
+        main=True,
+    ),
+    Metric(
+        "target_confidence",
+        "target confidence",
+        "score",
+        "higher",
+        meaning="exp(mean of ln P(token | the text before it)) × 100 over the tokens of the target.",
+        caution="It is a mean over tokens, so that models with other tokenizers are not compared by it.",
+        main=True,
+    ),
 )
+"""The figures of the published script."""
 
-BASELINES = ("copy", "closest_copy", "majority")
-"""Continuations that need no model, and see no target but for the closest copy."""
-
-STOPS = {
-    "target": "as many tokens as the target has in the model's own tokenizer, cut at the first line break",
-    "word": "as many words as the target has, cut at the first line break",
-    "line": "up to the first line break, at most 64 tokens",
-    "tokens": "{count} tokens, cut at the first line break",
-}
+ADDED = (
+    Metric(
+        "rescaled_score",
+        "score between copying (0) and all right (100)",
+        "points",
+        "higher",
+        meaning="100 · (1 − Σ (100 − score) / Σ (100 − copy)), with copy the score of the copied word.",
+        caution="It is negative below the baseline; of typos copying is weak, because the rarest word is "
+        "often the misspelt one.",
+        main=True,
+    ),
+    Metric(
+        "copy_score",
+        "score of copying the rarest word of the prefix",
+        "score",
+        None,
+        meaning="The Levenshtein score of the word of the prefix that the fewest prefixes have.",
+        caution="It is a property of the data; in Morphology it reaches three quarters of the points.",
+        main=True,
+    ),
+    Metric(
+        "exact_match",
+        "exact match",
+        "share",
+        "higher",
+        meaning="The share of continuations that are the target, letter by letter.",
+        caution="Another right answer counts as wrong.",
+    ),
+    Metric(
+        "accepted_match",
+        "right: the target or another accepted answer",
+        "share",
+        "higher",
+        meaning="The share of texts that begin with the target or an accepted answer, word for word.",
+        caution="A right answer that the data does not list counts as wrong.",
+        main=True,
+    ),
+    Metric(
+        "answer_probability",
+        "probability of a right continuation",
+        "share",
+        "higher",
+        meaning="Σ P(answer) over the target and the accepted answers, in the tokenizer's own tokens.",
+        caution="Unknown where tokens merge across the boundary; other spellings in tokens are not in it.",
+    ),
+    Metric(
+        "bits_per_byte",
+        "bits per byte of the target",
+        "bits",
+        "lower",
+        meaning="−Σ log₂ P(token) over the bytes of the target in UTF-8: comparable between tokenizers.",
+        caution="A Russian letter has two bytes: compare models within a language.",
+        main=True,
+    ),
+    Metric(
+        "target_tokens",
+        "tokens of the target",
+        "count",
+        None,
+        meaning="Into how many tokens the tokenizer splits the target.",
+        caution="Neither more nor fewer is better by itself.",
+    ),
+    Metric(
+        "boundary_merges",
+        "tokens that merge across the boundary",
+        "share",
+        "lower",
+        meaning="The share of examples whose prefix is split otherwise alone than before the target.",
+        caution="Of these the probability of the target in its own tokens is unknown.",
+    ),
+    Metric(
+        "targets_merged_into_prefix",
+        "targets that merge wholly into the prefix",
+        "share",
+        "lower",
+        meaning="The share of targets that have no token of their own.",
+        caution="Their confidence is 0, as published, whatever the model knows.",
+    ),
+    Metric(
+        "knows",
+        "right and sure",
+        "share",
+        "higher",
+        meaning="The share of examples with a right text and a probability of one half or more.",
+        caution="Sure is under this tokenizer's own tokens.",
+    ),
+    Metric(
+        "doubts",
+        "right and not sure",
+        "share",
+        None,
+        meaning="The share of examples with a right text and a probability of less than one half.",
+        caution="The rest may be with other right continuations, or with other tokens of the same text.",
+    ),
+    Metric(
+        "slips",
+        "sure and not right",
+        "share",
+        "lower",
+        meaning="The share of examples with a wrong text though right ones have one half or more.",
+        caution="With greedy decoding it is near 0 by arithmetic: many mean a server that does not.",
+    ),
+    Metric(
+        "does_not_know",
+        "neither right nor sure",
+        "share",
+        "lower",
+        meaning="The share of examples with a wrong text and less than one half for right ones.",
+        caution="A right continuation that the data does not list counts here.",
+    ),
+    Metric(
+        "score_drift",
+        "score lost to typos",
+        "points",
+        "lower",
+        meaning="The score of the clean version less that of the example with typos.",
+        caution="Where the clean version is not named it is found by its text; negative is a gain.",
+        main=True,
+    ),
+    Metric(
+        "confidence_drift",
+        "confidence lost to typos",
+        "points",
+        "lower",
+        meaning="The confidence of the clean version less that of the example with typos.",
+        caution="A model without confidence on the clean text has nothing to lose.",
+        main=True,
+    ),
+    Metric(
+        "tokens_and_*",
+        "rank correlation with the number of tokens",
+        "correlation",
+        None,
+        meaning="Spearman's ρ of the target's tokens and the metric, the mean within each category and "
+        "language.",
+        caution="Longer and rarer words have more tokens and are harder: it does not say that tokens are the "
+        "cause.",
+        main=True,
+    ),
+)
+METRICS = (*PUBLISHED, *ADDED, *strings.METRICS)
 
 DRIFTS = (Column("score_drift", "score"), Column("confidence_drift", "confidence"))
 
@@ -79,23 +201,9 @@ LAYOUT = Layout(
     question="Is a base model robust to its own tokenizer?",
     counted=("examples", "clean examples"),
     facts=(
-        Column("target_confidence", "target confidence"),
-        Column("rescaled_score", "score between the baseline (0) and all right (100)"),
-        Column("exact_match", "exact match"),
-        Column("accepted_match", "right, accepted answers included"),
-        Column("lev_score_by_words", "score of as many words as the target has"),
-        Column("lev_score_by_tokens", "score of as many tokens as the target has"),
-        Column("target_probability", "probability of the whole target"),
-        Column("bits_per_byte", "bits per byte of the target"),
-        Column("tokenizer_cost", "bits of the target lost to other tokens"),
-        Column("boundary_cost", "bits of the target lost to the token before it"),
-        Column("score_drift", "score lost to typos"),
-        Column("confidence_drift", "confidence lost to typos"),
-        Column(
-            "tokens_and_target_confidence",
-            "rank correlation of tokens and confidence, within category and language",
-        ),
-        Column("tokens_and_lev_score", "rank correlation of tokens and score, within category and language"),
+        *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),
+        Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
+        Column("tokens_and_lev_score", "rank correlation of tokens and score"),
     ),
     pictures=(
         Bars(
@@ -146,46 +254,19 @@ LAYOUT = Layout(
             metrics=(Column("lev_score", "score"), Column("target_confidence", "confidence")),
         ),
         Table(
-            title="Score beside baselines that need no model",
+            title="Score beside copying the rarest word of the prefix",
             rows="category",
             columns="lang",
-            metrics=(Column("copy_score", "copy"), Column("majority_score", "majority")),
-        ),
-        Table(
-            title="Score rescaled: 0 is the better of these baselines, 100 all right",
-            rows="category",
-            columns="lang",
-            metrics=(Column("rescaled_score", "rescaled"), Column("closest_copy_score", "closest copy")),
-        ),
-        Table(
-            title="Right, beside the same baselines",
-            rows="category",
-            metrics=(
-                Column("accepted_match", "right"),
-                Column("copy_match", "copy"),
-                Column("closest_copy_match", "closest copy"),
-                Column("majority_match", "majority"),
-            ),
-        ),
-        Table(
-            title="Score under both stop rules",
-            rows="category",
-            metrics=(
-                Column("lev_score", "this run's"),
-                Column("lev_score_by_words", "as many words"),
-                Column("lev_score_by_tokens", "as many tokens"),
-            ),
-            several=True,
+            metrics=(Column("copy_score", "copy"), Column("rescaled_score", "rescaled")),
         ),
         Table(
             title="Beside the published measures",
             rows="category",
             metrics=(
                 Column("exact_match", "exact"),
-                Column("target_probability", "P(target)"),
+                Column("accepted_match", "right"),
                 Column("bits_per_byte", "bits/byte"),
                 Column("target_tokens", "tokens"),
-                Column("last_word_tokens", "last word"),
                 Column("boundary_merges", "merges"),
             ),
         ),
@@ -216,7 +297,8 @@ LAYOUT = Layout(
         ),
     ),
     cautions=(
-        "The stop rule decides the score, and the published text states none: ours is named above.",
+        "The published text does not say where a continuation ends. Here it is after as many words as the "
+        "target has, or at a line break.",
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
         "Confidence is a mean over tokens, so that tokenizers are not compared by it; bits per byte are.",
@@ -224,7 +306,6 @@ LAYOUT = Layout(
         "targets are counted.",
         "A Levenshtein score gives most of its points to a wrong form of the right word: see what copying a "
         "word of the prefix scores, and the rescaled score.",
-        "The closest copy sees the target to choose its words: it is the most that copying could reach.",
         "The quadrants take a text as right where it begins with the target or an accepted answer, word for "
         "word, and a model as sure where it gives these one half or more.",
         "Correlations are means of those within each category of each language: that a category is harder "
@@ -235,15 +316,8 @@ LAYOUT = Layout(
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """The stop rule, the start token, and what is missing."""
+    """What is missing, and what the files did not state."""
     notes = []
-    if "stop" in spec.options:
-        kind, _, count = spec.options["stop"].partition("=")
-        notes.append(Note(f"Written greedily, {STOPS[kind].format(count=count)}."))
-    start = summary.get("start_token")
-    if start is not None and start.value is not None:
-        before = "a start token before every text" if start.value else "no start token before a text"
-        notes.append(Note(f"The tokenizer puts {before}."))
     if "target_confidence" not in summary:
         text = "Target confidence is not available: the model gives no log-probabilities of a text."
         notes.append(Note(text, warning=True))
@@ -251,25 +325,27 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if merged is not None and merged.value:
         text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
         notes.append(Note(text, warning=True))
-    if left_out := spec.data.get("left_out"):
-        notes.append(Note(f"Files without rows were left out: {', '.join(left_out)}."))
-    return notes + _data_notes(summary) + strings.notes(summary)
+    return notes + data_notes(spec.data) + strings.notes(summary)
 
 
-def _data_notes(summary: Summary) -> list[Note]:
-    """What the files did not state."""
+def data_notes(facts: Mapping[str, Any]) -> list[Note]:
+    """What the files did not state, in words; the facts are those of `files.facts_of`."""
     notes = []
-    if "lang_by_script" in summary:
-        langs = values_of(summary, "lang_by_script", "lang")
-        counts = ", ".join(f"{summary[f'lang_by_script/lang={lang}'].n:,} {lang}" for lang in langs)
-        text = f"The language of some examples is told by their script alone: {counts}."
+    if left_out := facts.get("left_out"):
+        notes.append(Note(f"Files without rows were left out: {', '.join(left_out)}."))
+    if spaced := facts.get("spaced"):
+        notes.append(
+            Note(
+                f"A space was put before {spaced:,} targets: prefix and target met without one.", warning=True
+            )
+        )
+    if langs := facts.get("lang_by_script"):
+        counts = ", ".join(f"{count:,} {lang}" for lang, count in langs.items())
+        text = f"The language of some examples is known by their script alone: {counts}."
         notes.append(Note(f"{text} A field 'lang' in each row states it."))
-    if "clean_by_text" in summary:
-        count = summary["clean_by_text"].n
+    if count := facts.get("clean_by_text"):
         notes.append(Note(f"The clean versions of {count:,} examples with typos were found by their text."))
-    if "no_clean_version" in summary:
-        count, drifting = summary["no_clean_version"].n, summary.get("score_drift")
-        cannot = "Drift cannot be computed" if drifting is None else "Drift leaves some examples out"
-        text = f"{cannot}: no clean version is in this run for {count:,} examples with typos."
-        notes.append(Note(text, warning=drifting is None))
+    if count := facts.get("no_clean_version"):
+        text = f"Drift leaves {count:,} examples with typos out: their clean versions are not in this run."
+        notes.append(Note(text))
     return notes

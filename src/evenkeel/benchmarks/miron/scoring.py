@@ -1,4 +1,4 @@
-"""MIRON's scores: Levenshtein, confidence and other formulas, then example by example, then the summary."""
+"""MIRON's scores: the published score and confidence, the measures beside them, and how examples get both."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.files import Baselines, MironDetail, MironInputs
-from evenkeel.benchmarks.miron.page import BASELINES, METRICS, QUADRANTS
+from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
+from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
 from evenkeel.page.metrics import units
 from evenkeel.text.answers import Rule
-from evenkeel.text.word_splitting import first_words, normalized, word_ends, word_goes_on
+from evenkeel.text.word_splitting import first_words, has_whole_words, normalized, word_ends, word_goes_on
 from evenkeel.types import (
     Answered,
     Generate,
@@ -33,17 +33,13 @@ MOST_TOKENS = 8
 PUNCTUATION = ".,;:!?…\"')»”"
 QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
 """Each opening quotation mark with the closing one."""
-OTHER_RULE = {"target": "lev_score_by_words", "word": "lev_score_by_tokens"}
-"""The score under the other stop rule, of the same generation."""
 ACCEPTED = "accepted"
-OF_DATA = ("lang_by_script", "clean_by_text", "no_clean_version")
-"""1 for the examples of which it is true; others have no such value."""
 SCOPES: tuple[tuple[str, ...], ...] = ((), ("category",), ("lang",), ("category", "lang"))
 
 Values = dict[str, float | None]
 
 
-# Formulas
+# Published: https://huggingface.co/datasets/apsua/MIRON_Benchmark
 
 
 def lev_score(generated: str, target: str) -> float:
@@ -61,13 +57,16 @@ def target_confidence(logprobs: Sequence[float]) -> float:
     return 100 * math.exp(math.fsum(logprobs) / len(logprobs)) if logprobs else 0.0
 
 
+# Added
+
+
 def bits_per_byte(logprobs: Sequence[float], target: str) -> float:
     """−Σ log₂ P(token) over the bytes of the target in UTF-8: comparable between tokenizers."""
     return -math.fsum(logprobs) / math.log(2) / len(target.encode())
 
 
-def target_probability(logprobs: Sequence[float]) -> float:
-    """P(target) = Π P(token | the text before it) = exp(Σ log P), of the whole target."""
+def probability(logprobs: Sequence[float]) -> float:
+    """P(text) = Π P(token | the text before it) = exp(Σ log P)."""
     return math.exp(math.fsum(logprobs))
 
 
@@ -126,51 +125,46 @@ def without_longer(tokens_of: Mapping[str, Sequence[str]]) -> list[str]:
 # Scores
 
 
-def score_examples(answered: Sequence[Answered[MironInputs]], rule: Rule, *, stop: str) -> list[Score]:
+def score_examples(answered: Sequence[Answered[MironInputs]], rule: Rule) -> list[Score]:
     """Every example by itself, then those with typos against their clean versions."""
-    scores = [score_example(item, rule, stop=stop) for item in answered]
+    scores = [score_example(item, rule) for item in answered]
     by_id = {score.sample_id: score for score in scores}
     return [_with_drift(score, by_id.get(score.group)) for score in scores]
 
 
-def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Score[MironDetail]:
+def score_example(item: Answered[MironInputs], rule: Rule) -> Score[MironDetail]:
     inputs = item.sample.inputs
     target, recorded = inputs.target, inputs.published is not None
-    stop = "" if recorded else stop  # what was cut elsewhere is taken as it is
     generation, logprobs_of = _responses(item)
-    generated = continuation(generation, target, rule, stop)
-    other = other_continuation(generation, target, stop)
-    right = None
-    if generated is not None:
-        text, ended = longest_text(generation, stop)
+    generated, right = None, None
+    if rule.counts(generation):
+        # What was cut elsewhere is taken as it is.
+        text, ended = (generation.text, True) if recorded else line_of(generation, inputs)
+        generated = text if recorded else as_words(text, target)
         right = _right(text, target, inputs.accepted, ended=ended)
     parts: dict[str, Status] = {}
     if target in logprobs_of:  # no log-likelihood of a model that cannot give it
         parts["logprobs"] = logprobs_of[target].status
     parts |= {f"accepted: {answer}": each.status for answer, each in logprobs_of.items() if answer != target}
-    parts["generated"] = status_of(generation, target, rule, stop)
+    parts["generated"] = status_of(generation, target)
     values: Values = {
         "lev_score": None if generated is None else lev_score(generated, target),
         "exact_match": None if generated is None else float(generated == target),
         "accepted_match": None if right is None else float(right),
     }
-    if stop == "target" or (stop == "word" and logprobs_of):  # tokens of the text are counted
-        values[OTHER_RULE[stop]] = None if generated is None or other is None else lev_score(other, target)
     tags: dict[str, Tag] = dict(item.sample.tags)
     tokens = None
     if target in logprobs_of:
         logprobs = logprobs_of[target].logprobs
         values["target_confidence"] = target_confidence(logprobs.values) if logprobs else None
         if not recorded:  # recorded results have no tokens
-            probability = _probabilities(logprobs_of, target, inputs.accepted)
-            values |= probability | _quadrants(right, probability["answer_probability"])
+            answer = _answer_probability(logprobs_of, target, inputs.accepted)
+            values |= {"answer_probability": answer, **_quadrants(right, answer)}
             values |= _token_values(logprobs, target)
             if logprobs:
                 tokens = logprobs.tokens
                 tags["target_tokens"] = min(MOST_TOKENS, len(tokens))
-    values |= {name: 1.0 for name in ("lang_by_script", "clean_by_text") if getattr(inputs, name)}
-    if inputs.baselines:
-        values |= _baseline_values(inputs.baselines, target, inputs.accepted)
+    values["copy_score"] = lev_score(inputs.baseline, target) if inputs.baseline else None
     return Score(
         sample_id=item.sample.id,
         group=item.sample.group,
@@ -179,7 +173,7 @@ def score_example(item: Answered[MironInputs], rule: Rule, *, stop: str) -> Scor
         statuses=Counter(parts.values()),
         answered=sum(each.logprobs is not None for each in logprobs_of.values()) + (generated is not None),
         parts=parts,
-        detail=MironDetail(generated=generated, other=other, tokens=tokens),
+        detail=MironDetail(generated=generated, tokens=tokens),
     )
 
 
@@ -200,12 +194,11 @@ def _right(text: str, target: str, accepted: Sequence[str], *, ended: bool = Tru
     return True if True in each else None if None in each else False
 
 
-def continuation(response: Response, target: str, rule: Rule, stop: str) -> str | None:
-    """What was generated, up to where the stop rule (if any) ends it; None where there is no answer."""
-    if not rule.counts(response):
-        return None
-    text = response.text.partition("\n")[0] if stop else response.text
-    return as_words(text, target) if stop == "word" else text
+def line_of(response: Response, inputs: MironInputs) -> tuple[str, bool]:
+    """A text up to the first line break, and whether it ended or has the words of every right answer."""
+    line, line_break, _ = response.text.partition("\n")
+    most = max(len(answer.split()) for answer in (inputs.target, *inputs.accepted))
+    return line, bool(line_break) or response.status == "ok" or has_whole_words(line, most)
 
 
 def as_words(text: str, target: str) -> str:
@@ -222,32 +215,10 @@ def as_words(text: str, target: str) -> str:
     return words.rstrip(PUNCTUATION)
 
 
-def status_of(response: Response, target: str, rule: Rule, stop: str) -> Status:
-    """A text that is cut where the stop rule ends it is whole, though the model was not done."""
-    enough = stop == "word" and len(response.text.split()) > len(target.split())
-    planned = (stop.startswith("tokens=") or enough) and rule.counts(response)
-    return "ok" if response.status == "truncated" and planned else response.status
-
-
-def other_continuation(response: Response, target: str, stop: str) -> str | None:
-    """The same text to the end of the other stop rule: words for `target`, tokens for `word`."""
-    if response.other is None:
-        return None
-    text = response.other.partition("\n")[0]
-    return as_words(text, target) if stop == "target" else text
-
-
-def longest_text(response: Response, stop: str) -> tuple[str, bool]:
-    """All that is known of a text, up to the first line break, and whether it has ended or all its words.
-
-    What was recorded elsewhere is taken as it is.
-    """
-    if not stop:
-        return response.text, True
-    longer = stop == "target" and response.other is not None
-    text = response.other if longer and response.other is not None else response.text
-    line, line_break, _ = text.partition("\n")
-    return line, bool(line_break) or longer or (stop != "target" and response.status == "ok")
+def status_of(response: Response, target: str) -> Status:
+    """A text that was cut off after the words of the target is whole, though the model was not done."""
+    whole = has_whole_words(response.text, len(target.split()))
+    return "ok" if response.status == "truncated" and whole else response.status
 
 
 def _quadrants(right: bool | None, probability: float | None) -> Values:
@@ -258,34 +229,23 @@ def _quadrants(right: bool | None, probability: float | None) -> Values:
     return {each: float(each == name) for each in QUADRANTS}
 
 
-def _probabilities(logprobs_of: Mapping[str, Response], target: str, accepted: Sequence[str]) -> Values:
-    """Of the target, and of a right continuation: Σ P(answer), for a text begins with one of them alone."""
-    known = {answer: _probability(each.logprobs) for answer, each in logprobs_of.items()}
-    answers = answers_of(target, accepted)
-    tokens_of = {
-        answer: logprobs.tokens
-        for answer in answers
-        if known.get(answer) is not None and (logprobs := logprobs_of[answer].logprobs)
+def _answer_probability(
+    logprobs_of: Mapping[str, Response], target: str, accepted: Sequence[str]
+) -> float | None:
+    """Of a right continuation: Σ P(answer), for a text begins with one of them alone; None where one of them
+    is unknown, because tokens merge across the boundary and spell more or less than the answer."""
+    known = {
+        answer: logprobs
+        for answer in answers_of(target, accepted)
+        if answer in logprobs_of
+        and (logprobs := logprobs_of[answer].logprobs)
+        and not logprobs.merged
+        and logprobs.values
     }
-    certain = [probability for each in without_longer(tokens_of) if (probability := known[each]) is not None]
-    total = min(1.0, math.fsum(certain)) if len(tokens_of) == len(answers) else None
-    return {"target_probability": known[target], "answer_probability": total}
-
-
-def _probability(logprobs: Logprobs | None) -> float | None:
-    """None where tokens merge across the boundary: they spell more or less than the answer."""
-    if logprobs is None or logprobs.merged or not logprobs.values:
+    if len(known) < len(answers_of(target, accepted)):
         return None
-    return target_probability(logprobs.values)
-
-
-def _baseline_values(baselines: Baselines, target: str, accepted: Sequence[str]) -> Values:
-    values: Values = {}
-    for name in BASELINES:
-        text = getattr(baselines, name)
-        values[f"{name}_score"] = lev_score(text, target) if text else None
-        values[f"{name}_match"] = float(_right(text, target, accepted) is True) if text else None
-    return values
+    alone = without_longer({answer: logprobs.tokens for answer, logprobs in known.items()})
+    return min(1.0, math.fsum(probability(known[answer].values) for answer in alone))
 
 
 def _token_values(logprobs: Logprobs | None, target: str) -> Values:
@@ -295,10 +255,8 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
         # Tokens that merge across the boundary spell more or less than the target.
         "bits_per_byte": None if known.merged else bits_per_byte(known.values, target),
         "target_tokens": float(len(known.tokens)),
-        "last_word_tokens": float(known.last_word),
         "boundary_merges": float(known.merged),
         "targets_merged_into_prefix": float(not known.tokens),
-        "start_token": float(bool(known.start)),
     }
     return values if logprobs else dict.fromkeys(values)
 
@@ -306,8 +264,7 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
 def _with_drift(score: Score, clean: Score | None) -> Score:
     """The score of an example with typos, with what its clean version scores more."""
     if clean is None or clean.sample_id == score.sample_id:
-        missing: Values = {"no_clean_version": 1.0} if score.tags["category"] == "Noise" else {}
-        return msgspec.structs.replace(score, values={**score.values, **missing})
+        return score
     drift: Values = {}
     for name, metric in (("score_drift", "lev_score"), ("confidence_drift", "target_confidence")):
         if metric in score.values:
@@ -325,8 +282,6 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
     from evenkeel.analysis import within
 
     metrics = dict.fromkeys(name for score in scores for name in score.values)
-    unknown = {name for name in OTHER_RULE.values() if all(s.values.get(name) is None for s in scores)}
-    metrics = dict.fromkeys(name for name in metrics if name not in unknown)
     summary: Summary = {}
     for parts in dict.fromkeys(map(parts_of, metrics)):
         breakdown = {name: _breakdown(name) for name in metrics if parts_of(name) == parts}
@@ -345,31 +300,25 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
 
 
 def rescaled_scores(scores: Sequence[Score]) -> Summary:
-    """100 · (1 − Σ (100 − score) / Σ (100 − baseline)): 0 for the baseline, 100 for all right.
+    """100 · (1 − Σ (100 − score) / Σ (100 − copy)): 0 for the copy baseline, 100 for all right.
 
-    The baseline of a category and language is `copy` or `majority`, whichever scores more there; neither sees
-    the target. What is left of its errors is an amount, and its interval that of one (log t over groups).
+    What is left of the baseline's errors is an amount, and its interval that of one (log t over groups).
     """
     import numpy as np
 
     from evenkeel import analysis
     from evenkeel.analysis import within
 
-    rows: list[Score] = []
-    for _, members in within.scopes(scores, ("category", "lang")):
-        means = {name: within.mean(members, name) for name in ("copy_score", "majority_score")}
-        best = max(means, key=lambda name: -math.inf if (mean := means[name]) is None else mean)
-        for score in members:
-            reached, base = score.values["lev_score"], score.values.get(best)
-            values: Values = {"missed": None, "room": None}
-            if reached is not None and base is not None:
-                values = {"missed": 100 - reached, "room": 100 - base}
-            rows.append(msgspec.structs.replace(score, values=values))
     summary: Summary = {}
-    for scope, members in within.scopes(rows, *SCOPES):
-        entering = [score for score in members if score.values["room"] is not None]
+    for scope, members in within.scopes(scores, *SCOPES):
+        entering = [
+            score
+            for score in members
+            if score.values.get("lev_score") is not None and score.values.get("copy_score") is not None
+        ]
         missed, room = (
-            np.array([score.values[name] for score in entering], dtype=float) for name in ("missed", "room")
+            100 - np.array([score.values[name] for score in entering], dtype=float)
+            for name in ("lev_score", "copy_score")
         )
         groups = np.unique([score.group for score in entering], return_inverse=True)[1]
         interval = analysis.interval_of(missed, groups, "count", weights=room)
@@ -378,7 +327,7 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
             for limit in (interval.value, interval.high, interval.low)
         )
         interval = interval._replace(value=value, low=low, high=high, n=len(entering))
-        figure = analysis.figure(members, "room", interval, unit="points")
+        figure = analysis.figure(members, "lev_score", interval, unit="points")
         summary[analysis.scope_name("rescaled_score", scope)] = figure
     return summary
 
@@ -386,8 +335,6 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
 def _breakdown(metric: str) -> list[tuple[str, ...]]:
     if metric in ("score_drift", "confidence_drift"):
         return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",), ("edited",), ("edited", "edits")]
-    if metric in OF_DATA:
-        return [(), ("lang",)]
     by_tokens = [("target_tokens",), ("target_tokens", "lang")]
     published = metric in ("target_confidence", "lev_score")
     return [*SCOPES, *(by_tokens if published else ())]
@@ -397,9 +344,9 @@ def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on: none for what the data alone gives."""
     if metric in strings.NAMES:
         return (strings.PART,)
-    if metric in OF_DATA or metric.startswith(tuple(f"{name}_" for name in BASELINES)):
+    if metric == "copy_score":
         return ()
-    if metric in ("lev_score", "exact_match", "accepted_match", "score_drift", *OTHER_RULE.values()):
+    if metric in ("lev_score", "exact_match", "accepted_match", "score_drift"):
         return ("generated",)
     if metric == "answer_probability":
         return ("logprobs", ACCEPTED)

@@ -18,12 +18,40 @@ PART = "strings"
 """What the requests are called among the parts of a score."""
 
 METRICS = (
-    Metric("tokenizer_cost", "bits lost to other tokens that begin with the target", "bits", "lower"),
-    Metric("tokenizer_cost_high", "bits lost to other tokens, at most", "bits", "lower"),
-    Metric("spelling_cost", "bits lost to other tokens that spell the target", "bits", "lower"),
-    Metric("boundary_cost", "bits lost to the token before the target", "signed_bits", "lower"),
-    Metric("string_bits_per_byte", "bits per byte of the target as a string", "bits", "lower"),
-    Metric("strings_known", "targets whose probability as a string is known to 0.001 bits", "share", None),
+    Metric(
+        "tokenizer_cost",
+        "bits lost to other tokens that begin with the target",
+        "bits",
+        "lower",
+        meaning="log₂ P(string) − log₂ P(its own tokens), with P(string) the sum over all token sequences "
+        "whose text begins with the target (Vieira et al. 2024).",
+        caution="It is at least this where the sum is not complete: see strings_known.",
+        main=True,
+    ),
+    Metric(
+        "boundary_cost",
+        "bits lost to the token before the target",
+        "signed_bits",
+        "lower",
+        meaning="log₂ P(string | prefix as text) − log₂ P(string | prefix's tokens): token healing's gain.",
+        caution="It may be negative, where the end of a token says that a word is over.",
+    ),
+    Metric(
+        "string_bits_per_byte",
+        "bits per byte of the target as a string",
+        "bits",
+        "lower",
+        meaning="−log₂ P(string) over the bytes of the target, whatever its tokens.",
+        caution="It is an upper bound where the sum is not complete.",
+    ),
+    Metric(
+        "strings_known",
+        "targets whose probability as a string is known to 0.001 bits",
+        "share",
+        None,
+        meaning="The share of targets whose bounds are at most 0.001 bits apart.",
+        caution="Where it is below 1 the costs of some targets are bounds.",
+    ),
 )
 NAMES = frozenset(metric.name for metric in METRICS)
 
@@ -39,8 +67,6 @@ TABLES = (
         rows="category",
         metrics=(
             Column("string_bits_per_byte", "bits/byte"),
-            Column("spelling_cost", "other spellings"),
-            Column("tokenizer_cost_high", "other tokens, at most"),
             Column("strings_known", "known"),
         ),
     ),
@@ -84,8 +110,6 @@ def values_of(response: Response, target: str) -> dict[str, float | None]:
     }
     if string.own is not None:  # tokens that merge across the boundary are no tokens of the target alone
         values["tokenizer_cost"] = bits(string.own, string.low)
-        values["tokenizer_cost_high"] = bits(string.own, string.high)
-        values["spelling_cost"] = None if string.spelled is None else bits(string.own, string.spelled)
     if string.healed_low is not None:
         values["boundary_cost"] = boundary_cost(string)
     return values
@@ -124,6 +148,6 @@ def notes(summary: Summary) -> list[Note]:
     text = (
         f"The probability as a string is known only within bounds for {round((1 - known.value) * known.n)} "
         f"of {known.n} targets, which have more token sequences than are followed: what other tokens cost is "
-        "at least the figure shown, and at most that of the column 'other tokens, at most'."
+        "at least the figure shown."
     )
     return [Note(text, warning=True)]

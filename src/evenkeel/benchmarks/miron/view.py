@@ -45,8 +45,6 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
     if inputs.accepted:
         answers = [answer.strip() for answer in inputs.accepted[:MOST_ACCEPTED]]
         blocks.append(Text("also right", " · ".join(answers)))
-    if detail and detail.other is not None and detail.other != generated:
-        blocks.append(Text("generated, to the end of the other stop rule", detail.other))
     blocks += [*_tokens(record), *_quadrant(record), *_string(record), *_versions(record, related)]
     blocks += related_facts(
         "the clean version and those with typos",

@@ -95,8 +95,7 @@ def _listed(root: Path, path: Path) -> ListedRun | None:
             model=run.spec.subject,
             created=str(run.spec.provenance.get("created", "")),
         )
-        with lock.reading(path) as unwritten:
-            state: State = "unfinished" if unwritten else "running"
+        state: State = "running" if lock.is_written(path) else "unfinished"
         if state == "running" or member(path, "summary.json") is None:
             return msgspec.structs.replace(listed, state=state)
         return msgspec.structs.replace(listed, state="finished", **_result(run))

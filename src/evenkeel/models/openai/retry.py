@@ -366,6 +366,6 @@ class ServerHealth:
             self._give_up()
 
     def _give_up(self) -> None:
-        kinds = ", ".join(f"{count} × {kind}" for kind, count in self._failures.most_common())
+        kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
         problem = "The last requests have all failed" if self.ever_answered else "No request was answered"
         raise ModelUnreachable(f"{problem} at {self._server} ({kinds}). The last one: {self._last_failure}")

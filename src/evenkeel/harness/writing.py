@@ -1,0 +1,194 @@
+"""A run's folder while a process writes it: one process at a time, and a kill harms nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from evenkeel.errors import DataError, RunConflict, StorageError
+from evenkeel.files import lock
+from evenkeel.files.cache import drafts_in, replacing
+from evenkeel.files.jsonfile import read_json
+from evenkeel.harness.folder import (
+    FILES,
+    LOGS,
+    MARKS,
+    STOP,
+    STOPPED,
+    read_spec,
+    shown,
+    spec_changes,
+)
+from evenkeel.types import RunSpec, Summary, to_jsonable
+
+
+class RunFolder:
+    """The folder of a run that this process is writing."""
+
+    def __init__(self, path: Path, spec: RunSpec) -> None:
+        self.path = path
+        self.spec = spec
+        """As it is stored: that of the run's beginning, where this is a resumed one."""
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, path: Path, spec: RunSpec, *, fresh: bool = False) -> Iterator[RunFolder]:
+        """Begin a run, or go on with it if its spec is the same. One process at a time."""
+        with _writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        with lock.writing(path):
+            folder = cls(path, spec)
+            folder._begin(spec, fresh=fresh)
+            yield folder
+
+    def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
+        for name in (*FILES, *LOGS):
+            if (self.path / name).is_symlink():
+                raise RunConflict(
+                    f"{self.path / name} is a link. The files of a run must lie in its own folder: "
+                    "choose another --out."
+                )
+        existing = self.path / "spec.json"
+        if existing.is_file():
+            if not _is_spec(existing):
+                raise RunConflict(f"{existing} is not the spec of a run. Choose another --out.")
+            self._remove_drafts()
+            if not fresh:
+                self._resume(spec)
+                return
+            self._remove_run()
+        elif strange := next((path for path in self.path.iterdir() if not _may_precede(path)), None):
+            raise RunConflict(
+                f"{self.path} is not empty and is not a run: it holds {strange.name}. Choose another --out."
+            )
+        else:
+            self._remove_drafts()
+        self.write_json("spec.json", spec)
+
+    def _resume(self, spec: RunSpec) -> None:
+        self.spec = read_spec(self.path)
+        if differences := spec_differences(self.spec, spec):
+            raise RunConflict(
+                f"{self.path} holds another run: {'; '.join(differences)}. "
+                "Choose another --out, or start over with --fresh."
+            )
+
+    def _remove_drafts(self) -> None:
+        """Remove what a killed process was writing."""
+        for draft, name in drafts_in(self.path):
+            if name in FILES:
+                draft.unlink()
+        if (self.path / "export").is_dir():
+            for draft, _ in drafts_in(self.path / "export"):
+                draft.unlink()
+
+    def _remove_run(self) -> None:
+        """Remove what the run wrote. The spec goes last: as long as it is there, the folder is a run."""
+        for name in _exported(self.path):
+            if Path(name).name == name:  # the spec may be a stranger's
+                (self.path / "export" / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there is none, or it holds something else
+            (self.path / "export").rmdir()
+        for name in (*FILES[1:], *LOGS, "spec.json"):
+            if name != "export":
+                (self.path / name).unlink(missing_ok=True)
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.sqlite"
+
+    def add_sample_count(self, count: int) -> None:
+        """Keep in the spec's provenance how many records a whole records.jsonl has."""
+        self._add_provenance(samples=count)
+
+    def add_records_size(self) -> None:
+        """Keep in the spec's provenance how large the finished records.jsonl is."""
+        self._add_provenance(records_bytes=(self.path / "records.jsonl").stat().st_size)
+
+    def add_exported(self, names: Iterable[str]) -> None:
+        """Keep in the spec's provenance which files the run wrote into `export/`: only these are its own."""
+        self._add_provenance(exported=sorted({*self.spec.provenance.get("exported", ()), *names}))
+
+    def add_notes(self, notes: Mapping[str, list[str]]) -> None:
+        """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
+        if notes:
+            self._add_provenance(notes={**self.spec.provenance.get("notes", {}), **notes})
+
+    def _add_provenance(self, **parts: Any) -> None:
+        provenance = {**self.spec.provenance, **parts}
+        if provenance != self.spec.provenance:
+            self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
+            self.write_json("spec.json", self.spec)
+
+    def write_summary(self, summary: Summary) -> None:
+        """summary.json: a figure's metric and scope are its key there."""
+        figures = {name: to_jsonable(figure) for name, figure in summary.items()}
+        for figure in figures.values():
+            del figure["metric"], figure["scope"]
+            if not figure["basis"]:
+                del figure["basis"]
+        self.write_json("summary.json", figures)
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_bytes(name, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        with self.writing(name) as file:
+            file.write(content)
+
+    @contextlib.contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """A file of the run to write to: there as a whole when the block ends well, and not at all if not."""
+        target = self.path / name
+        if not target.resolve().is_relative_to(self.path.resolve()):
+            raise StorageError(f"refusing to write '{name}' outside the run's folder.")
+        with _writing(target), replacing(target) as draft, draft.open("wb") as file:
+            yield file
+
+
+def _is_spec(path: Path) -> bool:
+    """Whether a file is the spec of a run, of whatever version."""
+    try:
+        content = read_json(path)
+    except DataError:
+        return False
+    return isinstance(content, dict) and {"format", "benchmark", "provenance"} <= content.keys()
+
+
+def _may_precede(path: Path) -> bool:
+    """Whether a file may lie in a folder before a run begins there: a lock, marks, a request to stop, or what
+    a killed process left of the spec."""
+    if path.name in (lock.LOCK, MARKS):
+        return True
+    if path.name in (STOP, STOPPED):
+        return not path.stat().st_size
+    return any(draft == path and name in FILES for draft, name in drafts_in(path.parent))
+
+
+def _exported(folder: Path) -> list[str]:
+    """The files that a run says it wrote into `export/`; none where its spec cannot be read."""
+    try:
+        return list(read_spec(folder).provenance.get("exported", ()))
+    except DataError:
+        return []
+
+
+def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
+    """What two specs ask differently, in words."""
+    changes = spec_changes(stored, current).items()
+    return [f"{name} is {shown(there)} there and {shown(here)} here" for name, (there, here) in changes]
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
+            "make room or fix the permissions, then run the same command again."
+        ) from error
