@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import weakref
 from functools import partial
@@ -26,7 +25,6 @@ from evenkeel.models.openai.protocol import (
     MISPLACED,
     RERANK,
     Dialect,
-    completion,
     read_chat,
     read_completion,
     read_scores,
@@ -46,9 +44,6 @@ from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION, PAGE, RequestError
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import RUNTIME, TopK, TopP, identity_options
-from evenkeel.text.answers import ESTIMATED_LENGTH
-from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
@@ -58,7 +53,6 @@ from evenkeel.types import (
     Rank,
     Request,
     Response,
-    Sampling,
     StringLikelihood,
 )
 
@@ -73,13 +67,7 @@ Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
 Answer: TypeAlias = tuple[Request, Response]
-LogprobsCache: TypeAlias = dict[tuple[str, str], "asyncio.Future[Response]"]
-"""Texts whose log-probabilities were asked for, and may be needed once more."""
-
 OPENAI_HOST = "api.openai.com"
-CACHED_LOGPROBS = 1024
-SHORT = 3
-"""Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 NEEDED: dict[Capability, tuple[Feature, ...]] = {
     "loglikelihood": ("completions", "prompt_logprobs"),
     "embed": ("embeddings",),
@@ -355,10 +343,9 @@ class OpenAI:
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = _Source(requests, self._options.embed_batch)
-        cache: LogprobsCache = {}
         at_once = self._options.concurrency * len(self._servers)
         async with self._client(outbox) as client:
-            workers = [asyncio.create_task(self._work(client, source, outbox, cache)) for _ in range(at_once)]
+            workers = [asyncio.create_task(self._work(client, source, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
@@ -371,9 +358,7 @@ class OpenAI:
             raise source.error
         self._health.ended()
 
-    async def _work(
-        self, client: Sender, source: _Source, outbox: Outbox[Answer], cache: LogprobsCache
-    ) -> None:
+    async def _work(self, client: Sender, source: _Source, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             await outbox.room()
@@ -384,7 +369,7 @@ class OpenAI:
                 await self._answer_batch(client, job, outbox)
                 continue
             try:
-                response = await self._answer_one(client, job, cache)
+                response = await self._answer_one(client, job)
             except RequestFailed as failure:
                 self._fail(failure, [job], outbox, client)
             else:
@@ -395,14 +380,13 @@ class OpenAI:
         self,
         client: Sender,
         request: Generate | LogLikelihood | StringLikelihood | Entail,
-        cache: LogprobsCache,
     ) -> Response:
         if isinstance(request, Entail):
             return Response(status="error", reason=f"{self.address} cannot entail")
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
-            return await self._loglikelihood(client, request, cache)
+            return await loglikelihood(client, self._dialect, request)
         if not isinstance(request.prompt, str):
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
         if self._preset is not None and not self._preset.supports_all("completions"):
@@ -411,98 +395,10 @@ class OpenAI:
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
                 lacking=frozenset({"generate"}),
             )
-        if request.sampling.length_of:
-            return await self._generate_to_length(client, request, request.prompt, cache)
-        if request.sampling.marked:
-            return await self._generate_marked(client, request, request.prompt, cache)
-        return await self._complete(client, request, request.sampling.max_tokens)
-
-    async def _complete(self, client: Sender, request: Generate, max_tokens: int) -> Response:
-        sampling = msgspec.structs.replace(request.sampling, max_tokens=max_tokens)
-        body = partial(self._dialect.generate_body, msgspec.structs.replace(request, sampling=sampling))
-        return await client.send(Call(COMPLETIONS, body, read_completion))
-
-    async def _generate_to_length(
-        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
-    ) -> Response:
-        """A text of as many tokens as another has; where more is wanted besides, that is a second request."""
-        sampling = request.sampling
-        length = await self._length(client, prompt, sampling.length_of, cache)
-        tokens = length if length is not None else estimate_tokens(sampling.length_of)
-        max_tokens = max(1, min(sampling.max_tokens, tokens))
-        response = await self._complete(client, request, max_tokens)
-        if sampling.beyond:
-            response = await self._with_longer(client, request, max_tokens, response)
-        # It has the length that it was to have, unless nothing of it can be seen.
-        if response.status == "truncated" and response.text:
-            response = msgspec.structs.replace(response, status="ok", reason="")
-        if response.status == "ok" and length is None:
-            response = msgspec.structs.replace(response, reason=ESTIMATED_LENGTH)
-        return response
-
-    async def _with_longer(
-        self, client: Sender, request: Generate, length: int, response: Response
-    ) -> Response:
-        """A text and, as the other one, how it goes on in the answer to a second request, if they agree."""
-        if response.status != "truncated":
-            return msgspec.structs.replace(response, other=response.text)
-        sampling = request.sampling
-        longer = await self._complete(client, request, min(sampling.max_tokens, length + sampling.beyond))
-        response = _with_tokens_of(response, longer)
-        whole = longer.status == "ok" or has_whole_words(longer.text, sampling.words)
-        agrees = whole and longer.text.startswith(response.text)
-        return msgspec.structs.replace(response, other=longer.text) if agrees else response
-
-    async def _generate_marked(
-        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
-    ) -> Response:
-        """A text and, as the other one, as many tokens of it as another text has, by a second request."""
-        sampling = request.sampling
-        response = await self._complete(client, request, sampling.max_tokens)
-        length = await self._length(client, prompt, sampling.marked, cache)
-        if length is None or response.status not in ("ok", "truncated"):
-            return response
-        if length >= sampling.max_tokens:
-            return msgspec.structs.replace(response, other=response.text)
-        shorter = await self._complete(client, request, max(1, length))
-        if response.text.startswith(shorter.text):
-            response = msgspec.structs.replace(response, other=shorter.text)
-        return _with_tokens_of(response, shorter)
-
-    async def _length(self, client: Sender, prompt: str, text: str, cache: LogprobsCache) -> int | None:
-        """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where unknown.
-
-        Log-probabilities come token by token, and so counted. Where they fail, the server still counts
-        what it reads: a text's tokens are those of both together less those of the prompt alone. A request
-        that fails here is not needed; a server that is out of reach shows at the next.
-        """
-        with contextlib.suppress(RequestFailed):
-            request = LogLikelihood(prefix=prompt, continuation=text)
-            if (logprobs := (await self._loglikelihood(client, request, cache)).logprobs) is not None:
-                return len(logprobs.tokens)
-        with contextlib.suppress(RequestFailed):
-            whole = await self._count(client, prompt + text)
-            before = await self._count(client, prompt) if prompt else None
-            if whole is not None and before is not None:
-                # A text may merge into the prompt, but only a short one: else the server does not count.
-                return whole - before if whole > before or estimate_tokens(text) <= SHORT else None
-        return None
-
-    async def _count(self, client: Sender, text: str) -> int | None:
-        """How many tokens the server reads in a text."""
-        request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
+        if request.sampling.length_of or request.sampling.marked:
+            return Response(status="error", reason="a server does not count the tokens of a text")
         body = partial(self._dialect.generate_body, request)
-        return await client.send(Call(COMPLETIONS, body, lambda data: completion(data)[1]))
-
-    async def _loglikelihood(self, client: Sender, request: LogLikelihood, cache: LogprobsCache) -> Response:
-        """Asked for once, though needed twice: for itself, and to count its tokens."""
-        key = (request.prefix, request.continuation)
-        if key in cache:
-            return await cache.pop(key)
-        task = cache[key] = asyncio.ensure_future(loglikelihood(client, self._dialect, request))
-        while len(cache) > CACHED_LOGPROBS:
-            cache.pop(next(iter(cache)))
-        return await asyncio.shield(task)
+        return await client.send(Call(COMPLETIONS, body, read_completion))
 
     def _batch_call(self, batch: Batch) -> Call[list[Response]]:
         count, first = len(batch), batch[0]
@@ -595,16 +491,3 @@ def _json_object(text: str) -> dict[str, Any]:
         raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
     except (msgspec.DecodeError, RecursionError):
         raise UsageError("extra_body is not JSON: write '{\"name\": value}'.") from None
-
-
-def _with_tokens_of(response: Response, other: Response) -> Response:
-    """A response with the tokens of another request that was sent for it."""
-    return msgspec.structs.replace(
-        response,
-        tokens_in=_sum(response.tokens_in, other.tokens_in),
-        tokens_out=_sum(response.tokens_out, other.tokens_out),
-    )
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
