@@ -48,7 +48,7 @@ EXTRAS = {
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
     "frames": "Parquet files and data frames, with polars",
-    "data": "data sets of the Hub, fsspec addresses, zstandard (--data hf:…)",
+    "data": "data sets of the Hub, addresses and compressed files (--data)",
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }

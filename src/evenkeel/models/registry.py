@@ -66,7 +66,7 @@ BACKENDS: dict[str, Backend] = {
     "sbert": Backend(
         "evenkeel.models.sbert:SentenceTransformer",
         True,
-        "any model of sentence-transformers: embed, rank, entail",
+        "any model of sentence-transformers: embed, rank",
     ),
     "replay": Backend(
         "evenkeel.models.replay:Replay",

@@ -47,7 +47,6 @@ from evenkeel.options import RUNTIME, TopK, TopP, identity_options
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Rank,
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
 
 Batch: TypeAlias = list[Embed | Rank]
 """Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 OPENAI_HOST = "api.openai.com"
 NEEDED: dict[Capability, tuple[Feature, ...]] = {
@@ -379,10 +378,8 @@ class OpenAI:
     async def _answer_one(
         self,
         client: Sender,
-        request: Generate | LogLikelihood | StringLikelihood | Entail,
+        request: Generate | LogLikelihood | StringLikelihood,
     ) -> Response:
-        if isinstance(request, Entail):
-            return Response(status="error", reason=f"{self.address} cannot entail")
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
