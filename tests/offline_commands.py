@@ -51,11 +51,10 @@ export runs/miron --to parquet --out exports/miron.parquet
 export runs/miron --to published --out exports/published
 export runs/miron --to every-eval-ever --out exports/every
 export runs/miron --to hub --out exports/hub
-export runs/multiview --to mteb --out exports/mteb
 tokenizers embedded --data data/miron --out pages/tokenizers.html
 """
 RAY = """
-run miron --model embedded --limit 1 --lang en --engine ray --workers 1 --out runs/ray
+run miron --model embedded --limit 1 --lang en --engine ray --engine-arg workers=1 --out runs/ray
 """
 
 

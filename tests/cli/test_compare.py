@@ -161,12 +161,12 @@ def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str
 def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Path, ...]) -> None:
     done = evenkeel(*hostile, "--format", "markdown")
     title, _, head, _, *rows = done.output.splitlines()
-    assert title.startswith("**Gate failed**: ")
+    assert title.startswith("# Gate FAILED: ")
     assert "a &lt;b\\> &amp; " in title
     assert "␊::error::%x␁" in title
-    assert head == "| | check | why |"
+    assert head == "|  | check | reason |"
     assert [row.split(" | ")[:2] for row in rows] == [
-        ["| **FAIL**", "mean\\_similarity"], ["| pass", "coverage"],
+        ["| FAIL", "mean\\_similarity"], ["| pass", "coverage"],
     ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.hf import HuggingFace
+from evenkeel.models.hf import HuggingFace, HuggingFaceOptions
 from evenkeel.models.local.checks import check_causal, reads_padded
 from evenkeel.types import LogLikelihood
 from models.tiny import (
@@ -166,10 +167,24 @@ def test_an_incomplete_old_weights_file_is_a_usage_error(copied: Path, size: int
 def test_an_incomplete_gguf_file_is_refused(gguf: Path, tmp_path: Path, size: int) -> None:
     path = tmp_path / "tiny.gguf"
     path.write_bytes(gguf.read_bytes()[:size])
-    assert "cannot be loaded" in refused(path)
-    if size != -5000:  # the header is complete
+    complete_header = size == -5000
+    problem = "cannot be loaded" if complete_header else "tiny.gguf is not a complete GGUF file"
+    assert problem in refused(path)
+
+
+@pytest.mark.parametrize("length", [2**40, 2**63])
+def test_a_gguf_header_that_names_more_than_its_file_is_refused(length: int, tmp_path: Path) -> None:
+    """132 bytes, of which a reader that believes them makes lists without end."""
+    key = struct.pack("<Q", 7) + b"general"
+    counts = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
+    path = tmp_path / "tiny.gguf"
+    for value in (struct.pack("<IIQ", 9, 4, length), struct.pack("<IQ", 8, length)):
+        path.write_bytes((counts + key + value).ljust(132, b"\0"))
         with pytest.raises(UsageError, match=r"tiny\.gguf is not a complete GGUF file"):
             open_hf(path).identity()
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, length, 0).ljust(132, b"\0"))
+    with pytest.raises(UsageError, match="its header names"):
+        open_hf(path).identity()
 
 
 # Causality
@@ -284,3 +299,17 @@ def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:
     (path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     with pytest.raises(MissingExtra, match="which has an adapter, needs the package 'peft'"):
         ask(open_hf(path), say("Hello"))
+    before = open_hf(path).identity()
+    (path / "adapter_config.json").write_text('{"peft_type": "LORA", "lora_alpha": 32}')
+    assert open_hf(path).identity() != before
+
+
+def test_an_adapters_configuration_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tiny_model(tmp_path / "a" / ("0" * 40))
+
+    def snapshot(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        assert "adapter_config.json" in allow_patterns
+        return str(path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    assert HuggingFace("someone/model", HuggingFaceOptions()).identity()["revision"] == "0" * 40

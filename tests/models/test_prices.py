@@ -121,11 +121,11 @@ def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
         ("input = 'x'\noutput = 1\n", "number"),
     ],
 )
-def test_a_mistake_in_a_price_is_named_with_its_line(
+def test_a_mistake_in_a_price_is_named_with_its_place(
     text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "evenkeel.toml"
     path.write_text(f'\n[prices."{GROQ}"]\n{text}')
     monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
-    with pytest.raises(DataError, match=rf"evenkeel.toml, line [23].*{problem}"):
+    with pytest.raises(DataError, match=rf"evenkeel.toml, \[prices.*{problem}"):
         price_of(ModelRef(GROQ))

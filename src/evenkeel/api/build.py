@@ -22,7 +22,7 @@ from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
 from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
-from evenkeel.models.engines.engine import EngineOptions, load_engine
+from evenkeel.models.engines.engine import load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import ModelRef
@@ -39,9 +39,7 @@ def build(
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
@@ -71,8 +69,8 @@ def build(
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    with load_engine(where, concurrency=concurrency) as running, contextlib.ExitStack() as stack:
+    loaded_engine = load_engine(engine, engine_args, concurrency=concurrency)
+    with loaded_engine as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
         if (watched := assigned_folder()) is not None:

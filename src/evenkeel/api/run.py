@@ -41,7 +41,7 @@ from evenkeel.harness.scoring import UNCAUGHT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
-from evenkeel.models.engines.engine import EngineOptions, load_engine
+from evenkeel.models.engines.engine import load_engine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
@@ -72,9 +72,7 @@ def run(
     fresh: bool = False,
     reuse: str | Path | None = None,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     batch: bool = False,
     wait: bool = True,
@@ -101,7 +99,6 @@ def run(
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
     ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
@@ -110,7 +107,7 @@ def run(
     refs = model_refs(loaded, name, ref, base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
-    with load_engine(where, concurrency=concurrency) as running:
+    with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running,
             loaded,
@@ -147,9 +144,7 @@ def score(
     out: str | Path | None = None,
     fresh: bool = False,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     progress: Progress | bool | None = True,
     **benchmark_options: Any,
@@ -175,8 +170,7 @@ def score(
     }
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
-    with load_engine(where, concurrency=concurrency) as running:
+    with load_engine(engine, engine_args, concurrency=concurrency) as running:
         models = {
             "model": answers,
             **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
@@ -240,9 +234,7 @@ def rescore(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     engine: str = "local",
-    ray_address: str | None = None,
-    workers: int | None = None,
-    gpus_per_worker: float | None = None,
+    engine_args: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = True,
 ) -> Run:
     """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
@@ -255,9 +247,8 @@ def rescore(
     loaded = load_stored(spec)
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
-    where = EngineOptions.of(engine, ray_address, workers, gpus_per_worker)
     with (
-        load_engine(where) as running,
+        load_engine(engine, engine_args) as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
         contextlib.closing(Journal(folder.journal)) as journal,
@@ -391,9 +382,9 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from evenkeel.report.engine.client import ENGINE
+    from evenkeel.report.charts import start_engine
 
-    ENGINE.start()  # beside the scoring
+    start_engine()  # beside the scoring
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
     folder.add_notes(requests.notes())
@@ -409,10 +400,6 @@ def _finish(
     except Exception as error:  # noqa: BLE001  # one odd record costs the page, never the run
         (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
         run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
-    with contextlib.suppress(Exception):  # only a cache: a leaderboard says itself what is wrong with a run
-        from evenkeel.analysis.leaderboard import store_values
-
-        store_values(run)
     return run
 
 

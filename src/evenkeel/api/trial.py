@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.package_data import read_json
-from evenkeel.harness.model import Model
+from evenkeel.harness.model import Model, Noted, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
@@ -36,7 +35,7 @@ PATIENCE = {"retries": 2, "timeout": 60.0}
 """Options of a server's backend, where they are not given: someone waits for the table."""
 REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
 """How the reason of a failure begins where a server does not take such a request."""
-FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "reply ")
+FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
 """How the reason of any other failure begins."""
 MAX_TOKENS = 48
 LONGEST = 200
@@ -91,7 +90,7 @@ MOST_REQUESTS = 8
 def try_model(
     spec: str, *, model_args: Mapping[str, Any] | None = None, base_url: str | None = None
 ) -> ModelTrial:
-    """Try a model out: `try_model("groq:llama-3.3-70b-versatile").trials`.
+    """Try a model out: `try_model("groq:openai/gpt-oss-20b").trials`.
 
     ModelUnreachable where the server is not there, or refuses the first request of all.
     """
@@ -115,6 +114,9 @@ class _Trying:
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
         chat = self._chat()
+        name = split_spec(str(self._model.identity()["spec"]))[0].partition(":")[2]
+        if chat.state == "not supported" and name and name in chat.detail and "model" in chat.detail.lower():
+            raise ModelUnreachable(f"The server has no model '{name}'. {chat.detail}")
         trials = [chat]
         if chat.state == "ok":
             trials.append(self._repeats())
@@ -123,17 +125,15 @@ class _Trying:
             self._tried("log-probabilities of the prompt", self._logprobs),
             self._tried("embeddings", self._embed),
         ]
-        if all(trial.detail.startswith("HTTP 404") for trial in trials):  # the server knows no such model
-            trials = [msgspec.structs.replace(chat, state="failed")]
         identity = self._model.identity()
         return ModelTrial(
             model=str(identity["spec"]),
-            addresses=list(getattr(self._model, "addresses", [])),
+            addresses=addresses_of(self._model),
             enough=chat.state == "ok",
             requests=self._requests,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
-            benchmarks=_enough({trial.name: trial.state for trial in trials}) if len(trials) > 1 else [],
+            benchmarks=_enough({trial.name: trial.state for trial in trials}),
             notes=_notes(self._model),
         )
 
@@ -191,7 +191,7 @@ class _Trying:
     def _logprobs(self) -> tuple[State, str]:
         if "loglikelihood" not in self._model.capabilities:
             return "not supported", self._offers()
-        self._requests += bool(getattr(self._model, "addresses", None))
+        self._requests += bool(addresses_of(self._model))
         self._model.probe(frozenset({"loglikelihood"}))
         response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
         if response.logprobs is None:
@@ -237,7 +237,7 @@ def _short(text: str) -> str:
 
 
 def _notes(model: Model) -> list[str]:
-    return list(model.notes()) if hasattr(model, "notes") else []
+    return model.notes() if isinstance(model, Noted) else []
 
 
 NEEDS: dict[Capability, str] = {

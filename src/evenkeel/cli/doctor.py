@@ -49,7 +49,7 @@ EXTRAS = {
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
     "frames": "Parquet files and data frames, with polars",
-    "data": "data sets of the Hub, fsspec addresses, zstandard (--data hf:…)",
+    "data": "data sets of the Hub, addresses and compressed files (--data)",
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }
@@ -86,7 +86,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     epilog=examples(
         "evenkeel doctor",
         "evenkeel doctor --json",
-        "evenkeel doctor --model groq:llama-3.3-70b-versatile",
+        "evenkeel doctor --model groq:openai/gpt-oss-20b",
         "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
 )

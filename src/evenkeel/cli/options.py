@@ -14,7 +14,7 @@ from msgspec import NODEFAULT, Struct
 
 from evenkeel.errors import suggestion
 from evenkeel.harness.registry import benchmark_names, chosen_class, usable_benchmarks
-from evenkeel.models.engines.engine import EngineOptions
+from evenkeel.models.registry import parse_args
 from evenkeel.options import Option, describe
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -168,7 +168,22 @@ model_args_option = click.option(
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once, to each server."
 )
-engine_options = from_struct(EngineOptions)
+engine_options = compose(
+    click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        help="Where models run: local (this process) or ray (a Ray cluster).",
+    ),
+    click.option(
+        "--engine-arg",
+        "engine_args",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda ctx, param, values: parse_args(values),
+        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
+    ),
+)
 min_coverage_option = click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),

@@ -13,10 +13,10 @@ from evenkeel.cli.output import check_coverage, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
-from evenkeel.models.engines.engine import EngineOptions
+from evenkeel.models.engines.engine import engine_options
 from evenkeel.page.format import FLOOR, as_json
 
-NOT_COUNTED = ("out", "reuse", "concurrency", "wait", *EngineOptions.__struct_fields__)
+NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
 """Options of `run` that change nothing in what a dry run counts."""
 
 MODEL_OPTIONS = compose(
@@ -130,7 +130,7 @@ def _run(
     settings["model_args"] = parse_args(model_args)
     if not dry_run:
         return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
-    EngineOptions.of(*(settings[name] for name in EngineOptions.__struct_fields__))
+    engine_options(settings["engine"], settings["engine_args"])
     counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
     plan = api.dry_run(name, **counted)
     click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
@@ -159,7 +159,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
         click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
     click.echo("Tokens are estimated; every answer is counted at its full length.")
     if plan.usd is not None:
-        reading = ("embed", "rank", "entail", "loglikelihood", "stringlikelihood")
+        reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
         writing = [kind for kind in plan.requests if kind not in reading]
         without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
         if not all(plan.tokens_out.get(kind) for kind in writing):
@@ -303,7 +303,7 @@ def demo_command(ctx: click.Context) -> None:
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
@@ -315,7 +315,7 @@ def demo_command(ctx: click.Context) -> None:
                 runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
-    show_scorecard(Console(), card)
+    card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -53,6 +54,8 @@ def stopping() -> Iterator[Stopping]:
     inner.setblocking(False)
     before = signal.set_wakeup_fd(inner.fileno(), warn_on_full_buffer=False)
     handlers = {number: signal.signal(number, stop) for number in handled}
+    for number in handled:
+        _end_at_second(number)
     threading.Thread(target=_watch, args=(outer, set(handled)), name="evenkeel-signals", daemon=True).start()
     try:
         yield state
@@ -61,6 +64,16 @@ def stopping() -> Iterator[Stopping]:
             signal.signal(number, handler)
         signal.set_wakeup_fd(before)
         inner.close()  # ends the thread
+
+
+def _end_at_second(number: int) -> None:
+    """Give a signal its default action once it has come: a library that keeps Python's lock, such as a
+    tokenizer's, lets neither a handler nor a thread run."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only the GNU library offers it
+        library = ctypes.CDLL(None)
+        for function in (library.signal, library.sysv_signal):
+            function.argtypes, function.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+        library.sysv_signal(number, library.signal(number, None))
 
 
 def _watch(signals: socket.socket, handled: set[int]) -> None:

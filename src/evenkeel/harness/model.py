@@ -69,11 +69,13 @@ class Echoing(Protocol):
 
 
 @runtime_checkable
-class Batched(Protocol):
-    """A model that computes several requests together; the last digits of an answer depend on which."""
+class Served(Protocol):
+    """A model on a server."""
 
-    window: int
-    """How many requests `answer` reads ahead and cuts into batches."""
+    addresses: list[str]
+    """Where it is reached, without credentials; that is no part of its identity."""
 
-    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """A window as `answer` computes it: each portion, answered by itself, has the same digits."""
+
+def addresses_of(model: Model) -> list[str]:
+    """Where a model is reached; nothing for one that computes here."""
+    return list(model.addresses) if isinstance(model, Served) else []

@@ -33,7 +33,7 @@ BENCHMARKS = {
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
 RUN_ARGUMENTS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
-    "engine", "ray_address", "workers", "gpus_per_worker", "concurrency", "progress", "max_requests",
+    "engine", "engine_args", "concurrency", "progress", "max_requests",
     "max_usd", "price_in", "price_out", "batch", "wait", "column",
     "top_p", "top_k",
 )  # fmt: skip

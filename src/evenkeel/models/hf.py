@@ -31,7 +31,6 @@ from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -145,7 +144,6 @@ class HuggingFace:
     capabilities: frozenset[Capability] = frozenset(
         {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
     )
-    window: ClassVar[int] = WINDOW
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -201,20 +199,13 @@ class HuggingFace:
         joint = causal.joins or causal.device.type != "cpu"
         couples = couples_in(causal, window) if joint and not self._options.deterministic else []
         yield from self._loglikelihood_and_generate(causal, couples)
-        coupled = {id(request) for couple in couples for request in requests_of(couple)}
+        coupled = {id(request) for couple in couples for request in couple[:2]}
         single = [request for request in window if id(request) not in coupled]
         yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
         yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
         yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
         yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
         yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
-        yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
-
-    def portions(self, requests: Sequence[Request]) -> list[list[Request]]:
-        with batching.planning() as parts:
-            settled = [request for request, _ in self._answer(requests)]
-        batches = [batch for part in parts for batch in part]
-        return [settled, *([request for row in batch for request in requests_of(row)] for batch in batches)]
 
     def notes(self) -> list[str]:
         return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]
@@ -494,12 +485,6 @@ class Couple(NamedTuple):
     generate: Generate
     pair: Pair
     prompt: Prompt
-
-
-def requests_of(row: Any) -> tuple[Request, ...]:
-    """The requests of a row of a batch, which begins with them."""
-    requests: tuple[Request | None, ...] = row[:2] if isinstance(row, Couple) else row[:1]
-    return tuple(request for request in requests if request is not None)
 
 
 def couples_in(causal: Causal, window: Sequence[Request]) -> list[Couple]:

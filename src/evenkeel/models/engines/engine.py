@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
-import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError, suggestion
@@ -16,51 +15,39 @@ from evenkeel.models.registry import open_model
 from evenkeel.options import parse
 from evenkeel.types import ModelRef
 
-ENGINES = ("local", "ray")
+
+class LocalOptions(Struct, frozen=True):
+    """The engine of this process has no options."""
 
 
-class EngineOptions(Struct, frozen=True, kw_only=True):
-    """Where models run. It changes how fast, never what is answered."""
+class RayOptions(Struct, frozen=True, kw_only=True):
+    """Options of `--engine ray`. They change how fast, never what is answered."""
 
-    engine: Annotated[str, Meta(description="Where models run: local (this process) or ray.")] = "local"
-    ray_address: Annotated[
+    address: Annotated[
         str | None,
         Meta(
-            description="With --engine ray: the cluster, HOST:PORT or auto.  "
-            "[default: RAY_ADDRESS, else a new one on this machine]"
+            description="the cluster, HOST:PORT or auto; default: RAY_ADDRESS, else a new one on this machine"
         ),
     ] = None
     workers: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(
-            description="With --engine ray: processes that hold each model.  "
-            "[default: one for each GPU; of a model on CPU one for each node]"
-        ),
+        Meta(description="processes that hold each model; default: one per GPU, on CPU one per node"),
     ] = None
     gpus_per_worker: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(
-            description="With --engine ray: GPUs of each, for models that use one.  "
-            "[default: 1 where the cluster has GPUs]"
-        ),
+        Meta(description="GPUs of each, for models that use one; default: 1 where the cluster has GPUs"),
     ] = None
 
-    @classmethod
-    def of(cls, *values: str | float | None) -> EngineOptions:
-        """The engine of a call, checked; the values come in the order of the fields."""
-        known = {
-            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
-        }
-        return parse(cls, known, of="the run")
 
-    def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            available = f"Available: {', '.join(ENGINES)}."
-            raise UsageError(f"unknown engine '{self.engine}'.{suggestion(self.engine, ENGINES)} {available}")
-        if self.engine != "ray":
-            for name, value in msgspec.structs.asdict(self).items():
-                if name != "engine" and value is not None:
-                    raise UsageError(f"--{name.replace('_', '-')} goes with --engine ray.")
+ENGINES: dict[str, type[Struct]] = {"local": LocalOptions, "ray": RayOptions}
+
+
+def engine_options(engine: str, args: Mapping[str, Any] | None = None) -> Struct:
+    """The options of an engine, checked."""
+    if engine not in ENGINES:
+        available = f"Available: {', '.join(ENGINES)}."
+        raise UsageError(f"unknown engine '{engine}'.{suggestion(engine, ENGINES)} {available}")
+    return parse(ENGINES[engine], args or {}, of=f"the engine '{engine}'")
 
 
 class Engine(Protocol):
@@ -76,18 +63,18 @@ class Engine(Protocol):
 Opened = list[tuple[ModelRef, int | None, Model]]
 """Models with their names and how many requests each is sent at once."""
 
-_LENT: ContextVar[Opened | None] = ContextVar("lent", default=None)
+_SHARED: ContextVar[Opened | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
 def keep_models() -> Iterator[None]:
     """While the block runs, the models that local engines open stay loaded for those that follow."""
     models: Opened = []
-    token = _LENT.set(models)
+    token = _SHARED.set(models)
     try:
         yield
     finally:
-        _LENT.reset(token)
+        _SHARED.reset(token)
         close_all(models)
 
 
@@ -99,14 +86,14 @@ def close_all(models: Opened) -> None:
 class LocalEngine:
     """Runs models in this process: each is opened once, and loaded when it is first asked something."""
 
-    def __init__(self, *, concurrency: int | None = None, lent: Opened | None = None) -> None:
+    def __init__(self, *, concurrency: int | None = None, shared: Opened | None = None) -> None:
         self._concurrency = concurrency
-        self._closes = lent is None
-        self._models: Opened = [] if lent is None else lent
+        self._closes = shared is None
+        self._models: Opened = [] if shared is None else shared
 
     def open(self, ref: ModelRef) -> Model:
-        for *known, model in self._models:
-            if known == [ref, self._concurrency]:
+        for *key, model in self._models:
+            if key == [ref, self._concurrency]:
                 return model
         model = self._make(ref)
         self._models.append((ref, self._concurrency, model))
@@ -123,9 +110,12 @@ class LocalEngine:
             close_all(self._models)
 
 
-def load_engine(options: EngineOptions, *, concurrency: int | None = None) -> Engine:
-    if options.engine == "ray":
+def load_engine(
+    engine: str = "local", args: Mapping[str, Any] | None = None, *, concurrency: int | None = None
+) -> Engine:
+    options = engine_options(engine, args)
+    if isinstance(options, RayOptions):
         from evenkeel.models.engines.ray import RayEngine
 
         return RayEngine(options, concurrency=concurrency)
-    return LocalEngine(concurrency=concurrency, lent=_LENT.get())
+    return LocalEngine(concurrency=concurrency, shared=_SHARED.get())

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-from collections import defaultdict, deque
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from evenkeel import __version__
-from evenkeel.errors import EvenkeelError, place_of
+from evenkeel.errors import EvenkeelError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.harness.model import Batched, Model, Noted
-from evenkeel.models.local.batching import BROKEN
+from evenkeel.harness.model import Model, Noted
+from evenkeel.models.local.batching import BROKEN, failing_alone
 from evenkeel.types import ModelRef, Request, Response
 
-LOG_LINES = 100
-"""The most that is kept of what a model logs."""
+SEND_S = 0.2
+"""Seconds between two messages with answers to the driver."""
 
 
 class Failed(Struct, frozen=True):
-    """What ends the run, in place of a result: an exception would come back as one of Ray's."""
+    """What ends the run, in place of answers: an exception would come back as one of Ray's."""
 
     problem: str
     unreachable: bool = False
 
 
 class Worker:
-    """Answers leases. A request that fails is answered with an error, alone; its neighbours are not lost."""
+    """Holds a model and answers requests."""
 
     def __init__(
         self,
@@ -56,100 +55,63 @@ class Worker:
             os.environ.update(CUDA_VISIBLE_DEVICES="")
         if Path(folder).is_dir():
             os.chdir(folder)  # a model may be named by a relative path
-        self._log = _Lines()
-        logging.getLogger("evenkeel").addHandler(self._log)
-        logging.getLogger("evenkeel").setLevel(logging.INFO)
 
-    def start(self) -> str | Failed:
-        """The name of this machine, once the model is known to be the driver's."""
-        node = socket.gethostname()
+    def start(self) -> list[tuple[int, Response]] | Failed:
+        """Open the model; no answers yet."""
+        try:
+            self._model = self._model or self._open()
+        except EvenkeelError as error:
+            return _failed(error)
+        return []
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response]] | Failed]:
+        """The answers as they come, each with the index of its request."""
+        assert self._model is not None
+        try:
+            yield from _in_messages(self._model, requests)
+        except EvenkeelError as error:
+            yield _failed(error)
+        except Exception as error:
+            if any(sign in str(error) for sign in BROKEN):
+                os._exit(1)  # nothing works any more in this process; the driver starts another
+            raise
+
+    def _open(self) -> Model:
+        """The model, once it is known to be the driver's."""
         if __version__ != self._version:
-            return Failed(
-                f"the cluster's node {node} has evenkeel {__version__}, and this machine "
-                f"{self._version}: install the same on both."
+            raise EvenkeelError(
+                f"it has evenkeel {__version__}, and this machine {self._version}: install the same on both."
             )
         from evenkeel.models.registry import open_model
 
-        try:
-            self._model = model = open_model(self._ref, concurrency=self._concurrency)
-            identity = model.identity()
-        except EvenkeelError as error:
-            return Failed(f"on the cluster's node {node}: {error}")
-        differing = {
-            name: (identity.get(name), self._identity.get(name))
-            for name in {**identity, **self._identity}
-            if identity.get(name) != self._identity.get(name)
-        }
-        for name, (there, here) in sorted(differing.items()):
-            return Failed(
-                f"'{self._ref.spec}' is not the same model on the cluster's node {node}: {name} is {there} "
-                f"there and {here} on this machine."
-            )
-        return node
-
-    def portions(self, requests: Sequence[Request]) -> list[list[int]] | Failed:
-        """The requests by index, as the model computes them together; nothing where it does not say."""
-        if not isinstance(self._model, Batched):
-            return []
-        index = _positions(requests)
-        try:
-            return [[index[id(r)].pop(0) for r in part] for part in self._model.portions(requests) if part]
-        except EvenkeelError as error:
-            return _fatal(error)
-        except Exception:  # noqa: BLE001  # one request that cannot be read, say: it fails when it is answered
-            return []
-
-    def answer(self, requests: Sequence[Request]) -> list[Response] | Failed:
-        """The answers in order."""
-        assert self._model is not None
-        responses: list[Response | None] = [None] * len(requests)
-        index = _positions(requests)
-        problem = "the model gave no answer"
-        try:
-            for request, response in self._model.answer(requests):
-                responses[index[id(request)].pop(0)] = response
-        except EvenkeelError as error:
-            return _fatal(error)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it must not cost the neighbours
-            if any(sign in str(error) for sign in BROKEN):
-                os._exit(1)  # the driver starts another worker in its place
-            problem = f"the model failed: {place_of(error)}: {error}"[:300]
-        for at, request in enumerate(requests):
-            if responses[at] is None:
-                alone = self.answer([request]) if len(requests) > 1 else []
-                if isinstance(alone, Failed):
-                    return alone
-                [responses[at]] = alone or [Response(status="error", reason=problem)]
-        return [response for response in responses if response is not None]
+        model = open_model(self._ref, concurrency=self._concurrency)
+        identity = model.identity()
+        for name in sorted({**identity, **self._identity}):
+            there, here = identity.get(name), self._identity.get(name)
+            if there != here:
+                raise EvenkeelError(
+                    f"'{self._ref.spec}' is not the same model: {name} is {there} there and {here} on this "
+                    "machine."
+                )
+        return model
 
     def notes(self) -> list[str]:
         return self._model.notes() if isinstance(self._model, Noted) else []
 
-    def log_lines(self) -> list[str]:
-        """What `--verbose` shows of a model in one's own process; each line is given once."""
-        lines = list(self._log.lines)
-        self._log.lines.clear()
-        return lines
+
+def _failed(error: EvenkeelError) -> Failed:
+    return Failed(f"on the cluster's node {socket.gethostname()}: {error}", error.exit_code == 3)
 
 
-class _Lines(logging.Handler):
-    """Keeps the last lines of a log."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: deque[str] = deque(maxlen=LOG_LINES)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
-def _positions(requests: Sequence[Request]) -> dict[int, list[int]]:
-    """Where each request is; one object may be there several times."""
-    positions: defaultdict[int, list[int]] = defaultdict(list)
-    for at, request in enumerate(requests):
-        positions[id(request)].append(at)
-    return positions
-
-
-def _fatal(error: EvenkeelError) -> Failed:
-    return Failed(str(error), unreachable=error.exit_code == 3)
+def _in_messages(model: Model, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response]]]:
+    indexes: dict[int, list[int]] = {}  # one object may be asked several times
+    for index, request in enumerate(requests):
+        indexes.setdefault(id(request), []).append(index)
+    message: list[tuple[int, Response]] = []
+    sent = time.monotonic()
+    for request, response in failing_alone(model.answer, requests):
+        message.append((indexes[id(request)].pop(0), response))
+        if time.monotonic() - sent > SEND_S:
+            yield message
+            message, sent = [], time.monotonic()
+    yield message

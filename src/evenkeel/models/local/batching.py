@@ -8,12 +8,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Event, local
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenkeel.errors import place_of
 from evenkeel.types import Request, Response
@@ -34,8 +33,6 @@ BROKEN = ("CUDA error", "device-side assert", "HIP error")
 
 _WORKER = local()
 
-_PLAN: ContextVar[list[list[list[Any]]] | None] = ContextVar("plan", default=None)
-
 
 @dataclass
 class Budget:
@@ -50,17 +47,6 @@ def windows(stream: Iterable[T], size: int) -> Iterator[list[T]]:
     stream = iter(stream)
     while window := list(islice(stream, size)):
         yield window
-
-
-@contextmanager
-def planning() -> Iterator[list[list[list[Any]]]]:
-    """While the block runs, `run` does no work and yields nothing: it adds the batches of each part."""
-    plan: list[list[list[Any]]] = []
-    token = _PLAN.set(plan)
-    try:
-        yield plan
-    finally:
-        _PLAN.reset(token)
 
 
 class Stopped(Exception):
@@ -131,12 +117,6 @@ def run(
             kinds.setdefault(kind(group[0]), []).append(group)
         return [group for several in kinds.values() for group in several]
 
-    if (plan := _PLAN.get()) is not None:
-        for groups in parts:
-            pending.extend(ordered(groups))
-            plan.append([])
-            while pending:
-                plan[-1].append(_next_batch(pending, size, budget, kind))
     running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
     while True:
         while len(running) < ahead:

@@ -19,15 +19,16 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.errors import EvenkeelError, MissingExtra, UsageError
 from evenkeel.files.cache import expanded, file_sha256
 from evenkeel.files.jsonfile import shallow
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+from evenkeel.models.local.gguf_header import check_gguf
 
 DESCRIBING = (
     *("config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.*", "merges.txt", "*.model", "chat_template*", "*.jinja", "*.py"),
-    *("modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
+    *("adapter_config.json", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
 )
 """The files beside the weights that decide what a model answers."""
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -116,7 +117,9 @@ def locate(
         files = ", ".join(sorted(file.name for file in located.folder.glob("*.gguf")))
         remedy = f"give a file in it: {files}" if files else "give the folder of a model's config and weights"
         raise UsageError(f"{spec}: the folder {located.folder} has no {expected}; {remedy}.")
-    if weights and not located.gguf_file:
+    if located.gguf_file:
+        check_gguf(located.path)
+    elif weights:
         _check_files(located, spec)
     return located
 
@@ -264,6 +267,17 @@ def quiet_transformers() -> None:
     logging.disable_progress_bar()
     # The reader of GGUF files draws a bar of its own, which no setting reaches.
     gguf_reader.tqdm = lambda tensors, **_: tensors
+
+
+@contextlib.contextmanager
+def tokenizer_errors(path: Path) -> Iterator[None]:
+    """Whatever a tokenizer raises as an error that names its file: a panic of its library is no Exception."""
+    try:
+        yield
+    except (EvenkeelError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise UsageError(f"{path}: its tokenizer cannot be used: {first_line(error)}.") from error
 
 
 def read_json(path: Path, kind: type[Any] = dict) -> Any:

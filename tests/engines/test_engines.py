@@ -1,0 +1,105 @@
+"""Engines and a worker's part, without a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from engines.plugin import Scripted
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.models.engines.engine import engine_options, load_engine
+from evenkeel.models.engines.worker import Failed, Worker
+from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """A worker in this process, whose model is the scripted one."""
+
+    def open_scripted(ref: ModelRef, *, concurrency: int | None = None) -> Scripted:
+        return Scripted(Scripted.Options(**ref.args))
+
+    monkeypatch.setattr("evenkeel.models.registry.open_model", open_scripted)
+    for variable in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):  # which a worker sets for its process
+        monkeypatch.setenv(variable, os.environ.get(variable, ""))
+    return make_worker({"spec": "scripted", "shout": False})
+
+
+def make_worker(identity: dict[str, Any], *, version: str = ek.__version__) -> Worker:
+    settings: dict[str, Any] = {"concurrency": None, "threads": 1, "gpus": 0.0, "folder": str(Path.cwd())}
+    return Worker(ModelRef("scripted"), identity, version=version, **settings)
+
+
+def prompts(*prompts: str) -> list[Request]:
+    return [Generate(prompt=prompt, sampling=Sampling()) for prompt in prompts]
+
+
+def answers(worker: Worker, requests: list[Request]) -> dict[int, Response]:
+    assert worker.start() == []
+    messages = list(worker.answer(requests))
+    return dict(pair for message in messages if isinstance(message, list) for pair in message)
+
+
+def test_a_row_that_raises_fails_alone(worker: Worker) -> None:
+    responses = answers(worker, prompts("one", "[raise]", "two"))
+    assert [responses[index].status for index in range(3)] == ["ok", "error", "ok"]
+    assert "a row that no model can read" in responses[1].reason
+    assert responses[2].text == "owt 0"
+
+
+def test_one_object_asked_twice_is_answered_twice(worker: Worker) -> None:
+    responses = answers(worker, prompts("one") * 2)
+    assert [responses[index].text for index in range(2)] == ["eno 0", "eno 0"]
+
+
+def test_what_ends_a_run_is_not_a_rows_error(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Scripted, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        raise UsageError("its files are gone")
+
+    monkeypatch.setattr(Scripted, "answer", refuse)
+    worker.start()
+    *_, last = worker.answer(prompts("one", "two"))
+    assert isinstance(last, Failed)
+    assert "its files are gone" in last.problem
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize(
+    ("shout", "version", "problem"),
+    [
+        (True, ek.__version__, "shout is False there and True on this machine"),
+        (False, "0.0.0", "install the same on both"),
+    ],
+)
+def test_another_model_or_version_is_refused(shout: bool, version: str, problem: str) -> None:
+    other = make_worker({"spec": "scripted", "shout": shout}, version=version)
+    failed = other.start()
+    assert isinstance(failed, Failed)
+    assert problem in failed.problem
+
+
+@pytest.mark.parametrize(
+    ("engine", "args", "problem"),
+    [
+        ("rai", {}, "unknown engine 'rai'. Did you mean 'ray'?"),
+        ("local", {"workers": "2"}, "the engine 'local' has no option 'workers'"),
+        ("ray", {"worker": "2"}, "Did you mean 'workers'?"),
+        ("ray", {"workers": "0"}, "workers"),
+        ("ray", {"gpus_per_worker": "-1"}, "gpus_per_worker"),
+    ],
+)
+def test_options_of_another_engine_are_refused(engine: str, args: dict[str, str], problem: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        engine_options(engine, args)
+    assert problem in str(raised.value)
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"\[ray\]"):
+        load_engine("ray")
