@@ -300,7 +300,7 @@ def _server(key: str) -> str | None:
     address = st.text_input("Address", placeholder=SERVER_EXAMPLE, key=f"{key}-address").strip()
     name = _model_name(st.text_input("Name of the model", key=f"{key}-name"))
     variables = {"no key": NO_KEY} | {variable: variable for variable in key_variables()}
-    variable = variables[st.selectbox("Variable of the key", list(variables), key=f"{key}-variable")]
+    variable = variables[st.selectbox("API key variable", list(variables), key=f"{key}-variable")]
     if not (address and name):
         return None
     if re.search(r"[@?#]", address):

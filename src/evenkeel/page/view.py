@@ -1,4 +1,4 @@
-"""What is shown of one sample: its texts with marks in them, tables, a matrix, a cloud of points.
+"""What is shown of one sample: its texts with marks in them, tables, a matrix.
 
 A benchmark describes a sample by these (`Benchmark.view`); the app, a notebook and the examples of the report
 draw the same description. Everything in it is text: whoever draws it escapes it.
@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import known, number
+from evenkeel.page.format import known, number, visible
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Example
 from evenkeel.page.metrics import Metric, declaration
-from evenkeel.page.notebook import Displayed
 from evenkeel.types import Record, Response
 
 MOST_ROWS = 50
@@ -77,23 +77,6 @@ class Facts(Struct, frozen=True, tag=True):
     collapsed: bool = False
 
 
-class Point(Struct, frozen=True):
-    """A point of a cloud: `label` decides colour and shape, `name` is written beside it."""
-
-    x: float
-    y: float
-    label: str = ""
-    name: str = ""
-
-
-class Cloud(Struct, frozen=True, tag=True):
-    """Points in two dimensions; only their distances mean something."""
-
-    heading: str
-    points: tuple[Point, ...]
-    note: str = ""
-
-
 class Beside(Struct, frozen=True, tag=True):
     """Blocks side by side, or one below the other where the screen is narrow."""
 
@@ -102,7 +85,7 @@ class Beside(Struct, frozen=True, tag=True):
     note: str = ""
 
 
-Block: TypeAlias = Text | Tokens | Matrix | Facts | Cloud | Beside
+Block: TypeAlias = Text | Tokens | Matrix | Facts | Beside
 
 
 class View(Displayed, Struct, frozen=True):
@@ -111,6 +94,17 @@ class View(Displayed, Struct, frozen=True):
     title: str
     label: str
     blocks: tuple[Block, ...]
+
+    def __repr__(self) -> str:
+        """The texts under their headings."""
+        shown = example(self)
+        parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in shown.parts)
+        return visible("\n\n".join([f"{shown.label} · {shown.title}", *parts]))
+
+    def _repr_html_(self) -> str:
+        from evenkeel.page.view_html import view_html
+
+        return view_html(self)
 
 
 # Parts that several benchmarks have
