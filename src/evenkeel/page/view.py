@@ -128,7 +128,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
 
 
 def _has_numbers(answer: Response) -> bool:
-    parts = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
+    parts = (answer.logprobs, answer.string, answer.vector, answer.rank)
     return any(part is not None for part in parts)
 
 
