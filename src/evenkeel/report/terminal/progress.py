@@ -80,7 +80,7 @@ class _Tally(Silent):
         self._update()
 
     def _update(self) -> None:
-        if time.monotonic() >= self._next:
+        if self._title and time.monotonic() >= self._next:
             self._next = time.monotonic() + self.seconds
             self._show()
 
