@@ -18,7 +18,7 @@ from .api.suite.suite import suite as suite
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
 from .benchmarks.miron.benchmark import MironOptions as MironOptions
 from .benchmarks.multiview.benchmark import MultiviewOptions as MultiviewOptions
-from .benchmarks.rgb.options import RgbOptions as RgbOptions
+from .benchmarks.rgb.benchmark import RgbOptions as RgbOptions
 from .errors import EvenkeelError as EvenkeelError, UsageError as UsageError
 from .harness.benchmark import Benchmark as Benchmark
 from .harness.control import read_progress as read_progress, stop as stop
