@@ -56,7 +56,7 @@ RUN_OPTIONS = compose(
     click.option(
         "--batch",
         is_flag=True,
-        help="Ask through the provider's batches, at its lower price; the same command goes on with them.",
+        help="Ask through the provider's batches, at its lower price; the same command resumes with them.",
     ),
     click.option(
         "--wait/--no-wait",
@@ -159,7 +159,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
         click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
     click.echo("Tokens are estimated; every answer is counted at its full length.")
     if plan.usd is not None:
-        reading = ("embed", "rank", "entail", "loglikelihood", "stringlikelihood")
+        reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
         writing = [kind for kind in plan.requests if kind not in reading]
         without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
         if not all(plan.tokens_out.get(kind) for kind in writing):
