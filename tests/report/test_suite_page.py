@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.report.suite import SuiteResult, SuiteRun, write_leaderboards
+from evenkeel.report.suite import State, SuiteResult, SuiteRun, write_leaderboards
 from stored import store_run
 
 
@@ -19,10 +19,11 @@ def outcome(folder: Path) -> SuiteResult:
         values = 0.5 + number / 10 + np.random.default_rng(number).normal(0, 0.02, (8, 2))
         run = store_run(folder / f"m{number}", {"mean_similarity": values}, model=name)
         (run.path / "report.html").write_text("a report")
+    states: list[State] = ["finished", "finished", "failed"]
     runs = [
         SuiteRun(name=f"m{number}", benchmark="mirae", model=f"m{number}", folder=f"m{number}", state=state)
-        for number, state in enumerate(("finished", "finished", "failed"))
-    ]  # type: ignore[misc]
+        for number, state in enumerate(states)
+    ]
     boards = tuple(ek.leaderboard([folder / "m0", folder / "m1"]))
     return SuiteResult(name="suite", path=str(folder), runs=tuple(runs), boards=boards, usd=1.5)
 

@@ -7,7 +7,7 @@ function (Abramowitz & Stegun 1964, 26.7.1).
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, gamma, inf, log1p, nan, pi
+from math import exp, gamma, inf, log1p, nan, pi, sqrt
 from statistics import NormalDist
 
 NORMAL = NormalDist()
@@ -49,7 +49,7 @@ def t_quantile(quantile: float, df: float) -> float:
 
 
 def _density(t: float, df: float) -> float:
-    return exp(-(df + 1) / 2 * log1p(t * t / df)) * _gamma_ratio(df / 2) / (pi * df) ** 0.5
+    return exp(-(df + 1) / 2 * log1p(t * t / df)) * _gamma_ratio(df / 2) / sqrt(pi * df)
 
 
 def _tail(t: float, df: float) -> float:
@@ -60,7 +60,7 @@ def _tail(t: float, df: float) -> float:
     x, y = df / (df + square), square / (df + square)
     if not x or not y:
         return 0.0 if not x else 0.5
-    front = exp(-a * log1p(square / df)) * y**0.5 * _gamma_ratio(a) / pi**0.5
+    front = exp(-a * log1p(square / df)) * sqrt(y / pi) * _gamma_ratio(a)
     # The fraction converges fast below the mean of the beta distribution, and the other tail above it.
     if x < (a + 1) / (a + 2.5):
         return front * _fraction(a, 0.5, x) / a / 2
@@ -72,7 +72,7 @@ def _gamma_ratio(a: float) -> float:
     if a < 40:
         return gamma(a + 0.5) / gamma(a)
     r = 1 / (a * a)
-    return a**0.5 * exp((-1 / 8 + r * (1 / 192 + r * (-1 / 640 + r * 17 / 14336))) / a)
+    return sqrt(a) * exp((-1 / 8 + r * (1 / 192 + r * (-1 / 640 + r * 17 / 14336))) / a)
 
 
 def _fraction(a: float, b: float, x: float) -> float:
