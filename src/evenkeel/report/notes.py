@@ -12,7 +12,7 @@ import msgspec
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.models.registry import on_server, own_preset
+from evenkeel.models.registry import on_server, preset_of
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
@@ -141,7 +141,7 @@ def _reasoning_advice(model: str) -> list[str]:
     try:
         if not on_server(model):
             return []
-        preset = own_preset(model)
+        preset = preset_of(model)
     except EvenkeelError:  # settings that cannot be read do not cost the page
         return []
     less = preset.less_reasoning if preset else LESS_REASONING
