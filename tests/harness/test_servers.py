@@ -103,12 +103,10 @@ def test_answers_are_reused_wherever_the_model_is_reached(
         before = run(questions, first, tmp_path / "one").summary
     if older:
         as_before(tmp_path / "one")
-    notes = Notes()
     with Loopback() as second:
-        again = run(questions, second, tmp_path / "two", reuse=tmp_path / "one", progress=notes)
+        again = run(questions, second, tmp_path / "two", reuse=tmp_path / "one")
         assert second.requests == 0
     assert again.summary == before
-    assert any(first.url in line and second.url in line for line in notes.lines)
 
 
 def test_answers_of_another_model_are_not_reused(questions: Path, tmp_path: Path) -> None:
