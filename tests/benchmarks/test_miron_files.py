@@ -105,18 +105,18 @@ def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
 
 def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
     numbers = write(tmp_path / "mine.jsonl", [{**GOOD, "prefix": "72 / 8 =", "target": " 9"}])
-    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give --lang"):
+    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give lang"):
         samples([numbers])
     (stated,) = samples([numbers], langs=["ru"])
     assert (stated.id, stated.tags["lang"]) == ("ru-1", "ru")
-    with pytest.raises(DataError, match="give --lang"):
+    with pytest.raises(DataError, match="give lang"):
         samples([numbers], langs=["en", "ru"])  # which of them?
     (german,) = samples([write(tmp_path / "other.jsonl", [GOOD])], langs=["de"])
     assert german.tags["lang"] == "de"
     named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
     assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
-    with pytest.raises(UsageError, match="--lang fr: the data has no such language. Available: en, ru"):
+    with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
         samples([named], langs=["fr"])
 
 

@@ -118,7 +118,7 @@ def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_pa
 
     assert ids(limit=1) == ["keel", "Kiel"]
     assert ids(lang="de") == ["Kiel", "Mast"]
-    with pytest.raises(UsageError, match="--lang fr: the data has no such language. Available: en, de"):
+    with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, de"):
         ids(lang="fr")
 
 

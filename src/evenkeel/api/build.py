@@ -55,7 +55,7 @@ def build(
 
     The options are those of `evenkeel build BENCHMARK --help`; `docs` may be a path, an address or
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
-    beside `out`, so that a build that was stopped goes on.
+    beside `out`, so that a build that was stopped resumes.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
@@ -94,7 +94,7 @@ def build(
             budget=budget,
             progress=watching,
         )
-        with note_stored_answers(journal, f"{beside}: the same command goes on from there."), naming_source():
+        with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
             built = complete(builder.build(), requests.answer)
         built = built._replace(notes=[named(note) for note in built.notes])
         paths = _paths(target, built, folder=in_folder)

@@ -316,7 +316,7 @@ def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if journal.holds_answers():
-                error.add_note(f"What was answered is kept in {where}")
+                error.add_note(f"Answers are saved in {where}")
         raise
 
 
@@ -356,7 +356,7 @@ def _carry_out(
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."),
+            note_stored_answers(journal, f"{path}: the same command with --out {path} resumes from there."),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

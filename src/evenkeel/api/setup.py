@@ -77,7 +77,7 @@ def prepare(
             less = benchmark.without(error.lacking)
             if less is None:
                 raise
-            progress.note(f"{error} The run goes on without.")
+            progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
             spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed)
@@ -275,7 +275,7 @@ def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
 
 
 def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
-    """Say, and write down, that a run goes on with a server at another address than before."""
+    """Say, and write down, that a run resumes with a server at another address than before."""
     before, now = served_at(folder.spec), served_at(spec)
     moved = {role: urls for role, urls in now.items() if not set(urls) <= set(before.get(role, urls))}
     for role, urls in moved.items():

@@ -56,7 +56,7 @@ RUN_OPTIONS = compose(
     click.option(
         "--batch",
         is_flag=True,
-        help="Ask through the provider's batches, at its lower price; the same command goes on with them.",
+        help="Ask through the provider's batches, at its lower price; the same command resumes with them.",
     ),
     click.option(
         "--wait/--no-wait",
