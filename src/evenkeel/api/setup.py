@@ -29,7 +29,7 @@ from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
-from evenkeel.models.registry import on_server, own_preset, split_spec
+from evenkeel.models.registry import on_server, preset_of, split_spec
 from evenkeel.options import identity_options
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
@@ -311,7 +311,7 @@ def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[st
     """
     if not base_url:
         return dict(refs)
-    served = {role: own_preset(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
+    served = {role: preset_of(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
     if not served:
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME, or a preset's name.")
     hosted = [role for role, preset in served.items() if preset is not None and preset.key]

@@ -115,7 +115,7 @@ def doctor_command(
     from evenkeel.api.trial import MOST_REQUESTS, try_model
     from evenkeel.models.registry import parse_args, split_spec
 
-    bare, _ = split_spec(model)
+    bare = split_spec(model)[0].rstrip(":")
     say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
     trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
     print_result(trial, show_trial, json=json)
