@@ -97,7 +97,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """What may be before an answer that counts only alone."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
-    function_words: tuple[str, ...]
     irregular: dict[str, str]
     """Forms of verbs in questions that no ending explains."""
 
