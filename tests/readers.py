@@ -262,6 +262,8 @@ MARK = {
     "inputs": INPUTS,
     "answers": RECORD["answers"],
     "values": {"mean_similarity": 0.5},
+    "statuses": {"ok": 1},
+    "answered": 1,
 }
 BATCH = {
     "token": "t",

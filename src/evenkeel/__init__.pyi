@@ -38,7 +38,6 @@ from .report.samples.flips import compare_sample as compare_sample, flips as fli
 from .report.scorecard import scorecard as scorecard
 from .types import (
     Embed as Embed,
-    Entail as Entail,
     Generate as Generate,
     LogLikelihood as LogLikelihood,
     Message as Message,

@@ -290,8 +290,8 @@ def test_no_model_is_needed_and_one_is_refused(
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
     assert evenkeel(*given, "--model", "embedded").code == 2
-    assert "No such option '--model'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="multiview takes no --model"):
+    assert "multiview takes no --model" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="multiview takes no model"):
         ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert evenkeel(*given).code == 0

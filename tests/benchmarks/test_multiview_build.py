@@ -191,7 +191,7 @@ def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: P
 def test_a_limit_stops_cleanly_and_the_same_command_goes_on(docs: Path, tmp_path: Path) -> None:
     out = tmp_path / "made"
     with Judge() as server:
-        with pytest.raises(BudgetReached, match="--max-requests 170"):
+        with pytest.raises(BudgetReached, match="max_requests 170"):
             build(docs, out, server, max_requests=170)
         assert not (out / "triplets.jsonl").exists()
         assert journaled(out) == 170

@@ -332,7 +332,7 @@ def test_fields_of_a_json_lines_file_can_be_named(tmp_path: Path) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in told))
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {"docs": str(path), "model": "openai:w", "base_url": server.url, "size": 2}
-        with pytest.raises(UsageError, match="Choose one with --text-field"):
+        with pytest.raises(UsageError, match="Choose one with text_field"):
             api.build("rgb", tmp_path / "set", **options)
         paths, _ = api.build("rgb", tmp_path / "set", text_field="body", id_field="key", **options)
     assert all(re.fullmatch(r"K\d+", row["source"]) for row in rows(paths[0]))

@@ -143,9 +143,6 @@ def score(
     base_url: str | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
-    concurrency: int | None = None,
     progress: Progress | bool | None = True,
     **benchmark_options: Any,
 ) -> Run:
@@ -170,7 +167,7 @@ def score(
     }
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
-    with load_engine(engine, engine_args, concurrency=concurrency) as running:
+    with load_engine() as running:
         models = {
             "model": answers,
             **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
@@ -233,8 +230,6 @@ def rescore(
     models: Sequence[str] = (),
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = True,
 ) -> Run:
     """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
@@ -248,7 +243,7 @@ def rescore(
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
     with (
-        load_engine(engine, engine_args) as running,
+        load_engine() as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
         contextlib.closing(Journal(folder.journal)) as journal,
@@ -316,7 +311,7 @@ def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if journal.holds_answers():
-                error.add_note(f"What was answered is kept in {where}")
+                error.add_note(f"Answers are saved in {where}")
         raise
 
 
@@ -356,7 +351,7 @@ def _carry_out(
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."),
+            note_stored_answers(journal, f"{path}: the same command with --out {path} resumes from there."),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

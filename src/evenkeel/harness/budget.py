@@ -15,9 +15,9 @@ from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
-FREE = (Embed, Rank, Entail)
+FREE = (Embed, Rank)
 WAIT_SECONDS = 0.2
 """Before a request is tried again that others' requests keep from being sent."""
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -276,5 +276,3 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             return estimate_tokens(request.text), 0
         case Rank():
             return estimate_tokens(request.query + request.document), 0
-        case Entail():
-            return estimate_tokens(request.premise + request.hypothesis), 0

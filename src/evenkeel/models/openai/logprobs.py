@@ -8,7 +8,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, Version, completion
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
 from evenkeel.models.openai.retry import Call, RequestFailed, Sender
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
