@@ -38,8 +38,6 @@ def build(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
@@ -69,7 +67,7 @@ def build(
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    loaded_engine = load_engine(engine, engine_args, concurrency=concurrency)
+    loaded_engine = load_engine(concurrency=concurrency)
     with loaded_engine as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))

@@ -30,7 +30,7 @@ from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.budget import Limits
-from evenkeel.harness.control import VARIABLE
+from evenkeel.harness.control import VARIABLE, clear_control
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.registry import check_spec, split_spec, with_args
@@ -188,8 +188,7 @@ def start_again(process: Started) -> Started:
             f"'{name}' was not started from here: what it runs, and where a key goes, comes from its "
             "folder alone. Start a new one."
         )
-    for each in CONTROL:
-        (target / each).unlink(missing_ok=True)
+    clear_control(target)
     return _launch(folder, target, stored.task)[0]
 
 
@@ -202,8 +201,7 @@ def start_named(
         if each.is_symlink():
             raise UsageError(f"{each} is a link: remove it.")
         each.mkdir(parents=True, exist_ok=True)
-    for control in CONTROL:
-        (target / control).unlink(missing_ok=True)
+    clear_control(target)
     return _launch(folder, target, task, environment)
 
 

@@ -170,7 +170,7 @@ def _of_method(score: Score, method: str) -> Score:
         score,
         tags={**score.tags, "method": method},
         values=values,
-        statuses=dict(Counter(ends)),
+        statuses=dict(Counter(ends)) if ends else score.statuses,  # none: it could not be scored at all
         answered=len(ends) if values["accuracy"] is not None else 0,
     )
 
