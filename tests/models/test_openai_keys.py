@@ -12,6 +12,7 @@ import pytest
 
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.backend import OpenAI
+from evenkeel.models.openai.redaction import Redaction
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Request, Sampling
 from loopback import Loopback
