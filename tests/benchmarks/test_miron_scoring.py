@@ -373,7 +373,7 @@ def test_a_rescaled_score_is_what_is_left_of_copyings_errors() -> None:
             values={"lev_score": score, "copy_score": copy}, statuses={"ok": 1}, answered=1,
         )
         for number, (lang, score, copy) in enumerate(
-            [("en", 90.0, 40.0), ("en", 70.0, 60.0), ("en", 80.0, 100), ("ru", 50.0, 60), ("ru", 30.0, 40)] * 3
+            [("en", 90.0, 40), ("en", 70.0, 60), ("en", 80.0, 100), ("ru", 50.0, 60), ("ru", 30.0, 40)] * 3
         )
     ]  # fmt: skip
     figures = rescaled_scores(scores)
