@@ -252,7 +252,7 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
             "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
             "model_args": {"retries": 0},
         }  # fmt: skip
-        server.behaviour.script = ("500", "ok")
+        server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
         assert made.failures == ["1 requests failed: the same command asks them again"]
         assert len(rows(paths[0])) == 13
