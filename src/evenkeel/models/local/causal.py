@@ -37,7 +37,7 @@ from evenkeel.models.local.steps.attention import use_step_attention
 from evenkeel.models.local.steps.caches import Piece, joined
 from evenkeel.models.local.steps.rows import fill_products, use_row_attention
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
-from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
+from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
 from evenkeel.types import Message
 
 LOAD_ERRORS = (
@@ -109,7 +109,7 @@ class Causal:
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
         starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.start_id: int | None = next((start for start in starts if start is not None), None)
-        self._appended = appended_tokens(lambda text: tokenizer(text)["input_ids"])
+        self._appended = appended_tokens(self._encode)
         leading, before_a = (self._tokenise(text, special=True)[:1] for text in ("", "a"))
         self.start: str = tokenizer.decode(leading) if leading == before_a else ""
         """The start token that the tokenizer puts before every text by itself."""
@@ -176,7 +176,7 @@ class Causal:
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""
         distinct = list(dict.fromkeys(texts))
-        rows = self.tokenizer(distinct)["input_ids"] if distinct else []
+        rows = self._encode(distinct) if distinct else []
         self._ahead = dict(zip(distinct, rows, strict=True))
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
@@ -186,8 +186,12 @@ class Causal:
         return list(self._tokenised(text, special))
 
     def _tokenise(self, text: str, special: bool) -> list[int]:
-        ids = self.tokenizer(text, add_special_tokens=special)["input_ids"]
+        ids = self._encode(text, special=special)
         return without_appended(ids, self._appended) if special else ids
+
+    def _encode(self, text: str | list[str], *, special: bool = True) -> Any:
+        with tokenizer_errors(self.tokenizer.name_or_path):
+            return self.tokenizer(text, add_special_tokens=special)["input_ids"]
 
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.
