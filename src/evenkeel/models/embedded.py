@@ -28,7 +28,7 @@ from evenkeel.models.hf import (
     HuggingFaceOptions,
     chosen_options,
 )
-from evenkeel.models.local.checks import check_tensors, watched_loading
+from evenkeel.models.local.checks import REPORTED, check_tensors, loading_of
 from evenkeel.models.local.weights import (
     Weights,
     announced,
@@ -195,9 +195,10 @@ def _convert(gguf: Path, folder: Path) -> None:
         warnings.simplefilter("ignore")
         source = {"gguf_file": gguf.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **source)
-        with watched_loading() as loadings:
-            model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype="float32", **source)
-        check_tensors("embedded", gguf, loadings)
+        model, info = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, dtype="float32", **REPORTED, **source
+        )
+        check_tensors("embedded", gguf, loading_of(model, info))
         # transformers refuses to save what it thinks is still quantised; the weights are float32 by now.
         model.hf_quantizer, model.is_quantized = None, False
         del model.config.quantization_config

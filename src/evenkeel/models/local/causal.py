@@ -24,13 +24,14 @@ from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
 from evenkeel.models.local.checks import (
+    REPORTED,
     check_causal,
     check_config,
     check_tensors,
     first_position,
     joins_rows,
     reads_padded,
-    watched_loading,
+    loading_of,
 )
 from evenkeel.models.local.constrained import Grammars
 from evenkeel.models.local.steps.attention import use_step_attention
@@ -349,11 +350,10 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             if not weights.gguf_file:
                 check_config(spec, AutoConfig.from_pretrained(weights.folder, **source))
             tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
-            with watched_loading() as loadings:
-                model = AutoModelForCausalLM.from_pretrained(
-                    weights.folder, dtype=dtype, weights_only=True, **source
-                )
-            check_tensors(spec, weights.path, loadings)
+            model, info = AutoModelForCausalLM.from_pretrained(
+                weights.folder, dtype=dtype, weights_only=True, **REPORTED, **source
+            )
+            check_tensors(spec, weights.path, loading_of(model, info))
             if target.type == "cuda":
                 use_step_attention(model)
             if target.type == "cpu":
